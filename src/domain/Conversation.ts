@@ -1,0 +1,128 @@
+/**
+ * The canonical conversation that every style's request is decoded to and every driver sends.
+ *
+ * It holds what any style can say; a driver that cannot carry a part names it in the prompt instead of dropping it.
+ */
+
+/** Plain text. */
+export interface TextPart {
+  readonly _tag: "Text"
+  readonly text: string
+}
+
+/** An image: an address, or Base64 data with its media type. */
+export interface ImagePart {
+  readonly _tag: "Image"
+  readonly url: string | undefined
+  readonly data: string | undefined
+  readonly mediaType: string | undefined
+  /** `low`, `high` or `auto` where the caller said so. */
+  readonly detail: string | undefined
+}
+
+/** A file or an audio clip: an address, an id at the vendor's, or Base64 data. */
+export interface FilePart {
+  readonly _tag: "File"
+  readonly kind: "file" | "audio" | "video"
+  readonly name: string | undefined
+  readonly url: string | undefined
+  readonly id: string | undefined
+  readonly data: string | undefined
+  readonly mediaType: string | undefined
+}
+
+/** Reasoning of an earlier assistant turn that the caller sent back. */
+export interface ReasoningPart {
+  readonly _tag: "Reasoning"
+  readonly text: string
+}
+
+/** An earlier tool call of the assistant. `arguments` is JSON text as the caller sent it. */
+export interface CallPart {
+  readonly _tag: "Call"
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+/** What a tool answered. `name` is that of the call with the same id, where it is known. */
+export interface ResultPart {
+  readonly _tag: "Result"
+  readonly callId: string
+  readonly name: string | undefined
+  readonly content: ReadonlyArray<TextPart | ImagePart | FilePart>
+  readonly isError: boolean
+}
+
+export type Part = TextPart | ImagePart | FilePart | ReasoningPart | CallPart | ResultPart
+
+export type Role = "system" | "user" | "assistant" | "tool"
+
+/** One turn. Results stand in `tool` turns only, calls and reasoning in `assistant` turns only. */
+export interface Turn {
+  readonly role: Role
+  readonly parts: ReadonlyArray<Part>
+}
+
+/** A JSON value. */
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+
+/** A JSON Schema object. */
+export type JsonSchema = { readonly [key: string]: Json }
+
+/** A tool that the model may call. Without `parameters` it takes an object of any shape. */
+export interface ToolDeclaration {
+  readonly name: string
+  readonly description: string | undefined
+  readonly parameters: JsonSchema | undefined
+  readonly strict: boolean | undefined
+}
+
+/** `function` forces one declared tool. */
+export type ToolChoice =
+  | { readonly _tag: "Auto" }
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Required" }
+  | { readonly _tag: "Function"; readonly name: string }
+
+/** Sampling fields the caller gave, in the upstream's own units; what the gateway filled in is not here. */
+export interface Sampling {
+  readonly temperature?: number | undefined
+  readonly topP?: number | undefined
+  readonly topK?: number | undefined
+  readonly maxTokens?: number | undefined
+  readonly seed?: number | undefined
+  readonly presencePenalty?: number | undefined
+  readonly frequencyPenalty?: number | undefined
+  readonly logitBias?: { readonly [token: string]: number } | undefined
+  readonly reasoningEffort?: string | undefined
+}
+
+/** Structured output: any JSON object, or one that a schema describes. */
+export type StructuredOutput =
+  | { readonly _tag: "JsonObject" }
+  | {
+    readonly _tag: "JsonSchema"
+    readonly name: string | undefined
+    readonly description: string | undefined
+    readonly schema: JsonSchema
+    readonly strict: boolean | undefined
+  }
+
+/** A whole request, whatever style it came in. */
+export interface Conversation {
+  readonly turns: ReadonlyArray<Turn>
+  readonly tools: ReadonlyArray<ToolDeclaration>
+  readonly toolChoice: ToolChoice
+  readonly parallelToolCalls: boolean
+  /** Sequences that end the reply before they appear. */
+  readonly stop: ReadonlyArray<string>
+  readonly sampling: Sampling
+  readonly output: StructuredOutput | undefined
+}
+
+export const Text = (text: string): TextPart => ({ _tag: "Text", text })
+
+/** True when tools are declared and the model may call them: the sieve and the declaration exist only then. */
+export const toolsEnabled = (conversation: Conversation): boolean =>
+  conversation.tools.length > 0 && conversation.toolChoice._tag !== "None"

@@ -1,0 +1,79 @@
+/**
+ * The closed set of errors that a caller can see. Each style renders them in its own shape; status, code, type and the
+ * content-generation status word of each code stand in one table (behaviour: spec "Errors").
+ */
+import * as Schema from "effect/Schema"
+
+/** HTTP status, vendor `type`, content-generation `status` and whether a client gains by trying again, for every code. */
+export const errorTable = {
+  invalid_request: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  model_not_found: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  context_length_exceeded: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  content_filter: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  unknown_reference: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  authentication_failed: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
+  not_found: { status: 404, type: "invalid_request_error", rpc: "NOT_FOUND", retry: false },
+  method_not_allowed: { status: 405, type: "invalid_request_error", rpc: "UNIMPLEMENTED", retry: false },
+  conflict: { status: 409, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  request_too_large: { status: 413, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  unsupported_media_type: { status: 415, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  tool_choice_violation: { status: 422, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_error", rpc: "RESOURCE_EXHAUSTED", retry: true },
+  upstream_rate_limited: { status: 429, type: "rate_limit_error", rpc: "RESOURCE_EXHAUSTED", retry: true },
+  internal_error: { status: 500, type: "api_error", rpc: "INTERNAL", retry: true },
+  embeddings_unavailable: { status: 501, type: "api_error", rpc: "UNIMPLEMENTED", retry: false },
+  no_account_available: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
+  upstream_error: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
+  upstream_timeout: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
+  upstream_empty_output: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
+  shutting_down: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true }
+} as const
+
+/** Every `code` that the gateway answers with. */
+export type ErrorCode = keyof typeof errorTable
+
+const codes = Object.keys(errorTable) as ReadonlyArray<ErrorCode>
+
+/** An error as a caller sees it. `message` never holds a token, a page or an account's identity. */
+export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
+  code: Schema.Literals(codes),
+  message: Schema.String,
+  /** The request's field that is at fault, as the caller wrote it (`messages[0].content`). */
+  param: Schema.NullOr(Schema.String),
+  /** Whole seconds after which another try makes sense, for `Retry-After`. */
+  retryAfter: Schema.optionalKey(Schema.Number)
+}) {
+  /** The HTTP status of a reply that fails with this error. */
+  get status(): number {
+    return errorTable[this.code].status
+  }
+  /** The vendors' `type` word. */
+  get type(): string {
+    return errorTable[this.code].type
+  }
+  /** The content-generation style's `status` word. */
+  get rpc(): string {
+    return errorTable[this.code].rpc
+  }
+  /** False where the same request cannot succeed later; sent as `x-should-retry: false`. */
+  get shouldRetry(): boolean {
+    return errorTable[this.code].retry
+  }
+}
+
+/** Makes an error; `param` names the field at fault. */
+export const gatewayError = (
+  code: ErrorCode,
+  message: string,
+  options?: { readonly param?: string | undefined; readonly retryAfter?: number | undefined }
+): GatewayError =>
+  new GatewayError({
+    code,
+    message,
+    param: options?.param ?? null,
+    ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter })
+  })
+
+/** A malformed or missing field. */
+export const invalidRequest = (message: string, param?: string): GatewayError =>
+  gatewayError("invalid_request", message, { param })

@@ -1,0 +1,108 @@
+/**
+ * The canonical reply: a small closed union of events. Every style's stream is a rendering of it and every non-stream
+ * reply is the fold of the same events.
+ *
+ * Order: reasoning, text and calls as the model wrote them; a call is one `CallStarted`, its `CallArguments`, then one
+ * `CallFinished` or `CallCutOff`, with nothing of another call between; `Usage` at most once, directly before the one `Finish`.
+ */
+import type { Usage } from "./Usage.ts"
+
+/** A piece of the model's reasoning trace. */
+export interface ReasoningDelta {
+  readonly _tag: "ReasoningDelta"
+  readonly text: string
+}
+
+/** A piece of the answer. Never empty, never a piece of a confirmed tool call. */
+export interface TextDelta {
+  readonly _tag: "TextDelta"
+  readonly text: string
+}
+
+/** A tool call whose form and name are certain. `index` counts from 0 in text order; `id` is unique within the reply. */
+export interface CallStarted {
+  readonly _tag: "CallStarted"
+  readonly index: number
+  readonly id: string
+  readonly name: string
+}
+
+/** A piece of the JSON text of a call's arguments. */
+export interface CallArguments {
+  readonly _tag: "CallArguments"
+  readonly index: number
+  readonly delta: string
+}
+
+/** A complete call. `arguments` is a JSON object's text and equals the concatenated deltas. */
+export interface CallFinished {
+  readonly _tag: "CallFinished"
+  readonly index: number
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+/** A call that ended inside its arguments or could not be repaired: it must not look runnable. */
+export interface CallCutOff {
+  readonly _tag: "CallCutOff"
+  readonly index: number
+  readonly id: string
+  readonly name: string
+  /** The deltas that have left, concatenated; not valid JSON in general. */
+  readonly arguments: string
+}
+
+/** The reply's token counts. */
+export interface UsageReported {
+  readonly _tag: "UsageReported"
+  readonly usage: Usage
+}
+
+/** Why a reply ended. `content_filter`: the upstream withdrew it; `stop_sequence`: one of the caller's was found. */
+export type FinishReason = "stop" | "stop_sequence" | "tool_calls" | "length" | "content_filter"
+
+/** The end of the reply; nothing follows. */
+export interface Finish {
+  readonly _tag: "Finish"
+  readonly reason: FinishReason
+  /** The sequence that was found, for `stop_sequence`. */
+  readonly stopSequence: string | undefined
+}
+
+/** What the sieve makes of text. */
+export type SieveEvent = TextDelta | CallStarted | CallArguments | CallFinished | CallCutOff
+
+/** One event of a reply. */
+export type ReplyEvent = ReasoningDelta | SieveEvent | UsageReported | Finish
+
+/** Constructors. */
+export const ReasoningDelta = (text: string): ReasoningDelta => ({ _tag: "ReasoningDelta", text })
+export const TextDelta = (text: string): TextDelta => ({ _tag: "TextDelta", text })
+export const CallStarted = (index: number, id: string, name: string): CallStarted => ({
+  _tag: "CallStarted",
+  index,
+  id,
+  name
+})
+export const CallArguments = (index: number, delta: string): CallArguments => ({ _tag: "CallArguments", index, delta })
+export const CallFinished = (index: number, id: string, name: string, args: string): CallFinished => ({
+  _tag: "CallFinished",
+  index,
+  id,
+  name,
+  arguments: args
+})
+export const CallCutOff = (index: number, id: string, name: string, args: string): CallCutOff => ({
+  _tag: "CallCutOff",
+  index,
+  id,
+  name,
+  arguments: args
+})
+export const UsageReported = (usage: Usage): UsageReported => ({ _tag: "UsageReported", usage })
+export const Finish = (reason: FinishReason, stopSequence?: string): Finish => ({
+  _tag: "Finish",
+  reason,
+  stopSequence
+})

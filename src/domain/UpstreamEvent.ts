@@ -1,0 +1,53 @@
+/**
+ * What a driver yields, whatever its upstream speaks. Everything above the drivers is written against these events once.
+ */
+import type { PartialUsage } from "./Usage.ts"
+
+/** A piece of the reasoning trace. */
+export interface UpstreamReasoning {
+  readonly _tag: "UpstreamReasoning"
+  readonly text: string
+}
+
+/** A piece of reply text; may hold tool calls written as text, reference markers and stop sequences. */
+export interface UpstreamText {
+  readonly _tag: "UpstreamText"
+  readonly text: string
+}
+
+/** A piece of a structured call of an upstream with a native tool interface. `id` and `name` are set once they are known. */
+export interface UpstreamCall {
+  readonly _tag: "UpstreamCall"
+  readonly index: number
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly argumentsDelta: string
+}
+
+/** Token counts so far; later fields replace earlier ones. */
+export interface UpstreamUsage {
+  readonly _tag: "UpstreamUsage"
+  readonly usage: PartialUsage
+}
+
+/**
+ * The upstream's own end of the reply. `length`: cut at an output limit (and not continued); `content_filter`: withdrawn.
+ * A stream of upstream events ends with exactly one of these, or fails.
+ */
+export interface UpstreamFinish {
+  readonly _tag: "UpstreamFinish"
+  readonly reason: "stop" | "tool_calls" | "length" | "content_filter"
+}
+
+export type UpstreamEvent = UpstreamReasoning | UpstreamText | UpstreamCall | UpstreamUsage | UpstreamFinish
+
+export const UpstreamReasoning = (text: string): UpstreamReasoning => ({ _tag: "UpstreamReasoning", text })
+export const UpstreamText = (text: string): UpstreamText => ({ _tag: "UpstreamText", text })
+export const UpstreamCall = (
+  index: number,
+  id: string | undefined,
+  name: string | undefined,
+  argumentsDelta: string
+): UpstreamCall => ({ _tag: "UpstreamCall", index, id, name, argumentsDelta })
+export const UpstreamUsage = (usage: PartialUsage): UpstreamUsage => ({ _tag: "UpstreamUsage", usage })
+export const UpstreamFinish = (reason: UpstreamFinish["reason"]): UpstreamFinish => ({ _tag: "UpstreamFinish", reason })

@@ -1,0 +1,78 @@
+/**
+ * Removes the search models' reference markers, `[citation:N]` and `[reference:N]`, from streamed text.
+ *
+ * A marker may be split over any pieces; what may begin one is held, never more than `longestMarker` characters.
+ */
+import type { Machine, Transducer } from "./transducer.ts"
+
+const words = ["citation:", "reference:"]
+const mostDigits = 9
+
+/** The most characters that are held back: the longer word, its bracket and its digits. */
+export const longestMarker = 1 + "reference:".length + mostDigits
+
+/** What `text` from `start` (a `[`) is: 0 no marker, -1 not yet decided, else the length of the marker. */
+const markerAt = (text: string, start: number): number => {
+  for (const word of words) {
+    const available = text.length - start - 1
+    if (available < word.length) {
+      if (word.startsWith(text.slice(start + 1))) return -1
+      continue
+    }
+    if (!text.startsWith(word, start + 1)) continue
+    const digits = start + 1 + word.length
+    let i = digits
+    while (i < text.length && i - digits <= mostDigits) {
+      const code = text.charCodeAt(i)
+      if (code < 48 || code > 57) break
+      i++
+    }
+    if (i - digits > mostDigits) return 0
+    if (i === text.length) return -1
+    return i > digits && text.charCodeAt(i) === 93 ? i + 1 - start : 0
+  }
+  return 0
+}
+
+/** A machine over text pieces that drops the markers. */
+export interface MarkerMachine extends Machine<string, string> {
+  /** Releases what is held without ending, where something other than text follows. */
+  readonly flush: (out: Array<string>) => void
+}
+
+/** Starts a machine that strips markers. */
+export const markerMachine = (): MarkerMachine => {
+  let held = ""
+  const flush = (out: Array<string>) => {
+    if (held !== "") out.push(held)
+    held = ""
+  }
+  return {
+    push(piece, out) {
+      const text = held === "" ? piece : held + piece
+      held = ""
+      let from = 0
+      let kept = ""
+      let open = text.indexOf("[")
+      while (open !== -1) {
+        const length = markerAt(text, open)
+        if (length === -1) {
+          held = text.slice(open)
+          break
+        }
+        if (length > 0) {
+          kept += text.slice(from, open)
+          from = open + length
+        }
+        open = text.indexOf("[", length > 0 ? from : open + 1)
+      }
+      kept += text.slice(from, text.length - held.length)
+      if (kept !== "") out.push(kept)
+    },
+    flush,
+    end: flush
+  }
+}
+
+/** The markers' removal as a transducer of text. */
+export const stripReferenceMarkers: Transducer<string, string> = markerMachine

@@ -1,0 +1,48 @@
+/**
+ * Pure stream transducers: everything between the upstream's bytes and the client's bytes is one of these.
+ *
+ * A transducer is started once per stream and then fed; what it emits depends on nothing but what it was fed. Its state is
+ * its own, so stepping costs no allocation beyond the outputs. Machines are composed once and run once per network chunk.
+ */
+
+/** A started transducer: one stream's state. `push` and `end` append what comes out to `out`, in order; they never throw. */
+export interface Machine<in I, in out O> {
+  /** Takes one input and appends the outputs that it decides. */
+  readonly push: (input: I, out: Array<O>) => void
+  /** Says that no input follows; appends all that was held. Called at most once, and nothing is pushed afterwards. */
+  readonly end: (out: Array<O>) => void
+}
+
+/** A transducer: starts a fresh machine for one stream. */
+export type Transducer<in I, in out O> = () => Machine<I, O>
+
+/** Feeds what `first` emits into `second`. One intermediate array is reused for the life of the stream. */
+export const compose = <A, B, C>(first: Transducer<A, B>, second: Transducer<B, C>): Transducer<A, C> => () => {
+  const head = first()
+  const tail = second()
+  const between: Array<B> = []
+  const drain = (out: Array<C>) => {
+    for (let i = 0; i < between.length; i++) tail.push(between[i]!, out)
+    between.length = 0
+  }
+  return {
+    push(input, out) {
+      head.push(input, between)
+      drain(out)
+    },
+    end(out) {
+      head.end(between)
+      drain(out)
+      tail.end(out)
+    }
+  }
+}
+
+/** Runs a transducer over a whole input; the reference that a streamed run must equal. */
+export const run = <I, O>(transducer: Transducer<I, O>, inputs: Iterable<I>): Array<O> => {
+  const machine = transducer()
+  const out: Array<O> = []
+  for (const input of inputs) machine.push(input, out)
+  machine.end(out)
+  return out
+}
