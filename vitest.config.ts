@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    // Importing Effect is most of a small test file's time: the files of a worker share one module graph.
+    isolate: false,
+    pool: "threads",
+    testTimeout: 20_000
+  }
+})
