@@ -1,0 +1,351 @@
+/**
+ * What an upstream failure is and what follows from it: one table of ordered rules, the first that fits decides.
+ *
+ * Drivers state facts, this function judges, and retry, failover, account health, status and message all follow from it.
+ */
+import { type ErrorCode, type GatewayError, gatewayError } from "./GatewayError.ts"
+import { messageLimit, redactMessage, shorten } from "./redact.ts"
+import type { UpstreamFailure } from "./UpstreamFailure.ts"
+
+/** What a failure is. */
+export type FailureClass =
+  | "withdrawn"
+  | "login_refused"
+  | "account_suspended"
+  | "quota_exhausted"
+  | "rate_limited"
+  | "token_refused"
+  | "account_busy"
+  | "prompt_too_long"
+  | "session_gone"
+  | "forbidden"
+  | "request_too_large"
+  | "model_unavailable"
+  | "caller_mistake"
+  | "timed_out"
+  | "empty_reply"
+  | "unreachable"
+  | "cut_off"
+  | "disagreement"
+  | "upstream_trouble"
+
+/**
+ * Whether another try makes sense: on the same account with a fresh token, on another account (the same one where there is
+ * no other), or not at all.
+ */
+export type Retry = "here_after_refresh" | "elsewhere" | "no"
+
+/**
+ * What a failure says about the account. `none`: nothing, it neither heals nor harms; `refused_login`: its login or its
+ * token does not work; `suspended`: the upstream closed it; `rate_limited`: it needs to cool down; `token_expired`: the
+ * token has to be replaced, the account is well; `busy`: it has as many completions running as it may.
+ */
+export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limited" | "token_expired" | "busy"
+
+/** Facts about the attempt that failed. */
+export interface FailureContext {
+  /** The credential is the caller's own token: no refresh, no other account. */
+  readonly direct: boolean
+  /** The account may still fetch a fresh token within this request. */
+  readonly mayRefresh: boolean
+  /** A frame of the reply has gone to the client. */
+  readonly shown: boolean
+}
+
+/** The judgement on a failure. */
+export interface Classification {
+  readonly class: FailureClass
+  readonly retry: Retry
+  readonly health: AccountHealth
+  /** What the caller gets when no further try is made. */
+  readonly error: GatewayError
+  /** Seconds that the upstream asked to wait, where it did. */
+  readonly retryAfter: number | undefined
+}
+
+/** One rule. `because` says why the rule is as it is. */
+export interface Rule {
+  readonly class: FailureClass
+  readonly when: (failure: UpstreamFailure, context: FailureContext) => boolean
+  readonly retry: Retry
+  readonly health: AccountHealth
+  readonly code: ErrorCode
+  /** Stands before the upstream's own message. */
+  readonly message: string
+  readonly because: string
+}
+
+const has = <A>(...values: ReadonlyArray<A>) => (value: A | undefined): boolean =>
+  value !== undefined && values.includes(value)
+
+const tokenCode = has(40001, 40002, 40003)
+const limitReason = has("rate_limit_reached", "rate_limit_exceeded", "rate_limit_error", "too_many_requests")
+const quotaReason = has("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "quota_exceeded")
+const keyReason = has("invalid_api_key", "authentication_error", "invalid_authentication", "token_expired")
+const closedReason = has("account_deactivated", "organization_deactivated", "account_suspended")
+const lengthReason = has(
+  "context_length_exceeded",
+  "input_exceeds_limit",
+  "exceed_context_size_error",
+  "string_above_max_length"
+)
+const filterReason = has("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+const lengthWords =
+  /context (?:length|size|window)|maximum context|prompt is too long|input length exceeds|too many (?:input )?tokens/i
+const keyWords = /api key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api key/i
+
+/** A refusal by a server without an envelope: its HTTP status tells what it means. */
+const plain = (failure: UpstreamFailure): boolean =>
+  failure.kind === "refused" && failure.code === undefined && failure.bizCode === undefined
+
+const says = (failure: UpstreamFailure, words: RegExp): boolean => words.test(failure.message?.slice(0, 2000) ?? "")
+
+const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
+
+const inReply = (failure: UpstreamFailure): boolean => failure.phase !== "login" && failure.phase !== "session"
+
+const tokenRefused = (failure: UpstreamFailure): boolean =>
+  tokenCode(failure.code) || failure.status === 401 ||
+  (plain(failure) && (keyReason(failure.reason) || (failure.status === 400 && says(failure, keyWords))))
+
+/** The rules, in order. */
+export const rules: ReadonlyArray<Rule> = [
+  {
+    class: "withdrawn",
+    when: (failure) => failure.kind === "withdrawn" || (plain(failure) && filterReason(failure.reason)),
+    retry: "no",
+    health: "none",
+    code: "content_filter",
+    message: "The upstream's content filter withdrew the reply",
+    because: "the same prompt is filtered on every account"
+  },
+  {
+    class: "login_refused",
+    when: (failure) => inLogin(failure) && failure.bizCode === 2,
+    retry: "elsewhere",
+    health: "refused_login",
+    code: "no_account_available",
+    message: "The login of an upstream account was refused",
+    because: "wrong credentials stay wrong until the operator changes them"
+  },
+  {
+    class: "account_suspended",
+    when: (failure) => (inLogin(failure) && failure.bizCode === 5) || closedReason(failure.reason),
+    retry: "elsewhere",
+    health: "suspended",
+    code: "no_account_available",
+    message: "An upstream account is suspended",
+    because: "a suspended account cannot serve anybody"
+  },
+  {
+    class: "quota_exhausted",
+    when: (failure) => failure.status === 402 || quotaReason(failure.reason),
+    retry: "elsewhere",
+    health: "rate_limited",
+    code: "upstream_rate_limited",
+    message: "The upstream account has used up its quota",
+    because: "sent as a 429 by most servers, and waiting a second does not help; the pool's growing delays do"
+  },
+  {
+    class: "rate_limited",
+    when: (failure) => failure.code === 42900 || failure.status === 429 || limitReason(failure.reason),
+    retry: "elsewhere",
+    health: "rate_limited",
+    code: "upstream_rate_limited",
+    message: "The upstream limits the rate of requests",
+    because: "limits are per account, so that another one may serve; HTTP 429 counts whatever its body is"
+  },
+  {
+    class: "login_refused",
+    when: (failure) =>
+      inLogin(failure) && failure.kind === "refused" && (tokenRefused(failure) || failure.status === 403),
+    retry: "elsewhere",
+    health: "refused_login",
+    code: "no_account_available",
+    message: "The login of an upstream account was refused",
+    because: "a login has no token to refresh"
+  },
+  {
+    class: "token_refused",
+    when: (failure, context) => tokenRefused(failure) && context.direct,
+    retry: "no",
+    health: "none",
+    code: "authentication_failed",
+    message: "The upstream refused the token",
+    because: "the token is the caller's own; only the caller can bring another"
+  },
+  {
+    class: "token_refused",
+    when: (failure, context) => tokenRefused(failure) && context.mayRefresh,
+    retry: "here_after_refresh",
+    health: "token_expired",
+    code: "no_account_available",
+    message: "The upstream refused an account's token",
+    because: "tokens expire and are revoked; a login usually cures it"
+  },
+  {
+    class: "token_refused",
+    when: tokenRefused,
+    retry: "elsewhere",
+    health: "refused_login",
+    code: "no_account_available",
+    message: "The upstream refused an account's token",
+    because: "a token that is refused right after a refresh, or that cannot be refreshed, is no login that works"
+  },
+  {
+    class: "account_busy",
+    when: (failure) => inReply(failure) && failure.bizCode === 6,
+    retry: "elsewhere",
+    health: "busy",
+    code: "upstream_rate_limited",
+    message: "The upstream account has too many completions running",
+    because: "somebody else uses the account too; it is well, and free again soon"
+  },
+  {
+    class: "prompt_too_long",
+    when: (failure) =>
+      (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
+      (plain(failure) && says(failure, lengthWords)),
+    retry: "no",
+    health: "none",
+    code: "context_length_exceeded",
+    message: "The prompt is too long for the upstream",
+    because: "no account takes a longer prompt than another; some servers say it in words only"
+  },
+  {
+    class: "session_gone",
+    when: (failure) => failure.bizCode === 3 && !inLogin(failure),
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream session is gone",
+    because: "sessions can be deleted under a running request; a new attempt makes a new one"
+  },
+  {
+    class: "forbidden",
+    when: (failure, context) => plain(failure) && failure.status === 403 && context.direct,
+    retry: "no",
+    health: "none",
+    code: "authentication_failed",
+    message: "The upstream does not permit this token the request",
+    because: "the token is the caller's own"
+  },
+  {
+    class: "forbidden",
+    when: (failure) => plain(failure) && failure.status === 403,
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream does not permit the account this request",
+    because: "permissions differ between accounts, and depend on what was asked for: no word on the account's health"
+  },
+  {
+    class: "request_too_large",
+    when: (failure) => plain(failure) && failure.status === 413,
+    retry: "no",
+    health: "none",
+    code: "request_too_large",
+    message: "The request is too large for the upstream",
+    because: "it is as large on every account"
+  },
+  {
+    class: "model_unavailable",
+    when: (failure) => plain(failure) && (failure.status === 404 || failure.reason === "model_not_found"),
+    retry: "no",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream does not have the model",
+    because: "spec \"Errors\": an unavailable model is a 503; every account talks to the same server"
+  },
+  {
+    class: "caller_mistake",
+    when: (failure) => plain(failure) && (failure.status === 400 || failure.status === 422),
+    retry: "no",
+    health: "none",
+    code: "invalid_request",
+    message: "The upstream refused the request",
+    because: "what is wrong with a request stays wrong"
+  },
+  {
+    class: "timed_out",
+    when: (failure) => failure.kind === "timeout" || has(408, 504, 524)(failure.status),
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_timeout",
+    message: "The upstream did not answer in time",
+    because: "a slow moment of the upstream is no fault of the account"
+  },
+  {
+    class: "empty_reply",
+    when: (failure) => failure.kind === "empty" && (failure.phase === "stream" || failure.phase === "resume"),
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_empty_output",
+    message: "The upstream's reply was empty",
+    because: "models do this now and then; an empty success would not be the truth"
+  },
+  {
+    class: "unreachable",
+    when: (failure) => failure.kind === "transport",
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The connection to the upstream failed",
+    because: "the network's fault"
+  },
+  {
+    class: "cut_off",
+    when: (failure) => failure.kind === "truncated",
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream's reply was cut off and could not be resumed",
+    because: "the reply is not complete, and must not look so"
+  },
+  {
+    class: "disagreement",
+    when: (failure) => failure.kind === "disagrees",
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream changed what it had already sent of the reply",
+    because: "text that is out cannot be taken back"
+  },
+  {
+    class: "upstream_trouble",
+    when: () => true,
+    retry: "elsewhere",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream failed",
+    because: "pages, empty bodies, broken events, 5xx and codes that nobody knows are trouble of the upstream's own"
+  }
+]
+
+/** Seconds after which a limited upstream is worth another try where it does not say. */
+const defaultRetryAfter = 1
+
+const wholeSeconds = (failure: UpstreamFailure, code: ErrorCode): number | undefined => {
+  if (failure.retryAfter !== undefined) return Math.max(1, Math.ceil(failure.retryAfter))
+  return code === "upstream_rate_limited" ? defaultRetryAfter : undefined
+}
+
+const describe = (rule: Rule, failure: UpstreamFailure): string => {
+  const own = redactMessage(failure.message)
+  return own === undefined ? `${rule.message}.` : shorten(`${rule.message}: ${own}`, messageLimit)
+}
+
+/**
+ * Judges a failure. Pure and total: every failure has a class. Nothing is tried again once a frame has been shown, nor with
+ * a caller's own token. Source: `behaviour` "Errors" and "The pool", `upstream-protocol` "Envelope".
+ */
+export const classify = (failure: UpstreamFailure, context: FailureContext): Classification => {
+  const rule = rules.find((rule) => rule.when(failure, context))!
+  return {
+    class: rule.class,
+    retry: context.shown || context.direct ? "no" : rule.retry,
+    health: context.direct ? "none" : rule.health,
+    error: gatewayError(rule.code, describe(rule, failure), { retryAfter: wholeSeconds(failure, rule.code) }),
+    retryAfter: failure.retryAfter
+  }
+}
