@@ -1,0 +1,72 @@
+/**
+ * Tells configured keys from callers' own upstream tokens (spec "Authentication"), in time that does not depend on the key.
+ */
+import { hash } from "node:crypto"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { gatewayError } from "../domain/GatewayError.ts"
+import type { Caller } from "./Accounts.ts"
+
+const digest = (text: string): string => hash("sha256", text)
+
+const refused = gatewayError("authentication_failed", "The API key is not valid")
+
+/** True for a token of the admin API: a JWT whose claims are ours. It must never be tried upstream. */
+const isAdminToken = (token: string): boolean => {
+  const parts = token.split(".")
+  if (parts.length !== 3 || !parts[0]!.startsWith("eyJ")) return false
+  try {
+    const claims: unknown = JSON.parse(atob(parts[1]!.replaceAll("-", "+").replaceAll("_", "/")))
+    return typeof claims === "object" && claims !== null && "role" in claims && "generation" in claims
+  } catch {
+    return false
+  }
+}
+
+/** Who a credential belongs to. */
+export class Callers extends Context.Service<Callers, {
+  /**
+   * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
+   * no configured key and direct tokens are off, or where it is one that must never go upstream: a key that was removed,
+   * the admin key, a token of the admin API.
+   */
+  readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
+}>()("model-gateway/accounts/Callers") {
+  static readonly make = Effect.gen(function*() {
+    const config = yield* ConfigStore
+    /** Digests of the configured keys, and of all that were configured since the start. */
+    let keys = new Set<string>()
+    const known = new Set<string>()
+    let taken: ReadonlySet<string> = new Set()
+    const sync = () => {
+      const configured = config.unsafeCurrent().accepted_keys
+      if (configured === taken) return
+      taken = configured
+      keys = new Set(Array.from(configured, digest))
+      for (const key of keys) known.add(key)
+    }
+    sync()
+    // Without a request in between a key may come and go: it must be known all the same.
+    yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
+
+    return Callers.of({
+      identify: (token, target) =>
+        Effect.suspend((): Effect.Effect<Caller, GatewayError> => {
+          sync()
+          const owner = digest(token)
+          if (keys.has(owner)) return Effect.succeed({ _tag: "Managed", owner, target })
+          const current = config.unsafeCurrent()
+          if (!current.auth.direct_tokens || known.has(owner) || isAdminToken(token) || config.isAdminKey(token)) {
+            return Effect.fail(refused)
+          }
+          return Effect.succeed({ _tag: "Direct", owner, token })
+        })
+    })
+  })
+
+  static readonly layer: Layer.Layer<Callers, never, ConfigStore> = Layer.effect(Callers, Callers.make)
+}

@@ -1,0 +1,99 @@
+/**
+ * A binary min-heap whose entries know where they are, so that any entry can be moved or taken out in O(log n).
+ */
+
+/** One place in a heap. An entry belongs to one heap at most; `position` is -1 while it is in none. */
+export interface HeapEntry<out A> {
+  readonly value: A
+  /** What the heap is ordered by; changed only through `Heap.put`. */
+  key: number
+  position: number
+}
+
+/** Makes an entry that is in no heap yet. */
+export const heapEntry = <A>(value: A): HeapEntry<A> => ({ value, key: 0, position: -1 })
+
+/** The entry with the smallest key comes first; the order among equal keys is not defined. */
+export class Heap<A> {
+  readonly #entries: Array<HeapEntry<A>> = []
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  /** The first entry. O(1). */
+  peek(): HeapEntry<A> | undefined {
+    return this.#entries[0]
+  }
+
+  /** The first entry whose value passes. Looks at one entry more than twice those that it refuses, whatever the size. */
+  first(accept: (value: A) => boolean, from: number = 0): HeapEntry<A> | undefined {
+    const entry = this.#entries[from]
+    if (entry === undefined || accept(entry.value)) return entry
+    const left = this.first(accept, 2 * from + 1)
+    const right = this.first(accept, 2 * from + 2)
+    return left === undefined || (right !== undefined && right.key < left.key) ? right : left
+  }
+
+  /** Puts an entry in, or moves the one that is in, to where `key` belongs. */
+  put(entry: HeapEntry<A>, key: number): void {
+    if (entry.position === -1) {
+      entry.key = key
+      entry.position = this.#entries.length
+      this.#entries.push(entry)
+      this.#up(entry)
+      return
+    }
+    const earlier = key < entry.key
+    entry.key = key
+    if (earlier) this.#up(entry)
+    else this.#down(entry)
+  }
+
+  /** Takes an entry out; nothing happens where it is in no heap. */
+  remove(entry: HeapEntry<A>): void {
+    const position = entry.position
+    if (position === -1) return
+    entry.position = -1
+    const last = this.#entries.pop()!
+    if (last === entry) return
+    last.position = position
+    this.#entries[position] = last
+    this.#up(last)
+    this.#down(last)
+  }
+
+  #up(entry: HeapEntry<A>): void {
+    const entries = this.#entries
+    let position = entry.position
+    while (position > 0) {
+      const above = (position - 1) >> 1
+      const parent = entries[above]!
+      if (parent.key <= entry.key) break
+      entries[position] = parent
+      parent.position = position
+      position = above
+    }
+    entries[position] = entry
+    entry.position = position
+  }
+
+  #down(entry: HeapEntry<A>): void {
+    const entries = this.#entries
+    const size = entries.length
+    let position = entry.position
+    for (;;) {
+      let below = 2 * position + 1
+      if (below >= size) break
+      const right = below + 1
+      if (right < size && entries[right]!.key < entries[below]!.key) below = right
+      const child = entries[below]!
+      if (child.key >= entry.key) break
+      entries[position] = child
+      child.position = position
+      position = below
+    }
+    entries[position] = entry
+    entry.position = position
+  }
+}
