@@ -1,0 +1,205 @@
+// Keeps the floors of src: which folder may import which, what floor 0 may know of Effect, and that no modules import
+// each other in a circle. The one thing to know: `floors` below is the table, and a new folder of src is added there.
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import path from "node:path"
+import { parseSync, Visitor } from "rolldown/utils"
+
+/** The floor of each folder of src; a module imports from its own floor or a lower one. */
+const floors: Readonly<Record<string, number>> = {
+  domain: 0,
+  stream: 0,
+  tools: 0,
+  config: 1,
+  upstream: 2,
+  accounts: 3,
+  captures: 3,
+  "responses-store": 3,
+  completion: 4,
+  http: 5,
+  styles: 5,
+  admin: 5,
+  server: 6,
+  cli: 7
+}
+
+/** The floor of the modules that stand in src itself: main.ts and what embedders import. */
+const topFloor = 7
+
+/** All that floor 0 may import from outside it: modules of plain data and functions, without services, I/O or a clock. */
+const pureModules: ReadonlySet<string> = new Set([
+  "effect/Array",
+  "effect/BigDecimal",
+  "effect/BigInt",
+  "effect/Boolean",
+  "effect/Brand",
+  "effect/Bytes",
+  "effect/Chunk",
+  "effect/Combiner",
+  "effect/Data",
+  "effect/Equal",
+  "effect/Equivalence",
+  "effect/Filter",
+  "effect/Function",
+  "effect/Hash",
+  "effect/HashMap",
+  "effect/HashSet",
+  "effect/Iterable",
+  "effect/JsonPatch",
+  "effect/JsonPointer",
+  "effect/JsonSchema",
+  "effect/Match",
+  "effect/Number",
+  "effect/Option",
+  "effect/Order",
+  "effect/Ordering",
+  "effect/Pipeable",
+  "effect/Predicate",
+  "effect/Record",
+  "effect/Redacted",
+  "effect/Reducer",
+  "effect/RegExp",
+  "effect/Result",
+  "effect/Schema",
+  "effect/SchemaAST",
+  "effect/SchemaGetter",
+  "effect/SchemaIssue",
+  "effect/SchemaParser",
+  "effect/SchemaTransformation",
+  "effect/String",
+  "effect/Struct",
+  "effect/Symbol",
+  "effect/Trie",
+  "effect/Tuple",
+  "effect/Types",
+  "effect/UndefinedOr",
+  "effect/encoding/Base64",
+  "effect/encoding/Base64Url",
+  "effect/encoding/Hex"
+])
+
+interface Import {
+  readonly specifier: string
+  readonly line: number
+}
+
+/** Every module that a source text names, type imports and dynamic ones included. */
+const importsOf = (file: string, text: string): Array<Import> => {
+  const { errors, program } = parseSync(file, text)
+  const problem = errors[0]
+  if (problem !== undefined) throw new Error(`${file}: ${problem.message}`)
+  const found: Array<Import> = []
+  const add = (source: { readonly value?: unknown; readonly start: number } | null) => {
+    if (source !== null && typeof source.value === "string") {
+      found.push({ specifier: source.value, line: text.slice(0, source.start).split("\n").length })
+    }
+  }
+  new Visitor({
+    ImportDeclaration: (node) => add(node.source),
+    ExportNamedDeclaration: (node) => add(node.source),
+    ExportAllDeclaration: (node) => add(node.source),
+    ImportExpression: (node) => add("value" in node.source ? node.source : null),
+    TSImportType: (node) => add(node.source)
+  }).visit(program)
+  return found
+}
+
+interface Place {
+  /** The folder of src that the module stands in, or undefined when it stands in src itself. */
+  readonly folder: string | undefined
+  readonly floor: number | undefined
+  /** The folder of its style; undefined outside src/styles and for what stands in src/styles or its `shared`. */
+  readonly style: string | undefined
+}
+
+const placeOf = (file: string): Place => {
+  const [folder, ...rest] = file.split("/").slice(1, -1)
+  return {
+    folder,
+    floor: folder === undefined ? topFloor : floors[folder],
+    style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined
+  }
+}
+
+/** Why `place` may not import `specifier` from a package, or undefined when it may. */
+const refusePackage = (place: Place, specifier: string): string | undefined => {
+  if (specifier === "effect") return `import modules one by one ("effect/Effect"), not the whole of "effect"`
+  if (place.floor === 0 && !pureModules.has(specifier)) {
+    return `floor 0 is pure (no services, no I/O, no clock) and may not import "${specifier}"`
+  }
+  return undefined
+}
+
+/** Why a module at `from` may not import one at `to`, or undefined when it may. */
+const refuseModule = (from: Place, to: Place, target: string): string | undefined => {
+  if (from.floor !== undefined && to.floor !== undefined && to.floor > from.floor) {
+    return `floor ${from.floor} may not import ${target}, which is on floor ${to.floor}`
+  }
+  if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
+    return `a style may not import another one (${target})`
+  }
+  return undefined
+}
+
+/** The circles among the modules, each reported once, at the import that closes it. */
+const circles = (graph: ReadonlyMap<string, ReadonlyMap<string, number>>): Array<string> => {
+  const found: Array<string> = []
+  const done = new Set<string>()
+  const trail: Array<string> = []
+  const visit = (file: string): void => {
+    trail.push(file)
+    for (const [target, line] of graph.get(file) ?? []) {
+      const start = trail.indexOf(target)
+      if (start >= 0) {
+        found.push(`${file}:${line}: imports in a circle: ${[...trail.slice(start), target].join(" -> ")}`)
+      } else if (!done.has(target)) {
+        visit(target)
+      }
+    }
+    trail.pop()
+    done.add(file)
+  }
+  for (const file of graph.keys()) {
+    if (!done.has(file)) visit(file)
+  }
+  return found
+}
+
+/**
+ * What breaks the rules in `root`/src, as `file:line: reason`; empty when nothing does.
+ *
+ * Throws when a file cannot be parsed.
+ */
+export const floorViolations = (root: string): Array<string> => {
+  const source = path.join(root, "src")
+  const files = !existsSync(source) ? [] : readdirSync(source, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => path.posix.join("src", file.replaceAll(path.sep, "/")))
+    .sort()
+  const violations: Array<string> = []
+  const graph = new Map<string, Map<string, number>>()
+  for (const file of files) {
+    const from = placeOf(file)
+    if (from.floor === undefined) {
+      violations.push(`${file}:1: src/${from.folder} is on no floor: give it one in scripts/floors.ts`)
+    }
+    const targets = new Map<string, number>()
+    graph.set(file, targets)
+    for (const { line, specifier } of importsOf(file, readFileSync(path.join(root, file), "utf8"))) {
+      const report = (reason: string | undefined) => {
+        if (reason !== undefined) violations.push(`${file}:${line}: ${reason}`)
+      }
+      if (!specifier.startsWith(".")) {
+        report(refusePackage(from, specifier))
+        continue
+      }
+      const target = path.posix.join(path.posix.dirname(file), specifier)
+      if (!target.startsWith("src/")) {
+        report(`src may not import what is outside it (${target})`)
+        continue
+      }
+      if (!targets.has(target)) targets.set(target, line)
+      report(refuseModule(from, placeOf(target), target))
+    }
+  }
+  return [...violations, ...circles(graph)]
+}

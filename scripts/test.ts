@@ -1,0 +1,32 @@
+// All checks, then all tests, or those that the arguments name (they are vitest's). One process from start to end, so
+// that a signal reaches the run once. The last line is `N passed, N failed`, whatever went before.
+import { parseCLI, startVitest } from "vitest/node"
+import type { Vitest } from "vitest/node"
+import { runChecks } from "./checks.ts"
+
+/** The run in one line. Errors outside any test (a file that does not load, a failing hook) count as failed. */
+const summarize = ({ state }: Vitest): string => {
+  const modules = state.getTestModules()
+  const tests = modules.flatMap((module) => [...module.children.allTests()])
+  const count = (wanted: string) => tests.filter((test) => test.result().state === wanted).length
+  const errors = state.getUnhandledErrors().length + modules.flatMap((module) => [
+    ...module.errors(),
+    ...[...module.children.allSuites()].flatMap((suite) => suite.errors())
+  ]).length
+  const skipped = count("skipped")
+  return `${count("passed")} passed, ${count("failed") + errors} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`
+}
+
+const failed = await runChecks()
+
+const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
+const vitest = await startVitest("test", filter, options)
+await vitest.close()
+
+if (failed.length > 0) {
+  console.log(`Failed checks: ${failed.join(", ")}`)
+  process.exitCode = 1
+}
+console.log(summarize(vitest))
+// Whatever a test left open must not keep the run from ending.
+process.exit()

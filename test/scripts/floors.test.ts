@@ -1,0 +1,140 @@
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { floorViolations } from "../../scripts/floors.ts"
+
+const roots: Array<string> = []
+
+afterEach(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true })
+})
+
+/** What is reported of a repository whose src holds these files. */
+const violationsIn = (files: Readonly<Record<string, string>>): Array<string> => {
+  const root = mkdtempSync(path.join(tmpdir(), "floors-"))
+  roots.push(root)
+  for (const [file, text] of Object.entries(files)) {
+    const target = path.join(root, "src", file)
+    mkdirSync(path.dirname(target), { recursive: true })
+    writeFileSync(target, text)
+  }
+  return floorViolations(root)
+}
+
+describe("floors", () => {
+  it("lets a module import its own floor and lower ones", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "domain/Usage.ts": `import * as Schema from "effect/Schema"\nexport const usage = Schema.Number`,
+        "stream/sse.ts": `export type { usage } from "../domain/Usage.ts"`,
+        "styles/chat/render.ts": `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
+        "main.ts": `import "./styles/chat/render.ts"\nimport * as Effect from "effect/Effect"\nimport "node:fs"\nEffect`
+      }),
+      []
+    )
+  })
+
+  for (
+    const [form, statement] of [
+      ["an import", `import { run } from "../server/Gateway.ts"`],
+      ["a type import", `import type { Run } from "../server/Gateway.ts"`],
+      ["a bare import", `import "../server/Gateway.ts"`],
+      ["an import over several lines", `import {\n  run,\n  stop\n} from "../server/Gateway.ts"`],
+      ["a re-export", `export * from "../server/Gateway.ts"`],
+      ["a named re-export", `export { run } from "../server/Gateway.ts"`],
+      ["a dynamic import", `export const load = () => import("../server/Gateway.ts")`],
+      ["an import inside a type", `export type Run = import("../server/Gateway.ts").Run`]
+    ] as const
+  ) {
+    it(`refuses ${form} of a higher floor, with the line`, () => {
+      const line = statement.includes("\n") ? 6 : 3
+      assert.deepStrictEqual(
+        violationsIn({ "config/store.ts": `// one\n\n${statement}\n`, "server/Gateway.ts": "export {}" }),
+        [`src/config/store.ts:${line}: floor 1 may not import src/server/Gateway.ts, which is on floor 6`]
+      )
+    })
+  }
+
+  it("is not misled by comments and strings that look like imports", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "domain/text.ts": [
+          `// import "../server/Gateway.ts"`,
+          `/* import * as Effect from "effect" */`,
+          `export const text = 'import "../server/Gateway.ts"' + \`import "node:fs"\``
+        ].join("\n"),
+        "server/Gateway.ts": "export {}"
+      }),
+      []
+    )
+  })
+
+  it("keeps styles apart, but for what they share", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "styles/chat/Api.ts": `import "../messages/Api.ts"\nimport "../shared/usage.ts"\nimport "../Style.ts"`,
+        "styles/messages/Api.ts": `import "./render.ts"`,
+        "styles/messages/render.ts": "export {}",
+        "styles/shared/usage.ts": "export {}",
+        "styles/Style.ts": "export {}"
+      }),
+      ["src/styles/chat/Api.ts:1: a style may not import another one (src/styles/messages/Api.ts)"]
+    )
+  })
+
+  it("reports a circle once, at the import that closes it", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "domain/a.ts": `import "./b.ts"`,
+        "domain/b.ts": `import "./leaf.ts"\nimport "../tools/c.ts"`,
+        "domain/leaf.ts": "export {}",
+        "tools/c.ts": `import type { A } from "../domain/a.ts"\nexport type C = A`
+      }),
+      [
+        "src/tools/c.ts:1: imports in a circle: src/domain/a.ts -> src/domain/b.ts -> src/tools/c.ts -> src/domain/a.ts"
+      ]
+    )
+  })
+
+  it("takes two ways to one module for no circle", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "domain/a.ts": `import "./b.ts"\nimport "./c.ts"`,
+        "domain/b.ts": `import "./d.ts"`,
+        "domain/c.ts": `import "./d.ts"`,
+        "domain/d.ts": "export {}"
+      }),
+      []
+    )
+  })
+
+  it("refuses the whole of effect on every floor", () => {
+    assert.deepStrictEqual(violationsIn({ "main.ts": `import { Effect } from "effect"\nEffect` }), [
+      `src/main.ts:1: import modules one by one ("effect/Effect"), not the whole of "effect"`
+    ])
+  })
+
+  for (const specifier of ["effect/Effect", "effect/Clock", "effect/http/HttpClient", "node:fs", "jose"]) {
+    it(`keeps ${specifier} off floor 0, and off it only`, () => {
+      assert.deepStrictEqual(
+        violationsIn({ "tools/sieve.ts": `import "${specifier}"`, "config/store.ts": `import "${specifier}"` }),
+        [`src/tools/sieve.ts:1: floor 0 is pure (no services, no I/O, no clock) and may not import "${specifier}"`]
+      )
+    })
+  }
+
+  it("refuses a folder that is on no floor and imports from outside src", () => {
+    assert.deepStrictEqual(
+      violationsIn({ "misc/a.ts": "export {}", "domain/b.ts": `import "../../test/support.ts"` }),
+      [
+        "src/domain/b.ts:1: src may not import what is outside it (test/support.ts)",
+        "src/misc/a.ts:1: src/misc is on no floor: give it one in scripts/floors.ts"
+      ]
+    )
+  })
+
+  it("throws for a file that cannot be parsed", () => {
+    assert.throws(() => violationsIn({ "main.ts": "import {" }), /src\/main\.ts: /)
+  })
+})
