@@ -1,11 +1,11 @@
 /**
  * Tells configured keys from callers' own upstream tokens (spec "Authentication"), in time that does not depend on the key.
  */
-import { hash } from "node:crypto"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { hash } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"

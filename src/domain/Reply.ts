@@ -1,0 +1,93 @@
+/**
+ * A whole reply: the fold of its events, from which every style makes its non-stream object.
+ */
+import type { FinishReason, ReplyEvent } from "./ReplyEvent.ts"
+import type { Usage } from "./Usage.ts"
+
+/** A piece of a reply, in the order in which the model wrote it; neighbours of one kind are one block. */
+export type ReplyBlock =
+  | { readonly _tag: "Reasoning"; readonly text: string }
+  | { readonly _tag: "Text"; readonly text: string }
+  | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly arguments: string }
+
+/** A call with its complete arguments. */
+export type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
+
+export interface Reply {
+  readonly blocks: ReadonlyArray<ReplyBlock>
+  readonly usage: Usage
+  readonly finish: FinishReason
+  readonly stopSequence: string | undefined
+}
+
+/** Collects events into a reply. Calls that were cut off are left out: nothing of them may look runnable. */
+export interface ReplyFold {
+  readonly push: (event: ReplyEvent) => void
+  readonly reply: () => Reply
+}
+
+const noUsage: Usage = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+
+/** Starts a fold. */
+export const foldReply = (): ReplyFold => {
+  const blocks: Array<ReplyBlock> = []
+  let kind: "Reasoning" | "Text" | undefined
+  let text = ""
+  let usage = noUsage
+  let finish: FinishReason = "stop"
+  let stopSequence: string | undefined
+  const close = () => {
+    if (kind !== undefined) blocks.push({ _tag: kind, text })
+    kind = undefined
+    text = ""
+  }
+  const grow = (of: "Reasoning" | "Text", piece: string) => {
+    if (kind !== of) {
+      close()
+      kind = of
+    }
+    text += piece
+  }
+  return {
+    push(event) {
+      switch (event._tag) {
+        case "ReasoningDelta":
+          return grow("Reasoning", event.text)
+        case "TextDelta":
+          return grow("Text", event.text)
+        case "CallFinished":
+          close()
+          blocks.push({ _tag: "Call", id: event.id, name: event.name, arguments: event.arguments })
+          return
+        case "UsageReported":
+          usage = event.usage
+          return
+        case "Finish":
+          finish = event.reason
+          stopSequence = event.stopSequence
+          return
+        case "CallStarted":
+          return close()
+        case "CallArguments":
+        case "CallCutOff":
+      }
+    },
+    reply() {
+      close()
+      return { blocks, usage, finish, stopSequence }
+    }
+  }
+}
+
+const joined = (reply: Reply, kind: "Reasoning" | "Text"): string =>
+  reply.blocks.reduce((text, block) => block._tag === kind ? text + block.text : text, "")
+
+/** All of a reply's text. */
+export const replyText = (reply: Reply): string => joined(reply, "Text")
+
+/** All of a reply's reasoning. */
+export const replyReasoning = (reply: Reply): string => joined(reply, "Reasoning")
+
+/** A reply's calls, in order. */
+export const replyCalls = (reply: Reply): ReadonlyArray<ReplyCall> =>
+  reply.blocks.filter((block): block is ReplyCall => block._tag === "Call")

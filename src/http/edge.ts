@@ -1,0 +1,108 @@
+/**
+ * The edge of a group of endpoints: who calls, the request's record, and every failure as a reply in the family's shape.
+ *
+ * Errors become replies here and not through the endpoints' error schemas, because a reply also needs headers
+ * (`Retry-After`, `x-should-retry`) and a defect needs a shape too. The schemas document the same bodies.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpApiError from "effect/http-api/HttpApiError"
+import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { unhandled } from "effect/Types"
+import { Callers } from "../accounts/Callers.ts"
+import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { credentialOf } from "./credential.ts"
+import type { ErrorShape } from "./errorShapes.ts"
+import { schemaFault } from "./jsonBody.ts"
+import { CurrentCaller, CurrentRequest } from "./Request.ts"
+
+const missing = gatewayError(
+  "authentication_failed",
+  "No API key was sent; send Authorization: Bearer <key> or x-api-key: <key>"
+)
+
+const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
+
+/** An error as a whole reply. */
+export const errorResponse = (shape: ErrorShape, error: GatewayError): HttpServerResponse.HttpServerResponse => {
+  const headers: Record<string, string> = {}
+  if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
+  if (!error.shouldRetry) headers["x-should-retry"] = "false"
+  return HttpServerResponse.text(shape(error), { status: error.status, contentType: "application/json", headers })
+}
+
+/** What the caller is told of a cause; `undefined` when the request was only interrupted. */
+export const toGatewayError = (cause: Cause.Cause<unknown>): Effect.Effect<GatewayError | undefined> => {
+  for (const reason of cause.reasons) {
+    const fault: unknown = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+    if (isGatewayError(fault)) return Effect.succeed(fault)
+    if (HttpApiError.HttpApiSchemaError.is(fault) && fault.kind !== "Body" && fault.kind !== "ResponseHeaders") {
+      return Effect.succeed(schemaFault(fault.cause.issue))
+    }
+  }
+  if (Cause.hasInterruptsOnly(cause)) return Effect.undefined
+  return Effect.as(
+    Effect.logError("A request failed by a defect of the gateway", cause),
+    gatewayError("internal_error", "An internal error occurred; the request id names it in the gateway's log")
+  )
+}
+
+const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause<unknown>) =>
+  Effect.flatMap(toGatewayError(cause), (error) => {
+    if (error === undefined) return Effect.interrupt
+    stats.error = error.code
+    return Effect.succeed(errorResponse(shape, error))
+  })
+
+/** Told when a request is over, streams included, with its record. Must not fail; the default does nothing. */
+export const RequestObserver = Context.Reference<(stats: RequestStats) => Effect.Effect<void>>(
+  "model-gateway/http/RequestObserver",
+  { defaultValue: () => () => Effect.void }
+)
+
+interface EdgeOptions {
+  readonly group: HttpApiGroup.Top
+}
+
+type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
+
+const begin = Effect.fnUntraced(function*(options: EdgeOptions) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), yield* Clock.currentTimeMillis)
+  stats.style = options.group.identifier
+  const observe = yield* RequestObserver
+  yield* Effect.addFinalizer(() => observe(stats))
+  return { request, stats }
+})
+
+/** The edge of endpoints that need no credential. */
+export const publicEdge = (shape: ErrorShape) => (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
+  Effect.flatMap(begin(options), ({ stats }) =>
+    httpEffect.pipe(
+      Effect.provideService(CurrentRequest, stats),
+      Effect.catchCause(rendered(shape, stats))
+    ))
+
+/** The edge of business endpoints: the credential is checked before the body is read. */
+export const businessEdge = (shape: ErrorShape) =>
+  Effect.map(
+    Callers,
+    (callers) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
+      Effect.flatMap(begin(options), ({ request, stats }) => {
+        const token = credentialOf(request)
+        const target = request.headers["x-gateway-target-account"]?.trim()
+        const caller = token === undefined
+          ? Effect.fail(missing)
+          : callers.identify(token, target === "" ? undefined : target)
+        return caller.pipe(
+          Effect.flatMap((known) => Effect.provideService(httpEffect, CurrentCaller, known)),
+          Effect.provideService(CurrentRequest, stats),
+          Effect.catchCause(rendered(shape, stats))
+        )
+      })
+  )

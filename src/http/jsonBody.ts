@@ -1,0 +1,184 @@
+/**
+ * Reads a JSON request body within bounds and decodes it by a Schema, once, at the door. Every fault is an error that
+ * names the field as the caller wrote it.
+ *
+ * The endpoints' own decoding is not used for bodies: it parses before depth can be checked, answers a foreign content
+ * type on its own, and does not say where JSON is broken.
+ */
+import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+
+/** Largest body, in bytes (behaviour: "Request body limit 32 MiB"). */
+export const bodyLimit = 32 * 1024 * 1024
+
+/** Deepest nesting of arrays and objects in a body. */
+export const depthLimit = 200
+
+/** Bodies up to this size are read without counting them against the budget. */
+const smallBody = 256 * 1024
+
+/** Memory for large bodies that are being handled, over all requests of the process. */
+export interface BodyBudget {
+  readonly limit: number
+  used: number
+}
+
+/** The budget in force; every gateway of a process shares it unless another is provided. */
+export const CurrentBodyBudget: Context.Reference<BodyBudget> = Context.Reference("model-gateway/http/BodyBudget", {
+  defaultValue: (): BodyBudget => ({ limit: 512 * 1024 * 1024, used: 0 })
+})
+
+const tooLarge = gatewayError("request_too_large", "The request body is larger than the limit of 32 MiB")
+const notReadable = invalidRequest("The request body could not be read")
+const tooBusy = gatewayError("rate_limit_exceeded", "Too many large requests are being received", { retryAfter: 5 })
+
+const readLarge = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, GatewayError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const budget = yield* CurrentBodyBudget
+    const chunks: Array<Uint8Array> = []
+    let bytes = 0
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        budget.used -= bytes
+      })
+    )
+    yield* Stream.runForEachArray(Stream.mapError(request.stream, () => notReadable), (arrived) => {
+      for (const chunk of arrived) {
+        chunks.push(chunk)
+        bytes += chunk.length
+        budget.used += chunk.length
+      }
+      if (bytes > bodyLimit) return Effect.fail(tooLarge)
+      return budget.used > budget.limit ? Effect.fail(tooBusy) : Effect.void
+    })
+    return new TextDecoder().decode(concat(chunks, bytes))
+  })
+
+const concat = (chunks: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}
+
+const smallBodySize = ByteSize.bytes(smallBody)
+
+const readText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, GatewayError, Scope.Scope> => {
+  const declared = Number(request.headers["content-length"])
+  if (declared > bodyLimit) return Effect.fail(tooLarge)
+  if (declared <= smallBody) {
+    return request.text.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, smallBodySize),
+      Effect.mapError(() => notReadable)
+    )
+  }
+  return readLarge(request)
+}
+
+/** True when arrays and objects in the JSON text nest deeper than `depthLimit`. Reads each character at most once. */
+export const nestsTooDeep = (text: string): boolean => {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: {
+        // Strings are jumped over; a quote that an odd run of backslashes precedes is not their end.
+        for (;;) {
+          i = text.indexOf("\"", i + 1)
+          if (i === -1) return false
+          let slashes = 0
+          while (text.charCodeAt(i - 1 - slashes) === 0x5c) slashes++
+          if (slashes % 2 === 0) break
+        }
+        break
+      }
+      case 0x5b:
+      case 0x7b:
+        if (++depth > depthLimit) return true
+        break
+      case 0x5d:
+      case 0x7d:
+        depth--
+    }
+  }
+  return false
+}
+
+const isJsonType = (contentType: string | undefined): boolean =>
+  contentType === undefined || contentType === "" || /[/+]json\b/i.test(contentType)
+
+const parseJson = (text: string, contentType: string | undefined): Result.Result<unknown, GatewayError> => {
+  if (text.trim() === "") return Result.fail(invalidRequest("The request body is empty; a JSON object is expected"))
+  if (nestsTooDeep(text)) {
+    return Result.fail(invalidRequest(`The request body nests deeper than ${depthLimit} levels`))
+  }
+  try {
+    const value: unknown = JSON.parse(text)
+    return Result.succeed(value)
+  } catch (error) {
+    if (!isJsonType(contentType)) {
+      return Result.fail(
+        gatewayError(
+          "unsupported_media_type",
+          `The content type "${contentType}" is not supported; send application/json`
+        )
+      )
+    }
+    const place = error instanceof Error ? `: ${error.message}` : ""
+    return Result.fail(invalidRequest(`The request body is not valid JSON${place}`.slice(0, 300)))
+  }
+}
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** A field's place as callers write it: `messages[0].content`. */
+export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
+  path.reduce<string>(
+    (name, key) =>
+      typeof key === "number" || /^\d+$/.test(String(key))
+        ? `${name}[${String(key)}]`
+        : name === ""
+        ? String(key)
+        : `${name}.${String(key)}`,
+    ""
+  )
+
+/** The first fault that a Schema found, as an error that names its field. */
+export const schemaFault = (issue: SchemaIssue.Issue): GatewayError => {
+  const first = formatIssue(issue).issues[0]
+  const keys = (first?.path ?? []).map((key) => typeof key === "object" ? key.key : key)
+  const field = fieldName(keys)
+  const what = (first?.message ?? "Invalid value").slice(0, 400)
+  return field === "" ? invalidRequest(what) : invalidRequest(`${field}: ${what}`, field)
+}
+
+/** Makes a reader of one kind of body. Build it once, not per request. */
+export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return Effect.fnUntraced(function*(
+    request: HttpServerRequest.HttpServerRequest
+  ): Effect.fn.Return<S["Type"], GatewayError, Scope.Scope> {
+    const encoding = request.headers["content-encoding"]
+    if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
+      return yield* gatewayError("unsupported_media_type", `The content encoding "${encoding}" is not supported`)
+    }
+    const text = yield* readText(request)
+    const parsed = parseJson(text, request.headers["content-type"])
+    if (Result.isFailure(parsed)) return yield* parsed.failure
+    const decoded = decode(parsed.success)
+    if (Result.isFailure(decoded)) return yield* schemaFault(decoded.failure.issue)
+    return decoded.success
+  })
+}

@@ -1,0 +1,45 @@
+/**
+ * Replies that are not streamed: the fold of the reply's events, and JSON with the gateway's own headers.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Stream from "effect/Stream"
+import type { CompletionOutput } from "../completion/Completion.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { gatewayError } from "../domain/GatewayError.ts"
+import type { Reply } from "../domain/Reply.ts"
+import { foldReply } from "../domain/Reply.ts"
+
+/** Id of the API that all groups belong to. */
+export const apiId = "gateway"
+
+/** Headers that say that a reply comes from the upstream inside the gateway. */
+export const upstreamHeaders = (driver: CompletionOutput["driver"] | undefined): Record<string, string> =>
+  driver === "embedded" ? { "x-gateway-upstream": "embedded" } : {}
+
+/**
+ * Collects a whole reply. A reply that was withdrawn before it showed anything fails with `content_filter` when it is
+ * opened; one that was withdrawn later ends as that, with what it had.
+ */
+export const wholeReply = (output: CompletionOutput): Effect.Effect<Reply, GatewayError> =>
+  Effect.suspend(() => {
+    const fold = foldReply()
+    return Effect.map(
+      Stream.runForEachArray(output.events, (events) => {
+        for (let i = 0; i < events.length; i++) fold.push(events[i]!)
+        return Effect.void
+      }),
+      fold.reply
+    )
+  })
+
+/** JSON as a reply. */
+export const jsonReply = (
+  body: unknown,
+  headers: Record<string, string> = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json", headers })
+
+/** No model matches the requested name. */
+export const modelNotFound = (requested: string, param = "model"): GatewayError =>
+  gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist`, { param })

@@ -1,0 +1,153 @@
+/**
+ * A reply as a server-sent event stream: waits for the first reply event so that a failure keeps its status, keeps the
+ * connection alive through silence, and tells a later failure in the stream.
+ *
+ * One fiber pumps the reply into a bounded queue, one watches the clock; the response takes what the queue holds at once
+ * and writes it as one piece, so a slow client makes larger pieces and, at the queue's bound, a slower upstream.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { CompletionOutput } from "../completion/Completion.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { Machine } from "../stream/transducer.ts"
+import { toGatewayError } from "./edge.ts"
+
+/** How a style writes one reply's frames. */
+export interface FrameRenderer {
+  /** Frames as text, ready to send. */
+  readonly frames: Machine<ReplyEvent, string>
+  /** What keeps the connection alive once the first frame is out. */
+  readonly keepAlive: string
+  /** The frames with which a reply ends that fails after its first frame. */
+  readonly failure: (error: GatewayError) => string
+}
+
+/** Time limits of a streamed reply, in milliseconds. */
+export interface StreamLimits {
+  /** A client that does not read at all for this long is left. */
+  readonly client: number
+}
+
+/** Silence after which something is sent (behaviour: "Keep-alive every 5 s of silence"). */
+const keepAliveEvery = 5_000
+/** Upstream silence after which the headers are sent without an event (behaviour §4). */
+const headersAfter = 10_000
+/** Pieces that may wait for a slow client before the upstream has to. */
+const queueSize = 64
+
+const comment = ": keep-alive\n\n"
+
+const streamHeaders = {
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no"
+}
+
+/**
+ * Opens a completion and answers with its stream.
+ *
+ * `render` starts the style's renderer once the reply has begun; `failureBefore` renders the frames of a failure that comes
+ * after the headers but before there is a reply. Fails with the caller's error while no header has been sent.
+ */
+export const streamReply = Effect.fnUntraced(function*<R>(
+  open: Effect.Effect<CompletionOutput, GatewayError, R>,
+  render: (output: CompletionOutput) => FrameRenderer,
+  failureBefore: (error: GatewayError) => string,
+  limits: StreamLimits
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse, GatewayError, R | Scope.Scope> {
+  const clock = yield* Clock.Clock
+  const queue = yield* Queue.bounded<string, Cause.Done>(queueSize)
+  const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+  const response = Fiber.getCurrent()
+  let renderer: FrameRenderer | undefined
+  let headersSent = false
+  let sentAt = clock.currentTimeMillisUnsafe()
+  let readAt = sentAt
+
+  const send = (frames: string) => {
+    if (frames === "") return Effect.void
+    sentAt = clock.currentTimeMillisUnsafe()
+    return Effect.asVoid(Queue.offer(queue, frames))
+  }
+
+  const pump = Effect.gen(function*() {
+    const output = yield* open
+    const started = render(output)
+    renderer = started
+    yield* Deferred.succeed(opened, output)
+    const frames: Array<string> = []
+    const written = () => {
+      const text = frames.length === 1 ? frames[0]! : frames.join("")
+      frames.length = 0
+      return text
+    }
+    yield* Stream.runForEachArray(output.events, (events) => {
+      for (let i = 0; i < events.length; i++) started.frames.push(events[i]!, frames)
+      return send(written())
+    })
+    started.frames.end(frames)
+    yield* send(written())
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.flatMap(toGatewayError(cause), (error) => {
+        if (error === undefined) return Effect.void
+        if (!headersSent && renderer === undefined) return Deferred.fail(opened, error)
+        return send(renderer === undefined ? failureBefore(error) : renderer.failure(error))
+      })
+    ),
+    Effect.ensuring(Queue.end(queue))
+  )
+  const pumping = yield* Effect.forkScoped(pump)
+
+  const watch = Effect.gen(function*() {
+    for (;;) {
+      const now = clock.currentTimeMillisUnsafe()
+      const quietFor = now - sentAt
+      if (quietFor < keepAliveEvery) {
+        yield* Effect.sleep(keepAliveEvery - quietFor)
+        continue
+      }
+      if (Queue.isFullUnsafe(queue)) {
+        if (now - readAt >= limits.client) {
+          yield* Fiber.interrupt(pumping)
+          response?.interruptUnsafe()
+          return
+        }
+      } else if (headersSent) {
+        Queue.offerUnsafe(queue, renderer === undefined ? comment : renderer.keepAlive)
+      }
+      sentAt = now
+    }
+  })
+  yield* Effect.forkScoped(watch)
+
+  const waited = yield* Deferred.await(opened).pipe(Effect.timeoutOption(headersAfter))
+  // A reply or a failure may have come in the very moment in which the time ran out.
+  const output = Option.isSome(waited) || !Deferred.isDoneUnsafe(opened)
+    ? waited
+    : Option.some(yield* Deferred.await(opened))
+  headersSent = true
+  const body = Stream.fromPull(Effect.succeed(Effect.suspend(() => {
+    readAt = clock.currentTimeMillisUnsafe()
+    return Effect.map(Queue.takeAll(queue), (pieces) => {
+      readAt = clock.currentTimeMillisUnsafe()
+      return [encoder.encode(pieces.length === 1 ? pieces[0] : pieces.join(""))] as const
+    })
+  })))
+  if (Option.isNone(output)) yield* send(comment)
+  const driver = Option.isSome(output) ? output.value.driver : undefined
+  return HttpServerResponse.stream(body, {
+    contentType: "text/event-stream",
+    headers: driver === "embedded" ? { ...streamHeaders, "x-gateway-upstream": "embedded" } : streamHeaders
+  })
+})
+
+const encoder = new TextEncoder()

@@ -1,0 +1,178 @@
+/**
+ * The chat-completions style as a contract: request and reply schemas and the endpoint (spec "Chat-completions style").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { OpenAiEdge } from "../edges.ts"
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/** A part of a message's content; parts of unknown types are accepted. */
+export const ContentPart = Schema.Struct({
+  type: Schema.String,
+  text: optional(Schema.String),
+  refusal: optional(Schema.String),
+  image_url: optional(
+    Schema.Union([Schema.String, Schema.Struct({ url: Schema.String, detail: optional(Schema.String) })])
+  ),
+  input_audio: optional(Schema.Struct({ data: Schema.String, format: optional(Schema.String) })),
+  file: optional(Schema.Struct({
+    file_data: optional(Schema.String),
+    file_id: optional(Schema.String),
+    filename: optional(Schema.String)
+  }))
+})
+
+/** A call in an assistant message. */
+export const ToolCall = Schema.Struct({
+  id: optional(Schema.String),
+  type: optional(Schema.String),
+  function: Schema.Struct({ name: Schema.String, arguments: optional(Schema.Union([Schema.String, JsonObject])) })
+})
+
+/** A message of the conversation. */
+export const ChatMessage = Schema.Struct({
+  role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
+  content: optional(Schema.Union([Schema.String, Schema.Array(ContentPart)])),
+  reasoning_content: optional(Schema.String),
+  refusal: optional(Schema.String),
+  name: optional(Schema.String),
+  tool_calls: optional(Schema.Array(ToolCall)),
+  tool_call_id: optional(Schema.String)
+}).annotate({ identifier: "ChatMessage" })
+
+/** A declared tool. */
+export const ChatTool = Schema.Struct({
+  type: Schema.Literal("function"),
+  function: Schema.Struct({
+    name: Schema.NonEmptyString,
+    description: optional(Schema.String),
+    parameters: optional(JsonObject),
+    strict: optional(Schema.Boolean)
+  })
+}).annotate({ identifier: "ChatTool" })
+
+/** `tool_choice` of a chat request. */
+export const ChatToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) })
+])
+
+/** `response_format` of a chat request. */
+export const ResponseFormat = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    json_schema: Schema.Struct({
+      name: optional(Schema.String),
+      description: optional(Schema.String),
+      schema: optional(JsonObject),
+      strict: optional(Schema.Boolean)
+    })
+  })
+])
+
+/** Body of `POST /v1/chat/completions`; fields that are not named here are accepted and ignored. */
+export const ChatRequest = Schema.Struct({
+  model: Schema.NonEmptyString,
+  messages: Schema.NonEmptyArray(ChatMessage),
+  stream: optional(Schema.Boolean),
+  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  tools: optional(Schema.Array(ChatTool)),
+  tool_choice: optional(ChatToolChoice),
+  parallel_tool_calls: optional(Schema.Boolean),
+  n: optional(Schema.Int),
+  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
+  response_format: optional(ResponseFormat),
+  temperature: optional(Schema.Finite),
+  top_p: optional(Schema.Finite),
+  top_k: optional(Schema.Finite),
+  max_tokens: optional(Schema.Int),
+  max_completion_tokens: optional(Schema.Int),
+  seed: optional(Schema.Int),
+  presence_penalty: optional(Schema.Finite),
+  frequency_penalty: optional(Schema.Finite),
+  logit_bias: optional(Schema.Record(Schema.String, Schema.Finite)),
+  reasoning_effort: optional(Schema.String)
+}).annotate({ identifier: "ChatRequest" })
+
+/** Token counts of a chat reply. */
+export const ChatUsage = Schema.Struct({
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
+  completion_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int })
+}).annotate({ identifier: "ChatUsage" })
+
+const FinishReason = Schema.Literals(["stop", "tool_calls", "length", "content_filter"])
+
+/** A call in a reply. */
+export const ChatToolCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("function"),
+  function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+})
+
+/** Reply of a chat request without `stream`. */
+export const ChatCompletion = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion"),
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(Schema.Struct({
+    index: Schema.Int,
+    message: Schema.Struct({
+      role: Schema.Literal("assistant"),
+      content: Schema.NullOr(Schema.String),
+      refusal: Schema.Null,
+      annotations: Schema.Array(Schema.Json),
+      reasoning_content: Schema.optionalKey(Schema.String),
+      tool_calls: Schema.optionalKey(Schema.Array(ChatToolCall))
+    }),
+    logprobs: Schema.Null,
+    finish_reason: FinishReason
+  })),
+  usage: ChatUsage
+}).annotate({ identifier: "ChatCompletion" })
+
+/** One chunk of a streamed chat reply. */
+export const ChatChunk = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion.chunk"),
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(Schema.Struct({
+    index: Schema.Int,
+    delta: Schema.Struct({
+      role: Schema.optionalKey(Schema.Literal("assistant")),
+      content: Schema.optionalKey(Schema.String),
+      reasoning_content: Schema.optionalKey(Schema.String),
+      tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({
+        index: Schema.Int,
+        id: Schema.optionalKey(Schema.String),
+        type: Schema.optionalKey(Schema.Literal("function")),
+        function: Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.String })
+      })))
+    }),
+    logprobs: Schema.Null,
+    finish_reason: Schema.NullOr(FinishReason)
+  })),
+  usage: Schema.optionalKey(Schema.NullOr(ChatUsage))
+}).annotate({ identifier: "ChatChunk" })
+
+/** One event of the stream: a chunk, or the sentinel that ends it. */
+export const ChatEvent = Schema.Struct({
+  data: Schema.Union([Schema.Literal("[DONE]"), Schema.fromJsonString(ChatChunk)])
+})
+
+/** The chat-completions endpoint. */
+export class ChatGroup extends HttpApiGroup.make("chat").add(
+  HttpApiEndpoint.post("completions", "/v1/chat/completions", {
+    payload: ChatRequest,
+    success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
+  })
+).middleware(OpenAiEdge) {}

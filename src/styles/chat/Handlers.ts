@@ -1,0 +1,62 @@
+/**
+ * The chat-completions endpoint at work.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { Completion } from "../../completion/Completion.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { resolveModel } from "../../domain/models.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { streamReply } from "../../http/streamReply.ts"
+import { ChatGroup, ChatRequest } from "./Api.ts"
+import { decodeChat } from "./decode.ts"
+import { chatCompletion, chatFailure, chatFrames } from "./render.ts"
+
+const readBody = jsonBody(ChatRequest)
+
+/** Serves the group; errors are rendered by its edge. */
+export const ChatHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(ChatGroup),
+  "chat",
+  Effect.fnUntraced(function*(handlers) {
+    const completion = yield* Completion
+    const config = yield* ConfigStore
+
+    return handlers.handleRaw(
+      "completions",
+      Effect.fnUntraced(function*({ request }) {
+        const caller = yield* CurrentCaller
+        const stats = yield* CurrentRequest
+        const body = yield* readBody(request)
+        const current = config.unsafeCurrent()
+        const model = resolveModel(current.model_table, body.model)
+        stats.requestedModel = body.model
+        stats.stream = body.stream === true
+        if (model === undefined) return yield* modelNotFound(body.model)
+        stats.model = model.id
+        const conversation = yield* Effect.fromResult(decodeChat(body))
+        const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const open = completion.open({ caller, model, conversation, stats })
+        if (!stats.stream) {
+          const output = yield* open
+          const reply = yield* wholeReply(output)
+          return jsonReply(
+            chatCompletion({ id: output.id, created, model: body.model }, reply),
+            upstreamHeaders(output.driver)
+          )
+        }
+        const includeUsage = body.stream_options?.include_usage === true
+        return yield* streamReply(
+          open,
+          (output) => chatFrames({ id: output.id, created, model: body.model }, includeUsage),
+          chatFailure,
+          { client: current.upstream.timeouts.client * 1000 }
+        )
+      })
+    )
+  })
+)

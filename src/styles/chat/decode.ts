@@ -1,0 +1,196 @@
+/**
+ * From a chat-completions request to the canonical conversation.
+ */
+import type * as Result from "effect/Result"
+import type {
+  Conversation,
+  FilePart,
+  ImagePart,
+  Part,
+  StructuredOutput,
+  TextPart,
+  ToolChoice,
+  Turn
+} from "../../domain/Conversation.ts"
+import { Text } from "../../domain/Conversation.ts"
+import { dataUrl } from "../../domain/dataUrl.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Faults } from "../../http/Faults.ts"
+import { makeFaults } from "../../http/Faults.ts"
+import type { ChatMessage, ChatRequest, ContentPart } from "./Api.ts"
+
+type Request = typeof ChatRequest.Type
+type Message = typeof ChatMessage.Type
+type Content = typeof ContentPart.Type
+
+const contentPart = (part: Content, field: string, faults: Faults): TextPart | ImagePart | FilePart => {
+  switch (part.type) {
+    case "text":
+    case "input_text":
+    case "output_text": {
+      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
+      return Text(part.text ?? "")
+    }
+    case "refusal":
+      return Text(part.refusal ?? "")
+    case "image_url": {
+      const image = part.image_url
+      if (image === undefined || image === null) faults.at(`${field}.image_url`, "Missing key")
+      const url = typeof image === "string" ? image : image?.url ?? ""
+      const detail = typeof image === "string" ? undefined : image?.detail ?? undefined
+      const inline = dataUrl(url)
+      return {
+        _tag: "Image",
+        url: inline === undefined ? url : undefined,
+        data: inline?.data,
+        mediaType: inline?.mediaType,
+        detail
+      }
+    }
+    case "input_audio": {
+      if (part.input_audio === undefined || part.input_audio === null) faults.at(`${field}.input_audio`, "Missing key")
+      const format = part.input_audio?.format ?? undefined
+      return {
+        _tag: "File",
+        kind: "audio",
+        name: undefined,
+        url: undefined,
+        id: undefined,
+        data: part.input_audio?.data,
+        mediaType: format === undefined ? undefined : `audio/${format}`
+      }
+    }
+    case "file": {
+      const inline = dataUrl(part.file?.file_data ?? "")
+      return {
+        _tag: "File",
+        kind: "file",
+        name: part.file?.filename ?? undefined,
+        url: undefined,
+        id: part.file?.file_id ?? undefined,
+        data: inline?.data ?? part.file?.file_data ?? undefined,
+        mediaType: inline?.mediaType
+      }
+    }
+    default:
+      // Never dropped silently: what cannot be carried is named to the model.
+      return Text(`[${part.type} omitted]`)
+  }
+}
+
+const contentParts = (
+  content: Message["content"],
+  field: string,
+  faults: Faults
+): ReadonlyArray<TextPart | ImagePart | FilePart> =>
+  content === undefined || content === null
+    ? []
+    : typeof content === "string"
+    ? content === "" ? [] : [Text(content)]
+    : content.map((part, i) => contentPart(part, `${field}[${i}]`, faults))
+
+const argumentsText = (args: string | object | null | undefined): string =>
+  typeof args === "string" ? args : args === null || args === undefined ? "{}" : JSON.stringify(args)
+
+const assistantParts = (message: Message, field: string, faults: Faults): ReadonlyArray<Part> => {
+  const parts: Array<Part> = []
+  if (message.reasoning_content) parts.push({ _tag: "Reasoning", text: message.reasoning_content })
+  parts.push(...contentParts(message.content, `${field}.content`, faults))
+  if (message.refusal) parts.push(Text(message.refusal))
+  for (const call of message.tool_calls ?? []) {
+    parts.push({
+      _tag: "Call",
+      id: call.id ?? "",
+      name: call.function.name,
+      arguments: argumentsText(call.function.arguments)
+    })
+  }
+  return parts
+}
+
+const turn = (message: Message, field: string, faults: Faults): Turn => {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return { role: "system", parts: contentParts(message.content, `${field}.content`, faults) }
+    case "user":
+      return { role: "user", parts: contentParts(message.content, `${field}.content`, faults) }
+    case "assistant":
+      return { role: "assistant", parts: assistantParts(message, field, faults) }
+    case "tool":
+    case "function":
+      return {
+        role: "tool",
+        parts: [{
+          _tag: "Result",
+          callId: message.tool_call_id ?? "",
+          name: message.name ?? undefined,
+          content: contentParts(message.content, `${field}.content`, faults),
+          isError: false
+        }]
+      }
+  }
+}
+
+const toolChoice = (choice: Request["tool_choice"]): ToolChoice => {
+  switch (choice) {
+    case undefined:
+    case null:
+    case "auto":
+      return { _tag: "Auto" }
+    case "none":
+      return { _tag: "None" }
+    case "required":
+      return { _tag: "Required" }
+    default:
+      return { _tag: "Function", name: choice.function.name }
+  }
+}
+
+const output = (format: Request["response_format"]): StructuredOutput | undefined => {
+  if (format === undefined || format === null) return undefined
+  if (format.type !== "json_schema") return format.type === "text" ? undefined : { _tag: "JsonObject" }
+  const { description, name, schema, strict } = format.json_schema
+  return {
+    _tag: "JsonSchema",
+    name: name ?? undefined,
+    description: description ?? undefined,
+    schema: schema ?? {},
+    strict: strict ?? undefined
+  }
+}
+
+const stopSequences = (stop: Request["stop"]): ReadonlyArray<string> =>
+  stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
+
+/** The conversation that a request asks to continue. */
+export const decodeChat = (request: Request): Result.Result<Conversation, GatewayError> => {
+  const faults = makeFaults()
+  if (request.n !== undefined && request.n !== null && request.n !== 1) {
+    faults.at("n", "only 1 choice is supported")
+  }
+  return faults.result<Conversation>({
+    turns: request.messages.map((message, i) => turn(message, `messages[${i}]`, faults)),
+    tools: (request.tools ?? []).map((tool) => ({
+      name: tool.function.name,
+      description: tool.function.description ?? undefined,
+      parameters: tool.function.parameters ?? undefined,
+      strict: tool.function.strict ?? undefined
+    })),
+    toolChoice: toolChoice(request.tool_choice),
+    parallelToolCalls: request.parallel_tool_calls !== false,
+    stop: stopSequences(request.stop),
+    sampling: {
+      temperature: request.temperature ?? undefined,
+      topP: request.top_p ?? undefined,
+      topK: request.top_k ?? undefined,
+      maxTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+      seed: request.seed ?? undefined,
+      presencePenalty: request.presence_penalty ?? undefined,
+      frequencyPenalty: request.frequency_penalty ?? undefined,
+      logitBias: request.logit_bias ?? undefined,
+      reasoningEffort: request.reasoning_effort ?? undefined
+    },
+    output: output(request.response_format)
+  })
+}
