@@ -1,0 +1,153 @@
+/**
+ * The accounts and keys of a configuration, decoded and indexed. Lists may be long: decoding gives way to other fibers, and
+ * an entry that was decoded before is not decoded again.
+ */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { identifierOf, identityKeys, lookupKeys } from "../domain/identity.ts"
+import { type Fault, fault, faultsOf } from "./ConfigError.ts"
+import { forEachSliced, isJsonObject, sha256Hex } from "./json.ts"
+import { AccountEntry, KeyEntry } from "./schema.ts"
+
+/** An upstream account as configured. */
+export interface Account {
+  /** The email, else the mobile, else `token:<hash>`. */
+  readonly identifier: string
+  readonly email: string | undefined
+  /** As configured; compare by its normal form. */
+  readonly mobile: string | undefined
+  readonly password: Redacted.Redacted<string> | undefined
+  /** A token that the operator configured; those got by login are never here. */
+  readonly token: Redacted.Redacted<string> | undefined
+  /** The normal forms that the account answers to; see `identityKeys`. */
+  readonly identity: ReadonlyArray<string>
+}
+
+/** Decoded accounts with the index by which they are found. */
+export interface AccountTable {
+  readonly accounts: ReadonlyArray<Account>
+  readonly index: ReadonlyMap<string, Account>
+}
+
+/** What becomes of an entry that repeats an earlier one. */
+export type Duplicates = "refuse" | "keep-first"
+
+/** A decoded list and what was found on the way. */
+export interface Decoded<A> {
+  readonly value: A
+  /** The list without repeated entries; the same array when nothing was repeated. */
+  readonly raw: ReadonlyArray<Schema.Json>
+  readonly faults: Array<Fault>
+  readonly warnings: ReadonlyArray<string>
+}
+
+const decodeEntry = Schema.decodeUnknownResult(AccountEntry)
+const decodeKey = Schema.decodeUnknownResult(KeyEntry)
+const decodedEntries = new WeakMap<object, Account>()
+
+const blankToUndefined = (text: string | undefined): string | undefined => {
+  const trimmed = text?.trim()
+  return trimmed === "" ? undefined : trimmed
+}
+
+const redact = (text: string | undefined): Redacted.Redacted<string> | undefined =>
+  text === undefined || text === "" ? undefined : Redacted.make(text)
+
+const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fault>> => {
+  const known = isJsonObject(raw) ? decodedEntries.get(raw) : undefined
+  if (known !== undefined) return Result.succeed(known)
+  const decoded = decodeEntry(raw, { errors: "all" })
+  if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure, ["accounts", index]))
+  const entry = decoded.success
+  const identity = identityKeys(entry, sha256Hex)
+  if (identity.length === 0) {
+    return Result.fail([fault(`accounts[${index}]`, "must have an email, a mobile or a token")])
+  }
+  const account: Account = {
+    identifier: identifierOf(entry, sha256Hex),
+    email: blankToUndefined(entry.email),
+    mobile: blankToUndefined(entry.mobile),
+    password: redact(entry.password),
+    token: redact(entry.token?.trim()),
+    identity
+  }
+  if (isJsonObject(raw)) decodedEntries.set(raw, account)
+  return Result.succeed(account)
+}
+
+/** Decodes the `accounts` of a configuration. */
+export const decodeAccounts = Effect.fnUntraced(function*(
+  raw: Schema.Json | undefined,
+  duplicates: Duplicates
+): Effect.fn.Return<Decoded<AccountTable>> {
+  const accounts: Array<Account> = []
+  const index = new Map<string, Account>()
+  const places = new Map<string, number>()
+  const faults: Array<Fault> = []
+  const warnings: Array<string> = []
+  const kept: Array<Schema.Json> = []
+  if (raw !== undefined && !Array.isArray(raw)) faults.push(fault("accounts", "must be an array"))
+  const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
+  yield* forEachSliced(entries, (entry, place) => {
+    const result = toAccount(entry, place)
+    if (Result.isFailure(result)) {
+      faults.push(...result.failure)
+      return
+    }
+    const account = result.success
+    const first = account.identity.map((key) => places.get(key)).find((earlier) => earlier !== undefined)
+    if (first !== undefined) {
+      const rule = `is the same account as accounts[${first}]`
+      if (duplicates === "refuse") faults.push(fault(`accounts[${place}]`, rule))
+      else warnings.push(`accounts[${place}] ${rule} and is left out`)
+      return
+    }
+    for (const key of account.identity) {
+      places.set(key, place)
+      index.set(key, account)
+    }
+    accounts.push(account)
+    kept.push(entry)
+  })
+  return { value: { accounts, index }, raw: warnings.length === 0 ? entries : kept, faults, warnings }
+})
+
+/** Decodes the `keys` of a configuration. */
+export const decodeKeys = Effect.fnUntraced(function*(
+  raw: Schema.Json | undefined,
+  duplicates: Duplicates
+): Effect.fn.Return<Decoded<ReadonlySet<string>>> {
+  const keys = new Set<string>()
+  const faults: Array<Fault> = []
+  const warnings: Array<string> = []
+  const kept: Array<Schema.Json> = []
+  if (raw !== undefined && !Array.isArray(raw)) faults.push(fault("keys", "must be an array"))
+  const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
+  yield* forEachSliced(entries, (entry, place) => {
+    const result = decodeKey(entry)
+    if (Result.isFailure(result)) {
+      faults.push(...faultsOf(result.failure, ["keys", place]))
+      return
+    }
+    const key = result.success.trim()
+    if (keys.has(key)) {
+      if (duplicates === "refuse") faults.push(fault(`keys[${place}]`, "is listed twice"))
+      else warnings.push(`keys[${place}] is listed twice`)
+      return
+    }
+    keys.add(key)
+    kept.push(entry)
+  })
+  return { value: keys, raw: warnings.length === 0 ? entries : kept, faults, warnings }
+})
+
+/** The account that an email, a mobile in any spelling, or `token:<hash>` names. */
+export const findAccount = (table: AccountTable, name: string): Account | undefined => {
+  for (const key of lookupKeys(name)) {
+    const account = table.index.get(key)
+    if (account !== undefined) return account
+  }
+  return undefined
+}

@@ -1,0 +1,87 @@
+/**
+ * Where a configuration is kept while the gateway runs: in its file, or in memory only.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { ConfigFileError } from "./ConfigError.ts"
+import type { ConfigFile, FileContent } from "./ConfigFile.ts"
+import { type RawConfig, stringifyConfig } from "./json.ts"
+
+/** Keeps one configuration. Only one fiber at a time may use it, but for `edits` and `writable`. */
+export interface Backing {
+  /** What is there now, when it is not what was last read or saved. */
+  readonly edited: Effect.Effect<Option.Option<FileContent>, ConfigFileError>
+  /** Says that an edit was taken over: it is what the next save replaces. */
+  readonly adopted: (edit: FileContent) => void
+  /** Saves atomically and durably. */
+  readonly save: (raw: RawConfig) => Effect.Effect<void, ConfigFileError>
+  /** Whether what is saved outlives the process. */
+  readonly writable: Effect.Effect<boolean>
+  /** Emits when there may be an edit to look at. */
+  readonly edits: Stream.Stream<void>
+}
+
+/** Keeps nothing: changes live as long as the process. */
+export const memoryBacking: Backing = {
+  edited: Effect.succeedNone,
+  adopted: () => undefined,
+  save: () => Effect.void,
+  writable: Effect.succeed(false),
+  edits: Stream.empty
+}
+
+/** How often the file is looked at where its events are not seen. */
+const pollInterval = "2 seconds"
+
+/** How long a file must stand still before it is read, so that no half-written edit is. */
+const settleTime = "100 millis"
+
+/** Keeps the configuration in `file`, which held the bytes of `digest` when it was loaded. */
+export const fileBacking = Effect.fnUntraced(function*(
+  file: ConfigFile,
+  digest: Option.Option<string>
+): Effect.fn.Return<Backing> {
+  let known = digest
+  let stamp = yield* file.stamp
+  let writable = yield* file.writable
+
+  /** Waits until the file is another than the one that was seen last, and stands still. */
+  const settled = Effect.gen(function*() {
+    let seen = yield* file.stamp
+    if (seen === stamp) return false
+    for (;;) {
+      yield* Effect.sleep(settleTime)
+      const next = yield* file.stamp
+      if (next === seen) return true
+      seen = next
+    }
+  })
+
+  return {
+    edited: Effect.gen(function*() {
+      stamp = yield* file.stamp
+      const content = yield* file.read
+      return Option.filter(content, (found) => Option.isNone(known) || known.value !== found.digest)
+    }),
+    adopted: (edit) => {
+      known = Option.some(edit.digest)
+    },
+    save: Effect.fnUntraced(function*(raw) {
+      const text = yield* stringifyConfig(raw, "indented")
+      known = Option.some(
+        yield* Effect.tapError(file.replace(text), () =>
+          Effect.sync(() => {
+            writable = false
+          }))
+      )
+      writable = true
+      stamp = yield* file.stamp
+    }),
+    writable: Effect.sync(() => writable),
+    edits: Stream.merge(file.events, Stream.tick(pollInterval)).pipe(
+      Stream.filterEffect(() => settled),
+      Stream.map(() => undefined)
+    )
+  }
+})

@@ -1,0 +1,161 @@
+/**
+ * The configuration file on disk: replaced atomically and durably, so that at any moment it is the old one or the new one,
+ * whole.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type * as PlatformError from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
+import { hash, randomBytes } from "node:crypto"
+import { ConfigFileError } from "./ConfigError.ts"
+
+/** What a file held when it was read. */
+export interface FileContent {
+  readonly text: string
+  /** SHA-256 of its bytes. */
+  readonly digest: string
+}
+
+/** A configuration file, there or not yet. */
+export interface ConfigFile {
+  readonly path: string
+  /** `None` when there is no file. */
+  readonly read: Effect.Effect<Option.Option<FileContent>, ConfigFileError>
+  /**
+   * Replaces the file, mode 0600, and returns the digest of what it now holds. When it succeeds the change outlives a crash of
+   * the machine; when it fails or the process dies the old file stands.
+   */
+  readonly replace: (text: string) => Effect.Effect<string, ConfigFileError>
+  /** Moves the file aside, to `<path>.invalid`. */
+  readonly setAside: Effect.Effect<void, ConfigFileError>
+  /** Changes whenever the file does, as far as its size, time and inode show. */
+  readonly stamp: Effect.Effect<string>
+  /** Whether the file's folder lets itself be written to. */
+  readonly writable: Effect.Effect<boolean>
+  /** Something happened to the file. May miss events (network drives, a folder that is made later): poll `stamp` too. */
+  readonly events: Stream.Stream<void>
+}
+
+/** A leftover of a process that died while it saved is removed when it is older than this. */
+const leftoverAgeMillis = 60_000
+
+const codeOf = (error: PlatformError.PlatformError): string => {
+  const cause = error.reason.cause
+  return Predicate.hasProperty(cause, "code") ? String(cause.code) : error.reason._tag
+}
+
+const unwritable = (path: string) => (error: PlatformError.PlatformError): ConfigFileError => {
+  const code = codeOf(error)
+  switch (code) {
+    case "EBUSY":
+    case "EXDEV":
+      return new ConfigFileError({
+        message: `${path} cannot be replaced because it is mounted as a single file: mount its folder instead, ` +
+          "or supply the configuration in GATEWAY_CONFIG_JSON"
+      })
+    case "EROFS":
+    case "EACCES":
+    case "EPERM":
+      return new ConfigFileError({ message: `${path} cannot be saved: its folder may not be written to (${code})` })
+    case "ENOSPC":
+    case "EDQUOT":
+      return new ConfigFileError({ message: `${path} cannot be saved: no space is left on its disk (${code})` })
+    default:
+      return new ConfigFileError({ message: `${path} cannot be saved (${code})` })
+  }
+}
+
+const unreadable = (path: string) => (error: PlatformError.PlatformError): ConfigFileError =>
+  new ConfigFileError({
+    message: codeOf(error) === "EISDIR"
+      ? `${path} is a folder, not a file`
+      : `${path} cannot be read (${codeOf(error)})`
+  })
+
+/** File systems without durable folders say so by one of these; the rename is all that they offer. */
+const unsupportedSync = new Set(["EINVAL", "EISDIR", "ENOTSUP", "EPERM"])
+
+/** Opens the configuration file at a path, which need not exist. */
+export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { basename, dirname, join } = yield* Path.Path
+  const prefix = `.${basename(path)}.`
+
+  /** A link is followed, so that it stays a link. */
+  const target = Effect.orElseSucceed(fs.realPath(path), () => path)
+
+  const syncFolder = (folder: string) =>
+    fs.open(folder, { flag: "r" }).pipe(
+      Effect.flatMap((handle) => handle.sync),
+      Effect.scoped,
+      Effect.catch((error) => unsupportedSync.has(codeOf(error)) ? Effect.void : Effect.fail(error))
+    )
+
+  const writeDurably = Effect.fnUntraced(function*(file: string, bytes: Uint8Array) {
+    const handle = yield* fs.open(file, { flag: "wx", mode: 0o600 })
+    yield* handle.writeAll(bytes)
+    yield* handle.sync
+  }, Effect.scoped)
+
+  const replace = Effect.fnUntraced(
+    function*(text: string) {
+      const bytes = Buffer.from(text)
+      const file = yield* target
+      const folder = dirname(file)
+      const temporary = join(folder, `${prefix}${randomBytes(6).toString("hex")}.tmp`)
+      yield* fs.makeDirectory(folder, { recursive: true })
+      yield* writeDurably(temporary, bytes).pipe(
+        Effect.andThen(fs.rename(temporary, file)),
+        Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
+      )
+      yield* syncFolder(folder)
+      return hash("sha256", bytes)
+    },
+    Effect.mapError(unwritable(path)),
+    Effect.uninterruptible
+  )
+
+  const removeLeftovers = Effect.gen(function*() {
+    const folder = dirname(yield* target)
+    const now = yield* Clock.currentTimeMillis
+    for (const name of yield* fs.readDirectory(folder)) {
+      if (!name.startsWith(prefix) || !name.endsWith(".tmp")) continue
+      const info = yield* fs.stat(join(folder, name))
+      const modified = Option.match(info.mtime, { onNone: () => now, onSome: (time) => time.getTime() })
+      if (now - modified > leftoverAgeMillis) yield* fs.remove(join(folder, name))
+    }
+  })
+  yield* Effect.ignore(removeLeftovers)
+
+  const file: ConfigFile = {
+    path,
+    read: fs.readFile(path).pipe(
+      Effect.map((bytes) => Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes) })),
+      Effect.catch((error) =>
+        error.reason._tag === "NotFound" ? Effect.succeedNone : Effect.fail(unreadable(path)(error))
+      )
+    ),
+    replace,
+    setAside: Effect.flatMap(target, (from) => fs.rename(from, `${path}.invalid`)).pipe(
+      Effect.mapError(unwritable(path))
+    ),
+    stamp: fs.stat(path).pipe(
+      Effect.map((info) => {
+        const time = Option.match(info.mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+        return `${time}:${info.size}:${Option.getOrElse(info.ino, () => 0n)}`
+      }),
+      Effect.orElseSucceed(() => "")
+    ),
+    writable: Effect.flatMap(target, (file) => fs.access(dirname(file), { writable: true })).pipe(Effect.isSuccess),
+    events: fs.watch(dirname(path)).pipe(
+      Stream.filter((event) => basename(event.path) === basename(path)),
+      Stream.map(() => undefined),
+      Stream.catchCause(() => Stream.empty)
+    )
+  }
+  return file
+})

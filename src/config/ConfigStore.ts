@@ -1,0 +1,298 @@
+/**
+ * The configuration in effect, for everyone who needs it, and the one way to change it.
+ *
+ * Changes are made one at a time: decoded as a whole, saved durably, and only then published. The file may be edited by hand
+ * meanwhile; an edit is applied, or merged with a change that meets it, or refused, but never lost.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
+import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
+import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
+import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
+import { setField } from "./edit.ts"
+import { Environment } from "./Environment.ts"
+import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
+import { applyImport, type ImportMode } from "./importConfig.ts"
+import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
+import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
+import { mergeConfigs } from "./merge.ts"
+import { loadConfig } from "./sources.ts"
+
+/** Facts about where the configuration comes from, by the names that the admin API has for them. */
+export interface ConfigSource {
+  /** The environment is the source, and changes stay in memory. */
+  readonly env_backed: boolean
+  readonly env_source_present: boolean
+  readonly env_writeback_enabled: boolean
+  readonly config_path: string
+}
+
+/** A change that took effect. */
+export interface Saved {
+  readonly config: GatewayConfig
+  /** False when the change is gone with the process. */
+  readonly config_writable: boolean
+  /** True when the change is only kept by a sync to the hosting platform. */
+  readonly needs_host_sync: boolean
+}
+
+/** An import that took effect, with the keys and accounts that it added or changed. */
+export interface Imported extends Saved {
+  readonly imported_keys: number
+  readonly imported_accounts: number
+}
+
+/** A backup of the configuration: passwords and configured tokens are in it, the host sync's own fields are not. */
+export interface Exported {
+  readonly config: RawConfig
+  readonly json: string
+  readonly base64: string
+}
+
+/** Why a change did not take effect: it is not valid, met another change, or could not be saved. */
+export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError
+
+interface ConfigStoreShape {
+  /** The configuration in effect. */
+  readonly current: Effect.Effect<GatewayConfig>
+  /** The same, for the hot path. */
+  readonly unsafeCurrent: () => GatewayConfig
+  /** The configuration as its source has it, unknown fields included. */
+  readonly currentRaw: Effect.Effect<RawConfig>
+  /** The configuration in effect, then every later one. */
+  readonly changes: Stream.Stream<GatewayConfig>
+  /**
+   * Changes the configuration. `f` gets the raw configuration and what it means, and gives the raw one that is to be; it must
+   * not change it in place. Updates run one after another, so that what `f` sees is what it changes.
+   */
+  readonly update: <E, R>(
+    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>
+  ) => Effect.Effect<Saved, E | UpdateError, R>
+  /** Takes what the spec's import takes out of any JSON object, all or nothing. */
+  readonly importConfig: (incoming: unknown, mode: ImportMode) => Effect.Effect<Imported, UpdateError>
+  readonly exportConfig: Effect.Effect<Exported>
+  /** SHA-256 of the canonical configuration, without the host sync's own fields. */
+  readonly configHash: Effect.Effect<string>
+  /** The same of another configuration, such as a draft. */
+  readonly hashOf: (raw: RawConfig) => Effect.Effect<string>
+  readonly source: ConfigSource
+  /** Whether changes outlive the process, as far as is known. */
+  readonly configWritable: Effect.Effect<boolean>
+  /** Whether there are changes that only a sync to the hosting platform would keep. */
+  readonly needsHostSync: Effect.Effect<boolean>
+  /** The business key that was made up because none was configured at the start; it is accepted as long as the process runs. */
+  readonly generatedKey: string | undefined
+  /** The environment's admin key, or the one that was generated because there was none. */
+  readonly adminKey: Redacted.Redacted<string>
+  readonly adminKeyGenerated: boolean
+  /**
+   * Compares with `adminKey` in constant time. Whether it may log in is for the admin API to say: a configured password
+   * stands in for it.
+   */
+  readonly isAdminKey: (candidate: string) => boolean
+  /** What admin JWTs are signed with. */
+  readonly jwtSecret: Redacted.Redacted<Uint8Array>
+}
+
+interface Options {
+  readonly initial: DecodedConfig
+  readonly backing: Backing
+  readonly source: ConfigSource
+  readonly adminKey: Redacted.Redacted<string> | undefined
+  readonly jwtSecret: Redacted.Redacted<Uint8Array>
+}
+
+const generateKey = (prefix: string): Effect.Effect<string> =>
+  Effect.sync(() => `${prefix}-${randomBytes(24).toString("base64url")}`)
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
+
+const withoutHost = (raw: RawConfig): RawConfig => setField(raw, ["host"], undefined)
+
+const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
+  const { backing, source } = options
+  for (const warning of options.initial.warnings) yield* Effect.logWarning(`${source.config_path}: ${warning}`)
+
+  const generatedKey = options.initial.snapshot.config.keys.length === 0 ? yield* generateKey("gw") : undefined
+  const adminKey = options.adminKey ?? Redacted.make(yield* generateKey("admin"))
+  const adminDigest = digest(Redacted.value(adminKey))
+  const { config, raw } = options.initial.snapshot
+  const initial: Snapshot = generatedKey === undefined
+    ? { raw, config }
+    : { raw, config: { ...config, keys: [generatedKey] } }
+  const state = yield* SubscriptionRef.make(initial)
+  const writer = yield* Semaphore.make(1)
+  const hashes = new WeakMap<RawConfig, string>()
+
+  const hashOf = Effect.fnUntraced(function*(raw: RawConfig) {
+    const known = hashes.get(raw)
+    if (known !== undefined) return known
+    const hash = yield* hashConfig(withoutHost(raw))
+    hashes.set(raw, hash)
+    return hash
+  })
+
+  const needsHostSync = Effect.gen(function*() {
+    const { config, raw } = SubscriptionRef.getUnsafe(state)
+    return source.env_backed && raw !== initial.raw && (yield* hashOf(raw)) !== config.host.last_synced_hash
+  })
+
+  const saved = Effect.gen(function*() {
+    return {
+      config: SubscriptionRef.getUnsafe(state).config,
+      config_writable: yield* backing.writable,
+      needs_host_sync: yield* needsHostSync
+    }
+  })
+
+  const decode = (raw: RawConfig, duplicates: "refuse" | "keep-first") =>
+    decodeConfig(raw, { previous: SubscriptionRef.getUnsafe(state), generatedKey, duplicates })
+
+  /** Applies an edit that was made by hand. */
+  const adopt = Effect.fnUntraced(function*(edit: FileContent) {
+    const raw = yield* parseConfig(source.config_path, edit.text)
+    const { snapshot, warnings } = yield* decode(raw, "keep-first")
+    for (const warning of warnings) yield* Effect.logWarning(`${source.config_path}: ${warning}`)
+    backing.adopted(edit)
+    yield* SubscriptionRef.set(state, snapshot)
+    yield* Effect.logInfo(`${source.config_path} was edited: the change is applied`)
+    return snapshot.raw
+  })
+
+  /** The configuration that an edit left in the file, if there was one since the last look. */
+  const meetEdit = Effect.gen(function*() {
+    const edit = yield* backing.edited
+    if (Option.isNone(edit)) return Option.none<RawConfig>()
+    return yield* Effect.asSome(adopt(edit.value)).pipe(
+      Effect.catchTag("ConfigInvalid", (error) =>
+        new ConfigConflict({
+          message: `${source.config_path} was edited and the edit is not valid: correct it first (${error.message})`
+        }))
+    )
+  })
+
+  const update = Effect.fn("ConfigStore.update")(function*<E, R>(
+    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>
+  ) {
+    const base = SubscriptionRef.getUnsafe(state)
+    const edited = yield* meetEdit
+    const ours = yield* f(base.raw, base.config)
+    if (ours !== base.raw) {
+      const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
+      const { snapshot } = yield* decode(next, "refuse")
+      yield* Effect.uninterruptible(Effect.andThen(backing.save(snapshot.raw), SubscriptionRef.set(state, snapshot)))
+    }
+    return yield* saved
+  }, writer.withPermit)
+
+  const importConfig = Effect.fn("ConfigStore.importConfig")(function*(incoming: unknown, mode: ImportMode) {
+    if (!isJsonObject(incoming)) {
+      return yield* ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }])
+    }
+    const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const counts = { imported_keys: 0, imported_accounts: 0 }
+    const result = yield* update(Effect.fnUntraced(function*(raw, config) {
+      const applied = yield* applyImport({ raw, config }, incoming, mode, now)
+      counts.imported_keys = applied.imported_keys
+      counts.imported_accounts = applied.imported_accounts
+      return applied.raw
+    }))
+    return { ...result, ...counts }
+  })
+
+  yield* backing.edits.pipe(
+    Stream.runForEach(() =>
+      Effect.matchEffect(writer.withPermit(meetEdit), {
+        onFailure: (error) => Effect.logWarning(`The edit is not applied: ${error.message}`),
+        onSuccess: () => Effect.void
+      })
+    ),
+    Effect.forkScoped
+  )
+
+  return {
+    current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
+    unsafeCurrent: () => SubscriptionRef.getUnsafe(state).config,
+    currentRaw: Effect.sync(() => SubscriptionRef.getUnsafe(state).raw),
+    changes: Stream.map(SubscriptionRef.changes(state), (snapshot) => snapshot.config),
+    update,
+    importConfig,
+    exportConfig: Effect.gen(function*() {
+      const config = withoutHost(SubscriptionRef.getUnsafe(state).raw)
+      const json = yield* stringifyConfig(config, "compact")
+      return { config, json, base64: Buffer.from(json).toString("base64") }
+    }),
+    configHash: Effect.suspend(() => hashOf(SubscriptionRef.getUnsafe(state).raw)),
+    hashOf,
+    source,
+    configWritable: backing.writable,
+    needsHostSync,
+    generatedKey,
+    adminKey,
+    adminKeyGenerated: options.adminKey === undefined,
+    isAdminKey: (candidate) => timingSafeEqual(digest(candidate), adminDigest),
+    jwtSecret: options.jwtSecret
+  }
+})
+
+/** The configuration, hot and durable. */
+export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>()("model-gateway/config/ConfigStore") {
+  /** The configuration of the file or the environment, as `Environment` says. Fails when it is not valid. */
+  static readonly layer: Layer.Layer<
+    ConfigStore,
+    ConfigInvalid | ConfigFileError,
+    Environment | FileSystem.FileSystem | Path.Path
+  > = Layer.effect(
+    ConfigStore,
+    Effect.gen(function*() {
+      const environment = yield* Environment
+      const file = yield* makeConfigFile(environment.configPath)
+      const loaded = yield* loadConfig(environment, file)
+      const lasting = !loaded.envBacked &&
+        (environment.adminKey !== undefined || loaded.snapshot.config.admin.password_hash !== undefined)
+      return yield* make({
+        initial: loaded,
+        backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.digest),
+        source: {
+          env_backed: loaded.envBacked,
+          env_source_present: environment.configJson !== undefined,
+          env_writeback_enabled: environment.configWriteback,
+          config_path: environment.configPath
+        },
+        adminKey: environment.adminKey,
+        // While the admin key itself is a generated one, a login must not outlive it.
+        jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret
+      })
+    })
+  )
+
+  /** A configuration that is kept in memory only, for embedders and tests. It must be JSON. */
+  static readonly layerMemory = (
+    raw: RawConfig = {},
+    options?: { readonly adminKey?: string | undefined }
+  ): Layer.Layer<ConfigStore, ConfigInvalid> =>
+    Layer.effect(
+      ConfigStore,
+      Effect.gen(function*() {
+        return yield* make({
+          initial: yield* decodeConfig(raw, { duplicates: "keep-first" }),
+          backing: memoryBacking,
+          source: { env_backed: false, env_source_present: false, env_writeback_enabled: false, config_path: "" },
+          adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
+          jwtSecret: yield* makeJwtSecret
+        })
+      })
+    )
+}

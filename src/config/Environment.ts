@@ -1,0 +1,140 @@
+/**
+ * What the gateway takes from environment variables. A blank variable counts as unset; a bad one stops the start with a
+ * line that names it.
+ */
+import * as Arr from "effect/Array"
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+
+/** One or more variables are wrong; one line each, none of which shows a value. */
+export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
+  message: Schema.String
+}) {}
+
+/** Where the hosting platform's API is, and the credentials for it that the environment holds. */
+export interface HostEnvironment {
+  readonly token: Redacted.Redacted<string> | undefined
+  readonly projectId: string | undefined
+  readonly teamId: string | undefined
+  readonly apiUrl: string | undefined
+}
+
+interface EnvironmentShape {
+  /** `PORT`; 0 lets the system choose. */
+  readonly port: number
+  /** `HOST`, the address to listen on. */
+  readonly host: string
+  /** `GATEWAY_CONFIG_PATH`. */
+  readonly configPath: string
+  /** `GATEWAY_CONFIG_JSON`, as it stands. */
+  readonly configJson: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_CONFIG_WRITEBACK`. */
+  readonly configWriteback: boolean
+  /** `GATEWAY_ADMIN_KEY`. */
+  readonly adminKey: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_LOG_LEVEL`. */
+  readonly logLevel: LogLevel.LogLevel
+  /** `HOST_TOKEN`, `HOST_PROJECT_ID`, `HOST_TEAM_ID`, `HOST_API_URL`. */
+  readonly hosting: HostEnvironment
+  /** `GATEWAY_RELEASES_URL`, a GitHub-style latest-release document. */
+  readonly releasesUrl: string | undefined
+}
+
+type Read<A> = Effect.Effect<Result.Result<A, string>>
+
+const logLevels: ReadonlyMap<string, LogLevel.LogLevel> = new Map([
+  ["all", "All"],
+  ["trace", "Trace"],
+  ["debug", "Debug"],
+  ["info", "Info"],
+  ["warn", "Warn"],
+  ["warning", "Warn"],
+  ["error", "Error"],
+  ["fatal", "Fatal"],
+  ["none", "None"]
+])
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ...["1", "true", "yes", "on"].map((word) => [word, true] as const),
+  ...["0", "false", "no", "off"].map((word) => [word, false] as const)
+])
+
+/** Reads one variable: `parse` gives `undefined` for a text that breaks `rule`. */
+const variable = <A, B>(name: string, absent: B, rule: string, parse: (text: string) => A | undefined): Read<A | B> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.map((value): Result.Result<A | B, string> => {
+      const text = Option.getOrElse(value, () => "").trim()
+      if (text === "") return Result.succeed(absent)
+      const parsed = parse(text)
+      return parsed === undefined ? Result.fail(`${name} ${rule}`) : Result.succeed(parsed)
+    }),
+    Effect.catch(() => Effect.succeed(Result.fail(`${name} cannot be read`)))
+  )
+
+const string = <B>(name: string, absent: B) => variable(name, absent, "must be a text", (text) => text)
+
+const secret = (name: string) => variable(name, undefined, "must be a text", (text) => Redacted.make(text))
+
+const address = (name: string) =>
+  variable(
+    name,
+    undefined,
+    "must be an http or https address",
+    (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, "") : undefined
+  )
+
+const port = (text: string): number | undefined => {
+  const value = Number(text)
+  return /^\d+$/.test(text) && value <= 65_535 ? value : undefined
+}
+
+/** The environment of the process, or of whatever `ConfigProvider` there is. */
+export class Environment extends Context.Service<Environment, EnvironmentShape>()(
+  "model-gateway/config/Environment"
+) {
+  static readonly make: Effect.Effect<EnvironmentShape, EnvironmentInvalid> = Effect.gen(function*() {
+    const read = yield* Effect.all({
+      port: variable("PORT", 5001, "must be a port number between 0 and 65535", port),
+      host: string("HOST", "127.0.0.1"),
+      configPath: string("GATEWAY_CONFIG_PATH", "config.json"),
+      configJson: secret("GATEWAY_CONFIG_JSON"),
+      configWriteback: variable(
+        "GATEWAY_CONFIG_WRITEBACK",
+        false,
+        "must be true or false",
+        (text) => booleans.get(text.toLowerCase())
+      ),
+      adminKey: secret("GATEWAY_ADMIN_KEY"),
+      logLevel: variable(
+        "GATEWAY_LOG_LEVEL",
+        "Info" as const,
+        "must be one of all, trace, debug, info, warn, error, fatal, none",
+        (text) => logLevels.get(text.toLowerCase())
+      ),
+      hostToken: secret("HOST_TOKEN"),
+      hostProjectId: string("HOST_PROJECT_ID", undefined),
+      hostTeamId: string("HOST_TEAM_ID", undefined),
+      hostApiUrl: address("HOST_API_URL"),
+      releasesUrl: address("GATEWAY_RELEASES_URL")
+    })
+    const checked = Result.all(read)
+    if (Result.isFailure(checked)) {
+      const results: ReadonlyArray<Result.Result<unknown, string>> = Object.values(read)
+      return yield* new EnvironmentInvalid({ message: Arr.getFailures(results).join("\n") })
+    }
+    const { hostApiUrl, hostProjectId, hostTeamId, hostToken, ...rest } = checked.success
+    return {
+      ...rest,
+      hosting: { token: hostToken, projectId: hostProjectId, teamId: hostTeamId, apiUrl: hostApiUrl }
+    }
+  })
+
+  static readonly layer: Layer.Layer<Environment, EnvironmentInvalid> = Layer.effect(Environment, Environment.make)
+}

@@ -1,0 +1,87 @@
+/**
+ * The configuration in effect: one immutable object with every default filled in and every dependent value worked out.
+ *
+ * A group is the same object as before for as long as its content is the same, so that a change is seen by identity.
+ */
+import type * as Redacted from "effect/Redacted"
+import type { MessagesMapping, Model, ModelTable } from "../domain/models.ts"
+import type { Account, AccountTable } from "./Account.ts"
+import type { RawConfig } from "./json.ts"
+import type * as Groups from "./schema.ts"
+
+export interface AdminConfig {
+  readonly jwt_expire_hours: number
+  /** The admin password's scrypt string; from when it is there, it stands in for the environment's admin key. */
+  readonly password_hash: Redacted.Redacted<string> | undefined
+  readonly jwt_valid_after_unix: number
+  /** Raised by every password change; JWTs of another generation are not accepted. */
+  readonly generation: number
+}
+
+export interface RuntimeConfig {
+  readonly account_max_inflight: number
+  /** Waiting requests that are held; 0 means that none waits. */
+  readonly account_max_queue: number
+  readonly global_max_inflight: number
+  readonly token_refresh_interval_hours: number
+  /** Accounts multiplied by `account_max_inflight`. */
+  readonly recommended_concurrency: number
+  /** What the file sets; `undefined` where the effective value follows from the accounts. */
+  readonly configured: {
+    readonly account_max_queue: number | undefined
+    readonly global_max_inflight: number | undefined
+  }
+}
+
+/** An entry of `upstream.models`: the id that callers use and the name that the upstream's server knows. */
+export interface ConfiguredModel extends Model {
+  readonly model: string
+}
+
+/** Time limits in seconds. */
+export type TimeoutsConfig = typeof Groups.Timeouts.Type
+
+export interface UpstreamConfig {
+  readonly driver: "embedded" | "session" | "openai"
+  /** Without a trailing slash; empty with the embedded driver. */
+  readonly base_url: string
+  readonly models: ReadonlyArray<ConfiguredModel>
+  readonly tools: "native" | "prompt"
+  readonly timeouts: TimeoutsConfig
+}
+
+export type AutoDeleteMode = "none" | "single" | "all"
+
+/** The whole configuration in effect. Groups and fields go by the names that the file has for them. */
+export interface GatewayConfig {
+  /** Every business key that is accepted: those configured, then the generated one. */
+  readonly keys: ReadonlyArray<string>
+  /** The keys that the configuration lists; what the admin API shows and counts. */
+  readonly configured_keys: ReadonlyArray<string>
+  readonly accounts: ReadonlyArray<Account>
+  readonly account_table: AccountTable
+  readonly msgcompat_mapping: MessagesMapping
+  /** As configured. */
+  readonly model_aliases: ReadonlyMap<string, string>
+  /** What model names resolve against: `upstream.models` beyond the natives, and the aliases by their normal form. */
+  readonly model_table: ModelTable
+  readonly admin: AdminConfig
+  readonly runtime: RuntimeConfig
+  readonly compat: typeof Groups.Compat.Type
+  readonly responses: typeof Groups.Responses.Type
+  readonly embeddings: typeof Groups.Embeddings.Type
+  readonly auto_delete: { readonly mode: AutoDeleteMode }
+  readonly upstream: UpstreamConfig
+  readonly captures: typeof Groups.Captures.Type
+  readonly auth: { readonly direct_tokens: boolean }
+  readonly metrics: typeof Groups.Metrics.Type
+  readonly telemetry: typeof Groups.Telemetry.Type
+  readonly samples: typeof Groups.Samples.Type
+  readonly host: typeof Groups.Host.Type
+}
+
+/** A configuration as its source has it, and what it means. */
+export interface Snapshot {
+  readonly raw: RawConfig
+  readonly config: GatewayConfig
+}

@@ -1,0 +1,250 @@
+/**
+ * From a configuration as its source has it to the one in effect: decodes every group, checks what groups say about one
+ * another, and reports all faults at once.
+ */
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import {
+  type MessagesMapping,
+  type Model,
+  type ModelTable,
+  nativeModels,
+  normalizeModelName
+} from "../domain/models.ts"
+import { type AccountTable, decodeAccounts, type Decoded, decodeKeys, type Duplicates } from "./Account.ts"
+import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
+import type {
+  AdminConfig,
+  ConfiguredModel,
+  GatewayConfig,
+  RuntimeConfig,
+  Snapshot,
+  UpstreamConfig
+} from "./GatewayConfig.ts"
+import type { RawConfig } from "./json.ts"
+import * as Groups from "./schema.ts"
+
+/** How a configuration is decoded. */
+export interface DecodeOptions {
+  /** Names the file or variable in a refusal. */
+  readonly source?: string | undefined
+  /** What came before: its parts are kept where nothing changed. */
+  readonly previous?: Snapshot | undefined
+  /** A business key that is accepted beside those configured. */
+  readonly generatedKey?: string | undefined
+  readonly duplicates: Duplicates
+}
+
+/** The same object as before where the content is the same. */
+const keep = <A>(previous: A | undefined, next: A): A =>
+  previous !== undefined && Equal.equals(previous, next) ? previous : next
+
+const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
+  new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
+
+const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
+  const base_url = (group.base_url ?? "").trim().replace(/\/+$/, "")
+  if (base_url === "") {
+    if (group.driver !== "embedded") {
+      faults.push(fault("upstream.base_url", `is required with the ${group.driver} driver`))
+    }
+  } else if (!URL.canParse(base_url) || !/^https?:$/.test(new URL(base_url).protocol)) {
+    faults.push(fault("upstream.base_url", "must be an http or https address"))
+  }
+  const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
+    if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
+    const native = Groups.nativeFlags.get(normalizeModelName(id))
+    const { model, reasoning, search } = typeof entry === "string" ? { model: entry } : entry
+    if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
+    return {
+      id: native === undefined ? id.trim() : normalizeModelName(id),
+      model: model.trim(),
+      reasoning: reasoning ?? native?.reasoning ?? false,
+      search: search ?? native?.search ?? false
+    }
+  })
+  return {
+    driver: group.driver,
+    base_url,
+    models,
+    tools: group.tools ?? (group.driver === "openai" ? "native" : "prompt"),
+    timeouts: group.timeouts
+  }
+}
+
+const toModelTable = (
+  aliases: ReadonlyMap<string, string>,
+  upstream: UpstreamConfig | undefined,
+  faults: Array<Fault>
+): ModelTable => {
+  const known = targets(upstream)
+  const normalized = new Map<string, string>()
+  for (const [alias, target] of aliases) {
+    const name = normalizeModelName(alias)
+    if (name === "") faults.push(fault("model_aliases", "must not have an empty name"))
+    if (normalized.has(name)) faults.push(fault(`model_aliases.${alias}`, "is named twice, but for case and blanks"))
+    if (!known.has(normalizeModelName(target))) {
+      faults.push(fault(`model_aliases.${alias}`, "must name a native model or an id of upstream.models"))
+    }
+    normalized.set(name, target)
+  }
+  const models = (upstream?.models ?? []).filter((model) => !Groups.nativeFlags.has(model.id))
+    .map(({ id, reasoning, search }): Model => ({ id, reasoning, search }))
+  return { models, aliases: normalized }
+}
+
+const checkMapping = (mapping: MessagesMapping, upstream: UpstreamConfig | undefined, faults: Array<Fault>): void => {
+  const known = targets(upstream)
+  for (const key of ["fast", "slow"] as const) {
+    if (!known.has(normalizeModelName(mapping[key]))) {
+      faults.push(fault(`msgcompat_mapping.${key}`, "must name a native model or an id of upstream.models"))
+    }
+  }
+}
+
+/**
+ * Works out the limits that follow from the accounts: queue and global limit are the recommended concurrency unless set,
+ * and 1 where that is 0. The embedded upstream has one account of its own when none is configured.
+ */
+const toRuntime = (
+  group: typeof Groups.Runtime.Type,
+  accounts: number,
+  driver: UpstreamConfig["driver"]
+): RuntimeConfig => {
+  const total = accounts === 0 && driver === "embedded" ? 1 : accounts
+  const recommended_concurrency = total * group.account_max_inflight
+  const automatic = Math.max(1, recommended_concurrency)
+  return {
+    account_max_inflight: group.account_max_inflight,
+    account_max_queue: group.account_max_queue ?? automatic,
+    global_max_inflight: group.global_max_inflight ?? automatic,
+    token_refresh_interval_hours: group.token_refresh_interval_hours,
+    recommended_concurrency,
+    configured: {
+      account_max_queue: group.account_max_queue,
+      global_max_inflight: group.global_max_inflight
+    }
+  }
+}
+
+const unchangedAccounts = ({ config, raw }: Snapshot): Decoded<AccountTable> => ({
+  value: config.account_table,
+  raw: Array.isArray(raw["accounts"]) ? raw["accounts"] : [],
+  faults: [],
+  warnings: []
+})
+
+const decodeGroups = (raw: RawConfig, faults: Array<Fault>) => {
+  const decode = <S extends Schema.ConstraintDecoder<unknown>>(name: string, schema: S): S["Type"] | undefined => {
+    const value = Object.hasOwn(raw, name) ? raw[name] : {}
+    const result = Schema.decodeUnknownResult(schema)(value, { errors: "all" })
+    if (Result.isSuccess(result)) return result.success
+    faults.push(...faultsOf(result.failure, [name]))
+    return undefined
+  }
+  const mapping = Object.hasOwn(raw, "msgcompat_mapping") ? "msgcompat_mapping" : "msgcompat_model_mapping"
+  return {
+    mapping: decode(mapping, Groups.MessagesMapping),
+    aliases: decode("model_aliases", Groups.ModelAliases),
+    admin: decode("admin", Groups.Admin),
+    runtime: decode("runtime", Groups.Runtime),
+    compat: decode("compat", Groups.Compat),
+    responses: decode("responses", Groups.Responses),
+    embeddings: decode("embeddings", Groups.Embeddings),
+    auto_delete: decode("auto_delete", Groups.AutoDelete),
+    upstream: decode("upstream", Groups.UpstreamGroup),
+    captures: decode("captures", Groups.Captures),
+    auth: decode("auth", Groups.Auth),
+    metrics: decode("metrics", Groups.Metrics),
+    telemetry: decode("telemetry", Groups.Telemetry),
+    samples: decode("samples", Groups.Samples),
+    host: decode("host", Groups.Host)
+  }
+}
+
+type DecodedGroups = ReturnType<typeof decodeGroups>
+type CompleteGroups = { readonly [K in keyof DecodedGroups]: Exclude<DecodedGroups[K], undefined> }
+
+const areComplete = (groups: DecodedGroups): groups is CompleteGroups =>
+  Object.values(groups).every((group) => group !== undefined)
+
+const toAutoDelete = (group: typeof Groups.AutoDelete.Type): GatewayConfig["auto_delete"] => ({
+  mode: group.mode ?? (group.sessions === true ? "all" : "none")
+})
+
+const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
+  jwt_expire_hours: group.jwt_expire_hours,
+  password_hash: group.password_hash === undefined || group.password_hash === ""
+    ? undefined
+    : Redacted.make(group.password_hash),
+  jwt_valid_after_unix: group.jwt_valid_after_unix,
+  generation: group.generation
+})
+
+/** A decoded configuration, and what was left out of it. */
+export interface DecodedConfig {
+  readonly snapshot: Snapshot
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** The raw configuration with lists from which repeated entries were taken out. */
+const withLists = (raw: RawConfig, lists: { readonly [name: string]: ReadonlyArray<Schema.Json> }): RawConfig => {
+  const changed = Object.entries(lists).filter(([name, list]) => raw[name] !== undefined && raw[name] !== list)
+  return changed.length === 0 ? raw : { ...raw, ...Object.fromEntries(changed) }
+}
+
+/**
+ * Decodes a configuration. Fails with every fault that it has; a repeated key or account is a fault or is left out with a
+ * warning, as `options.duplicates` says.
+ */
+export const decodeConfig = Effect.fnUntraced(function*(
+  raw: RawConfig,
+  options: DecodeOptions
+): Effect.fn.Return<DecodedConfig, ConfigInvalid> {
+  const known = options.previous
+  const before = known?.config
+  const keys = yield* decodeKeys(raw["keys"], options.duplicates)
+  const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
+    ? unchangedAccounts(known)
+    : yield* decodeAccounts(raw["accounts"], options.duplicates)
+  const faults = [...keys.faults, ...accounts.faults]
+  const groups = decodeGroups(raw, faults)
+  const upstream = groups.upstream && keep(before?.upstream, toUpstream(groups.upstream, faults))
+  const model_aliases = new Map(Object.entries(groups.aliases ?? {}))
+  const model_table = toModelTable(model_aliases, upstream, faults)
+  if (groups.mapping !== undefined) checkMapping(groups.mapping, upstream, faults)
+  if (faults.length > 0 || upstream === undefined || !areComplete(groups)) {
+    return yield* ConfigInvalid.of(faults, options.source)
+  }
+  const configured_keys = keep(before?.configured_keys, [...keys.value])
+  const generated = options.generatedKey
+  const config: GatewayConfig = {
+    keys: keep(before?.keys, generated === undefined ? configured_keys : [...configured_keys, generated]),
+    configured_keys,
+    accounts: accounts.value.accounts,
+    account_table: accounts.value,
+    msgcompat_mapping: keep(before?.msgcompat_mapping, groups.mapping),
+    model_aliases: keep(before?.model_aliases, model_aliases),
+    model_table: keep(before?.model_table, model_table),
+    admin: keep(before?.admin, toAdmin(groups.admin)),
+    runtime: keep(before?.runtime, toRuntime(groups.runtime, accounts.value.accounts.length, upstream.driver)),
+    compat: keep(before?.compat, groups.compat),
+    responses: keep(before?.responses, groups.responses),
+    embeddings: keep(before?.embeddings, groups.embeddings),
+    auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
+    upstream,
+    captures: keep(before?.captures, groups.captures),
+    auth: keep(before?.auth, { direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai" }),
+    metrics: keep(before?.metrics, groups.metrics),
+    telemetry: keep(before?.telemetry, groups.telemetry),
+    samples: keep(before?.samples, groups.samples),
+    host: keep(before?.host, groups.host)
+  }
+  return {
+    snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },
+    warnings: [...keys.warnings, ...accounts.warnings]
+  }
+})

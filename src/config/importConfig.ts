@@ -1,0 +1,165 @@
+/**
+ * Imports: what of a given configuration is taken, and how it is laid over the one that is there. All or nothing.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import type { Account } from "./Account.ts"
+import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
+import { decodeConfig } from "./decodeConfig.ts"
+import { accountsOf, keysOf } from "./edit.ts"
+import type { Snapshot } from "./GatewayConfig.ts"
+import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
+
+/** `merge` adds to what is there; `replace` puts the import in its place. */
+export type ImportMode = "merge" | "replace"
+
+/** The configuration after an import, and how many keys and accounts the import added or changed. */
+export interface ImportResult {
+  readonly raw: RawConfig
+  readonly imported_keys: number
+  readonly imported_accounts: number
+}
+
+/** The groups that an import is taken from (spec "Import"), beside keys, accounts and `admin`. Everything else is ignored. */
+const plainGroups = ["msgcompat_mapping", "model_aliases", "runtime", "responses", "embeddings", "auto_delete"] as const
+
+const ownGroup = (raw: RawConfig, name: string): RawConfig => {
+  const group = Object.hasOwn(raw, name) ? raw[name] : undefined
+  return isJsonObject(group) ? group : {}
+}
+
+/** What an import takes, by the names that the file has for it. */
+const accepted = (incoming: RawConfig): RawConfig => {
+  const groups = Object.entries(incoming).filter(([name]) =>
+    name === "keys" || name === "accounts" || name === "admin" || plainGroups.some((group) => group === name)
+  )
+  const mapping = incoming["msgcompat_model_mapping"]
+  const named = Object.fromEntries(groups)
+  if (mapping === undefined || Object.hasOwn(named, "msgcompat_mapping")) return named
+  return { ...named, msgcompat_mapping: mapping }
+}
+
+const mergeKeys = (current: Snapshot, incoming: ReadonlyArray<Schema.Json>) => {
+  const known = new Set(current.config.configured_keys)
+  const added = incoming.filter((key) => typeof key === "string" && !known.has(key.trim()))
+  return { keys: [...keysOf(current.raw), ...added], added: added.length }
+}
+
+const isGiven = (value: Schema.Json): boolean => value !== ""
+
+/** An account's fields as they were, with those that the import gives. The same object when it gives nothing new. */
+const overlay = (existing: RawConfig, incoming: RawConfig): RawConfig => {
+  const given = Object.entries(incoming).filter(([name, value]) => isGiven(value) && existing[name] !== value)
+  return given.length === 0 ? existing : { ...existing, ...Object.fromEntries(given) }
+}
+
+const mergeAccounts = Effect.fnUntraced(function*(
+  current: Snapshot,
+  incoming: ReadonlyArray<RawConfig>,
+  decoded: ReadonlyArray<Account>
+) {
+  const merged = [...accountsOf(current.raw)]
+  const places = new Map<string, number>()
+  const faults: Array<Fault> = []
+  let count = 0
+  yield* forEachSliced(current.config.accounts, (account, place) => {
+    for (const key of account.identity) places.set(key, place)
+  })
+  yield* forEachSliced(incoming, (entry, index) => {
+    const found = new Set(decoded[index]!.identity.flatMap((key) => places.get(key) ?? []))
+    const [place] = found
+    if (found.size > 1) {
+      faults.push(fault(`accounts[${index}]`, "names two accounts that are configured apart"))
+    } else if (place === undefined) {
+      merged.push(entry)
+      count++
+    } else {
+      const next = overlay(merged[place]!, entry)
+      if (next !== merged[place]) count++
+      merged[place] = next
+    }
+  })
+  if (faults.length > 0) return yield* ConfigInvalid.of(faults)
+  return { accounts: merged, count }
+})
+
+/** An older flag is told by the mode, so that it is not hidden by a mode that is already there. */
+const autoDelete = (group: RawConfig): RawConfig =>
+  group["mode"] === undefined && typeof group["sessions"] === "boolean"
+    ? { mode: group["sessions"] ? "all" : "none" }
+    : group
+
+/** The fields of `admin` that say who may log in, and which JWTs count. */
+const credentialFields = new Set(["password_hash", "jwt_valid_after_unix", "generation"])
+
+/**
+ * The `admin` group after an import. A password that changes invalidates every JWT, as a password change does: generation and
+ * validity are never taken from the import, and never go back.
+ */
+const importAdmin = (current: Snapshot, incoming: RawConfig, mode: ImportMode, now: number): RawConfig => {
+  const before = ownGroup(current.raw, "admin")
+  const credential = Object.fromEntries(Object.entries(before).filter(([name]) => credentialFields.has(name)))
+  const { generation: _generation, jwt_valid_after_unix: _validAfter, password_hash, ...given } = incoming
+  const merged = { ...(mode === "merge" ? before : credential), ...given }
+  if (password_hash === undefined || password_hash === "" || password_hash === before["password_hash"]) return merged
+  return {
+    ...merged,
+    password_hash,
+    jwt_valid_after_unix: now,
+    generation: current.config.admin.generation + 1
+  }
+}
+
+const mappingOf = (raw: RawConfig): RawConfig =>
+  ownGroup(raw, Object.hasOwn(raw, "msgcompat_mapping") ? "msgcompat_mapping" : "msgcompat_model_mapping")
+
+const importGroups = (current: RawConfig, taken: RawConfig, mode: ImportMode): RawConfig =>
+  Object.fromEntries(
+    plainGroups.flatMap((name): ReadonlyArray<[string, RawConfig]> => {
+      if (!Object.hasOwn(taken, name)) return []
+      const given = name === "auto_delete" ? autoDelete(ownGroup(taken, name)) : ownGroup(taken, name)
+      if (mode === "replace") return [[name, given]]
+      const before = name === "msgcompat_mapping" ? mappingOf(current) : ownGroup(current, name)
+      return [[name, { ...before, ...given }]]
+    })
+  )
+
+/** What an import leaves alone: with `merge` all that it does not name, with `replace` what no import may change. */
+const untouched = (current: RawConfig, taken: RawConfig, mode: ImportMode): RawConfig => {
+  const replaced = new Set<string>(mode === "replace" ? [...plainGroups, "keys", "accounts"] : Object.keys(taken))
+  if (replaced.has("msgcompat_mapping")) replaced.add("msgcompat_model_mapping")
+  return Object.fromEntries(Object.entries(current).filter(([name]) => !replaced.has(name)))
+}
+
+/**
+ * Lays `incoming` over `current`. With `replace` every group that an import takes is the import's or its default, but for
+ * `admin`, which stays where the import says nothing: an import never opens the admin API. `now` in Unix seconds.
+ */
+export const applyImport = Effect.fnUntraced(function*(
+  current: Snapshot,
+  incoming: RawConfig,
+  mode: ImportMode,
+  now: number
+): Effect.fn.Return<ImportResult, ConfigInvalid> {
+  const taken = accepted(incoming)
+  const upstream = current.raw["upstream"] === undefined ? {} : { upstream: current.raw["upstream"] }
+  const { snapshot } = yield* decodeConfig({ ...taken, ...upstream }, { duplicates: "refuse" })
+  const entries = accountsOf(taken)
+  const { accounts, count } = mode === "merge"
+    ? yield* mergeAccounts(current, entries, snapshot.config.accounts)
+    : { accounts: entries, count: entries.length }
+  const { keys, added } = mode === "merge"
+    ? mergeKeys(current, keysOf(taken))
+    : { keys: keysOf(taken), added: keysOf(taken).length }
+  return {
+    raw: {
+      ...untouched(current.raw, taken, mode),
+      keys,
+      accounts,
+      ...importGroups(current.raw, taken, mode),
+      ...(Object.hasOwn(taken, "admin") ? { admin: importAdmin(current, ownGroup(taken, "admin"), mode, now) } : {})
+    },
+    imported_keys: added,
+    imported_accounts: count
+  }
+})

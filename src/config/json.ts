@@ -1,0 +1,107 @@
+/**
+ * JSON as the configuration needs it: cut into slices, so that the event loop is never held for long even when there are
+ * a hundred thousand accounts.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import { ConfigInvalid } from "./ConfigError.ts"
+
+/** The configuration as its source has it: any JSON object, unknown fields included. Never changed in place. */
+export type RawConfig = Schema.JsonObject
+
+const sliceSize = 1_000
+
+/** True for what JSON calls an object. */
+export const isJsonObject = (value: unknown): value is RawConfig =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Runs `f` over `items` in order; other fibers run after each slice. */
+export const forEachSliced = Effect.fnUntraced(function*<A>(
+  items: ReadonlyArray<A>,
+  f: (item: A, index: number) => void
+) {
+  for (let start = 0; start < items.length; start += sliceSize) {
+    if (start > 0) yield* Effect.yieldNow
+    const end = Math.min(start + sliceSize, items.length)
+    for (let index = start; index < end; index++) f(items[index]!, index)
+  }
+})
+
+/** The parser's message quotes the text, which may hold secrets; only its place is kept. */
+const placeOf = (error: unknown): string => {
+  const place = error instanceof Error ? /line (\d+) column (\d+)/.exec(error.message) : null
+  return place === null ? "" : ` (line ${place[1]}, column ${place[2]})`
+}
+
+/** Parses a configuration; `source` names where it comes from. */
+export const parseConfig = (source: string, text: string): Effect.Effect<RawConfig, ConfigInvalid> =>
+  Effect.flatMap(
+    Effect.try({
+      try: (): unknown => JSON.parse(text),
+      catch: (error) =>
+        ConfigInvalid.of([{ field: "", message: `the configuration is not valid JSON${placeOf(error)}` }], source)
+    }),
+    (value) =>
+      isJsonObject(value)
+        ? Effect.succeed(value)
+        : Effect.fail(ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }], source))
+  )
+
+const writeSliced = Effect.fnUntraced(function*(
+  raw: RawConfig,
+  write: (text: string) => void,
+  options: { readonly indent: boolean; readonly value: (value: Schema.Json) => string }
+) {
+  const [line, colon, close] = options.indent ? ["\n  ", ": ", "\n"] : ["", ":", ""]
+  let first = true
+  write("{")
+  for (const [key, value] of Object.entries(raw)) {
+    write(`${first ? "" : ","}${line}${JSON.stringify(key)}${colon}`)
+    first = false
+    if (!Array.isArray(value) || value.length === 0) {
+      write(options.value(value))
+      continue
+    }
+    write("[")
+    yield* forEachSliced(value, (item, index) => {
+      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${options.value(item)}`)
+    })
+    write(options.indent ? "\n  ]" : "]")
+  }
+  write(`${close}}`)
+})
+
+/** JSON text of a configuration: indented for the file, compact for everything else. */
+export const stringifyConfig = Effect.fnUntraced(function*(raw: RawConfig, format: "indented" | "compact") {
+  const parts: Array<string> = []
+  yield* writeSliced(raw, (text) => parts.push(text), {
+    indent: format === "indented",
+    value: format === "compact"
+      ? (value) => JSON.stringify(value)
+      : (value) => JSON.stringify(value, undefined, Array.isArray(value) ? undefined : 2).replaceAll("\n", "\n  ")
+  })
+  if (format === "indented") parts.push("\n")
+  return parts.join("")
+})
+
+/** A value with the keys of its objects in code unit order, so that equal values have one text. */
+const canonical = (value: Schema.Json): Schema.Json => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key]!)]))
+}
+
+/** Canonical JSON of a value: no blanks, sorted keys. */
+export const canonicalJson = (value: Schema.Json): string => JSON.stringify(canonical(value))
+
+/** SHA-256, in hex, of a configuration's canonical JSON. */
+export const hashConfig = Effect.fnUntraced(function*(raw: RawConfig) {
+  const hash = createHash("sha256")
+  const sorted = Object.fromEntries(Object.keys(raw).sort().map((key) => [key, raw[key]!]))
+  yield* writeSliced(sorted, (text) => hash.update(text), { indent: false, value: canonicalJson })
+  return hash.digest("hex")
+})
+
+/** Hex digits of the SHA-256 of a text's UTF-8 bytes. */
+export const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex")

@@ -1,0 +1,92 @@
+/**
+ * Three-way merge of configurations: what two sides changed since a common base, as long as they did not change the same.
+ *
+ * Keys merge as a set and accounts by who they are, so that two additions never collide; everything else field by field.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import { identityKeys } from "../domain/identity.ts"
+import { ConfigConflict } from "./ConfigError.ts"
+import { canonicalJson, forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+
+type Value = Schema.Json | undefined
+
+const same = (a: Value, b: Value): boolean =>
+  a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b))
+
+/** Merges one value; the places that both sides changed are added to `conflicts`. `undefined` is an absent value. */
+const mergeValue = (base: Value, ours: Value, theirs: Value, place: string, conflicts: Array<string>): Value => {
+  if (same(base, theirs)) return ours
+  if (same(base, ours) || same(ours, theirs)) return theirs
+  if (!isJsonObject(ours) || !isJsonObject(theirs) || (base !== undefined && !isJsonObject(base))) {
+    conflicts.push(place)
+    return theirs
+  }
+  const names = new Set([...Object.keys(theirs), ...Object.keys(ours)])
+  const merged: Array<[string, Schema.Json]> = []
+  for (const name of names) {
+    const own = (side: RawConfig | undefined): Value =>
+      side !== undefined && Object.hasOwn(side, name) ? side[name] : undefined
+    const value = mergeValue(own(base), own(ours), own(theirs), place === "" ? name : `${place}.${name}`, conflicts)
+    if (value !== undefined) merged.push([name, value])
+  }
+  return Object.fromEntries(merged)
+}
+
+const keyIdentity = (key: Schema.Json): string => typeof key === "string" ? key.trim() : canonicalJson(key)
+
+const accountIdentity = (account: Schema.Json): string =>
+  isJsonObject(account) ? identityKeys(account, sha256Hex)[0] ?? canonicalJson(account) : canonicalJson(account)
+
+const listOf = (raw: RawConfig, name: string): ReadonlyArray<Schema.Json> => {
+  const list = raw[name]
+  return Array.isArray(list) ? list : []
+}
+
+const withoutLists = ({ accounts: _accounts, keys: _keys, ...rest }: RawConfig): RawConfig => rest
+
+const mergeLists = Effect.fnUntraced(function*(
+  sides: readonly [base: RawConfig, ours: RawConfig, theirs: RawConfig],
+  name: string,
+  identityOf: (item: Schema.Json) => string,
+  conflicts: Array<string>
+) {
+  const index = Effect.fnUntraced(function*(raw: RawConfig) {
+    const items = new Map<string, Schema.Json>()
+    yield* forEachSliced(listOf(raw, name), (item) => items.set(identityOf(item), item))
+    return items
+  })
+  const [base, ours, theirs] = [yield* index(sides[0]), yield* index(sides[1]), yield* index(sides[2])]
+  const merged: Array<Schema.Json> = []
+  yield* forEachSliced([...new Set([...theirs.keys(), ...ours.keys()])], (id) => {
+    const value = mergeValue(base.get(id), ours.get(id), theirs.get(id), name, conflicts)
+    if (value !== undefined) merged.push(value)
+  })
+  return merged
+})
+
+/**
+ * Lays what `ours` changed since `base` over what `theirs` changed. Fails, naming the places, when both changed the same
+ * field to different values.
+ */
+export const mergeConfigs = Effect.fnUntraced(function*(
+  base: RawConfig,
+  ours: RawConfig,
+  theirs: RawConfig
+): Effect.fn.Return<RawConfig, ConfigConflict> {
+  const conflicts: Array<string> = []
+  const sides = [base, ours, theirs] as const
+  const keys = yield* mergeLists(sides, "keys", keyIdentity, conflicts)
+  const accounts = yield* mergeLists(sides, "accounts", accountIdentity, conflicts)
+  const merged = mergeValue(withoutLists(base), withoutLists(ours), withoutLists(theirs), "", conflicts)
+  if (conflicts.length > 0 || !isJsonObject(merged)) {
+    return yield* new ConfigConflict({
+      message: `the configuration was changed elsewhere at the same time: ${[...new Set(conflicts)].join(", ")}`
+    })
+  }
+  return {
+    ...merged,
+    ...(ours["keys"] ?? theirs["keys"]) === undefined ? {} : { keys },
+    ...(ours["accounts"] ?? theirs["accounts"]) === undefined ? {} : { accounts }
+  }
+})

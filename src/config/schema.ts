@@ -1,0 +1,153 @@
+/**
+ * The groups of the configuration file as schemas: defaults, ranges and the rule that each fault states.
+ *
+ * Field names are the file's own. Fields that are not declared here are ignored when decoding; they survive because what
+ * is saved is the file's own object, patched, never an encoding of these schemas.
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { nativeModels } from "../domain/models.ts"
+
+const text = Schema.String.annotate({ message: "must be a string" })
+const flag = Schema.Boolean.annotate({ message: "must be true or false" })
+
+const oneOf = <const L extends ReadonlyArray<string>>(literals: L) =>
+  Schema.Literals(literals).annotate({ message: `must be one of ${literals.join(", ")}` })
+
+const number = (minimum: number, maximum: number) =>
+  Schema.Number.annotate({ message: "must be a number" }).check(
+    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+  )
+
+const integer = (minimum: number, maximum: number) =>
+  Schema.Number.annotate({ message: "must be an integer" }).check(
+    Schema.isInt({ message: "must be an integer" }),
+    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+  )
+
+const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =>
+  Schema.withDecodingDefaultTypeKey<S>(Effect.succeed(value))(schema)
+
+const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.Struct(fields).annotate({ message: "must be an object" })
+
+const maxCount = Number.MAX_SAFE_INTEGER
+
+/** An account of the pool as the file lists it. */
+export const AccountEntry = group({
+  email: Schema.optionalKey(text),
+  mobile: Schema.optionalKey(text),
+  password: Schema.optionalKey(text),
+  token: Schema.optionalKey(text)
+})
+
+/** A business key. */
+export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
+
+export const MessagesMapping = group({
+  fast: withDefault(text, "upstream-chat"),
+  slow: withDefault(text, "upstream-reasoner")
+})
+
+export const ModelAliases = Schema.Record(Schema.String, text).annotate({ message: "must be an object" })
+
+/** `password_hash` is the admin password's scrypt string; every password change raises `generation`, which JWTs carry. */
+export const Admin = group({
+  jwt_expire_hours: withDefault(integer(1, 720), 24),
+  password_hash: Schema.optionalKey(text),
+  jwt_valid_after_unix: withDefault(integer(0, maxCount), 0),
+  generation: withDefault(integer(0, maxCount), 0)
+})
+
+export const Runtime = group({
+  account_max_inflight: withDefault(integer(1, 256), 2),
+  account_max_queue: Schema.optionalKey(integer(0, 200_000)),
+  global_max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  token_refresh_interval_hours: withDefault(integer(1, 720), 6)
+})
+
+export const Compat = group({
+  wide_input_strict_output: withDefault(flag, true),
+  strip_reference_markers: withDefault(flag, true)
+})
+
+export const Responses = group({
+  store_ttl_seconds: withDefault(integer(30, 86_400), 900)
+})
+
+/** Any provider name is taken: an unsupported one is answered when embeddings are asked for. Empty when there is none. */
+export const Embeddings = group({
+  provider: withDefault(text, "")
+})
+
+/** `sessions: true` is the older way to say `mode: "all"`. */
+export const AutoDelete = group({
+  mode: Schema.optionalKey(oneOf(["none", "single", "all"])),
+  sessions: Schema.optionalKey(flag)
+})
+
+/** Time limits in seconds. */
+export const Timeouts = group({
+  connect: withDefault(number(0.01, 86_400), 10),
+  first_byte: withDefault(number(0.01, 86_400), 30),
+  silence: withDefault(number(0.01, 86_400), 120),
+  queue: withDefault(number(0, 86_400), 60),
+  client: withDefault(number(0.01, 86_400), 120),
+  drain: withDefault(number(0, 86_400), 120),
+  attempts: withDefault(number(0.01, 86_400), 120)
+})
+
+const ModelEntry = Schema.Union([
+  text,
+  group({
+    model: text,
+    reasoning: Schema.optionalKey(flag),
+    search: Schema.optionalKey(flag)
+  })
+]).annotate({ message: "must be a model's name or an object with model, reasoning and search" })
+
+export const UpstreamGroup = group({
+  driver: withDefault(oneOf(["embedded", "session", "openai"]), "embedded"),
+  base_url: Schema.optionalKey(text),
+  models: withDefault(Schema.Record(Schema.String, ModelEntry).annotate({ message: "must be an object" }), {}),
+  tools: Schema.optionalKey(oneOf(["native", "prompt"])),
+  timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
+})
+
+export const Captures = group({
+  enabled: withDefault(flag, true),
+  limit: withDefault(integer(1, 50), 20),
+  max_body_bytes: withDefault(integer(1, 64 * 1024 * 1024), 5 * 1024 * 1024)
+})
+
+export const Auth = group({
+  direct_tokens: Schema.optionalKey(flag)
+})
+
+export const Metrics = group({
+  public: withDefault(flag, false)
+})
+
+/** Whether prompts and replies may go to a trace exporter, and whether trace context is sent to the upstream. */
+export const Telemetry = group({
+  capture_content: withDefault(flag, false),
+  propagate: withDefault(flag, false)
+})
+
+export const Samples = group({
+  dir: withDefault(text, "tests/raw_stream_samples")
+})
+
+/** What the host sync keeps: its credentials and what was synced last. Never exported, hashed or synced. */
+export const Host = group({
+  token: Schema.optionalKey(Schema.RedactedFromValue(text)),
+  project_id: Schema.optionalKey(text),
+  team_id: Schema.optionalKey(text),
+  last_synced_hash: Schema.optionalKey(text),
+  last_sync_time: Schema.optionalKey(integer(0, maxCount))
+})
+
+/** Flags of the native models, which entries of `upstream.models` for them inherit. */
+export const nativeFlags: ReadonlyMap<string, { readonly reasoning: boolean; readonly search: boolean }> = new Map(
+  nativeModels.map((model) => [model.id, { reasoning: model.reasoning, search: model.search }])
+)

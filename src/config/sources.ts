@@ -1,0 +1,85 @@
+/**
+ * Where the configuration comes from at the start: the file, or the environment variable that stands in for it.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { ConfigInvalid } from "./ConfigError.ts"
+import type { ConfigFileError } from "./ConfigError.ts"
+import type { ConfigFile } from "./ConfigFile.ts"
+import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
+import type { Environment } from "./Environment.ts"
+import { parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
+
+const variable = "GATEWAY_CONFIG_JSON"
+
+/** Parses `GATEWAY_CONFIG_JSON`: a JSON object, or the Base64 of one in either alphabet, padded or not, wrapped or not. */
+export const parseVariable = (text: string): Effect.Effect<RawConfig, ConfigInvalid> => {
+  const trimmed = text.trim()
+  if (trimmed.startsWith("{")) return parseConfig(variable, trimmed)
+  const decoded = /^[\w+/\s-]+={0,2}$/.test(trimmed) ? Buffer.from(trimmed, "base64").toString("utf8").trim() : ""
+  return decoded.startsWith("{")
+    ? parseConfig(variable, decoded)
+    : Effect.fail(ConfigInvalid.of([{ field: "", message: "must be a JSON object or the Base64 of one" }], variable))
+}
+
+/** The configuration that the gateway starts with. */
+export interface Loaded extends DecodedConfig {
+  /** Digest of the file that changes are saved to; `None` while there is none. */
+  readonly digest: Option.Option<string>
+  /** True where changes stay in memory, since the environment is the source and the file is not written. */
+  readonly envBacked: boolean
+}
+
+/**
+ * Loads the configuration. Without `GATEWAY_CONFIG_JSON` it is the file's, or empty when there is none. With it, the file is
+ * only looked at when write-back is on: then a valid file wins, and where there is none it is written.
+ */
+export const loadConfig = Effect.fnUntraced(function*(
+  environment: Environment["Service"],
+  file: ConfigFile
+): Effect.fn.Return<Loaded, ConfigInvalid | ConfigFileError> {
+  const supplied = environment.configJson
+  const decode = (source: string, raw: RawConfig) => decodeConfig(raw, { source, duplicates: "keep-first" })
+
+  const fromFile = Effect.gen(function*() {
+    const content = yield* file.read
+    if (Option.isNone(content)) return Option.none<Loaded>()
+    const decoded = yield* decode(file.path, yield* parseConfig(file.path, content.value.text))
+    return Option.some<Loaded>({ ...decoded, digest: Option.some(content.value.digest), envBacked: false })
+  })
+
+  if (supplied === undefined) {
+    const found = yield* fromFile
+    return Option.isSome(found)
+      ? found.value
+      : { ...(yield* decode(file.path, {})), digest: Option.none(), envBacked: false }
+  }
+
+  const fromVariable = Effect.flatMap(parseVariable(Redacted.value(supplied)), (raw) => decode(variable, raw))
+  if (!environment.configWriteback) return { ...(yield* fromVariable), digest: Option.none(), envBacked: true }
+
+  const found = yield* fromFile.pipe(
+    Effect.catchTag(
+      "ConfigInvalid",
+      (error) =>
+        Effect.logWarning(`${error.message}; ${variable} is used and the file is kept as ${file.path}.invalid`).pipe(
+          Effect.andThen(file.setAside),
+          Effect.as(Option.none<Loaded>())
+        )
+    )
+  )
+  if (Option.isSome(found)) return found.value
+  const decoded = yield* fromVariable
+  const text = yield* stringifyConfig(decoded.snapshot.raw, "indented")
+  return yield* file.replace(text).pipe(
+    Effect.map((digest): Loaded => ({ ...decoded, digest: Option.some(digest), envBacked: false })),
+    Effect.catchTag(
+      "ConfigFileError",
+      (error) =>
+        Effect.logWarning(`${error.message}; changes will stay in memory`).pipe(
+          Effect.as<Loaded>({ ...decoded, digest: Option.none(), envBacked: true })
+        )
+    )
+  )
+})
