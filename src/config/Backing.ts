@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { ConfigFileError } from "./ConfigError.ts"
-import type { ConfigFile, FileContent } from "./ConfigFile.ts"
+import type { ConfigFile, FileContent, FileVersion } from "./ConfigFile.ts"
 import { type RawConfig, stringifyConfig } from "./json.ts"
 
 /** Keeps one configuration. Only one fiber at a time may use it, but for `edits` and `writable`. */
@@ -37,13 +37,15 @@ const pollInterval = "2 seconds"
 /** How long a file must stand still before it is read, so that no half-written edit is. */
 const settleTime = "100 millis"
 
-/** Keeps the configuration in `file`, which held the bytes of `digest` when it was loaded. */
+/** Keeps the configuration in `file`; `loaded` is the version that was loaded, if there was a file. */
 export const fileBacking = Effect.fnUntraced(function*(
   file: ConfigFile,
-  digest: Option.Option<string>
+  loaded: Option.Option<FileVersion>
 ): Effect.fn.Return<Backing> {
-  let known = digest
-  let stamp = yield* file.stamp
+  /** Digest of what the configuration in effect was read from or saved as. */
+  let digest = Option.map(loaded, (version) => version.digest)
+  /** Stamp of the file when it was last looked at, whatever was found. */
+  let stamp = Option.match(loaded, { onNone: () => "", onSome: (version) => version.stamp })
   let writable = yield* file.writable
 
   /** Waits until the file is another than the one that was seen last, and stands still. */
@@ -60,23 +62,22 @@ export const fileBacking = Effect.fnUntraced(function*(
 
   return {
     edited: Effect.gen(function*() {
-      stamp = yield* file.stamp
       const content = yield* file.read
-      return Option.filter(content, (found) => Option.isNone(known) || known.value !== found.digest)
+      stamp = Option.match(content, { onNone: () => "", onSome: (found) => found.stamp })
+      return Option.filter(content, (found) => Option.isNone(digest) || digest.value !== found.digest)
     }),
     adopted: (edit) => {
-      known = Option.some(edit.digest)
+      digest = Option.some(edit.digest)
     },
     save: Effect.fnUntraced(function*(raw) {
       const text = yield* stringifyConfig(raw, "indented")
-      known = Option.some(
-        yield* Effect.tapError(file.replace(text), () =>
-          Effect.sync(() => {
-            writable = false
-          }))
-      )
+      const saved = yield* Effect.tapError(file.replace(text), () =>
+        Effect.sync(() => {
+          writable = false
+        }))
       writable = true
-      stamp = yield* file.stamp
+      digest = Option.some(saved.digest)
+      stamp = saved.stamp
     }),
     writable: Effect.sync(() => writable),
     edits: Stream.merge(file.events, Stream.tick(pollInterval)).pipe(

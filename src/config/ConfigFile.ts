@@ -13,11 +13,17 @@ import * as Stream from "effect/Stream"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 
-/** What a file held when it was read. */
-export interface FileContent {
-  readonly text: string
+/** A file at one moment. */
+export interface FileVersion {
   /** SHA-256 of its bytes. */
   readonly digest: string
+  /** Its size, time and inode: changes whenever the file does, as far as these show. Empty when there is no file. */
+  readonly stamp: string
+}
+
+/** A version of a file with what it holds. */
+export interface FileContent extends FileVersion {
+  readonly text: string
 }
 
 /** A configuration file, there or not yet. */
@@ -26,13 +32,13 @@ export interface ConfigFile {
   /** `None` when there is no file. */
   readonly read: Effect.Effect<Option.Option<FileContent>, ConfigFileError>
   /**
-   * Replaces the file, mode 0600, and returns the digest of what it now holds. When it succeeds the change outlives a crash of
-   * the machine; when it fails or the process dies the old file stands.
+   * Replaces the file, mode 0600, and returns its new version. When it succeeds the change outlives a crash of the machine;
+   * when it fails or the process dies the old file stands.
    */
-  readonly replace: (text: string) => Effect.Effect<string, ConfigFileError>
+  readonly replace: (text: string) => Effect.Effect<FileVersion, ConfigFileError>
   /** Moves the file aside, to `<path>.invalid`. */
   readonly setAside: Effect.Effect<void, ConfigFileError>
-  /** Changes whenever the file does, as far as its size, time and inode show. */
+  /** The stamp of the file as it is now. */
   readonly stamp: Effect.Effect<string>
   /** Whether the file's folder lets itself be written to. */
   readonly writable: Effect.Effect<boolean>
@@ -79,6 +85,11 @@ const unreadable = (path: string) => (error: PlatformError.PlatformError): Confi
 /** File systems without durable folders say so by one of these; the rename is all that they offer. */
 const unsupportedSync = new Set(["EINVAL", "EISDIR", "ENOTSUP", "EPERM"])
 
+const stampOf = (info: FileSystem.File.Info): string => {
+  const time = Option.match(info.mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+  return `${time}:${info.size}:${Option.getOrElse(info.ino, () => 0n)}`
+}
+
 /** Opens the configuration file at a path, which need not exist. */
 export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
@@ -99,6 +110,8 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     const handle = yield* fs.open(file, { flag: "wx", mode: 0o600 })
     yield* handle.writeAll(bytes)
     yield* handle.sync
+    // Renaming keeps time, size and inode: taken here, the stamp cannot be that of somebody's edit.
+    return stampOf(yield* handle.stat)
   }, Effect.scoped)
 
   const replace = Effect.fnUntraced(
@@ -108,12 +121,12 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
       const folder = dirname(file)
       const temporary = join(folder, `${prefix}${randomBytes(6).toString("hex")}.tmp`)
       yield* fs.makeDirectory(folder, { recursive: true })
-      yield* writeDurably(temporary, bytes).pipe(
-        Effect.andThen(fs.rename(temporary, file)),
+      const stamp = yield* writeDurably(temporary, bytes).pipe(
+        Effect.tap(() => fs.rename(temporary, file)),
         Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
       )
       yield* syncFolder(folder)
-      return hash("sha256", bytes)
+      return { digest: hash("sha256", bytes), stamp }
     },
     Effect.mapError(unwritable(path)),
     Effect.uninterruptible
@@ -133,8 +146,11 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
 
   const file: ConfigFile = {
     path,
-    read: fs.readFile(path).pipe(
-      Effect.map((bytes) => Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes) })),
+    read: Effect.gen(function*() {
+      const stamp = stampOf(yield* fs.stat(path))
+      const bytes = yield* fs.readFile(path)
+      return Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes), stamp })
+    }).pipe(
       Effect.catch((error) =>
         error.reason._tag === "NotFound" ? Effect.succeedNone : Effect.fail(unreadable(path)(error))
       )
@@ -143,13 +159,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     setAside: Effect.flatMap(target, (from) => fs.rename(from, `${path}.invalid`)).pipe(
       Effect.mapError(unwritable(path))
     ),
-    stamp: fs.stat(path).pipe(
-      Effect.map((info) => {
-        const time = Option.match(info.mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
-        return `${time}:${info.size}:${Option.getOrElse(info.ino, () => 0n)}`
-      }),
-      Effect.orElseSucceed(() => "")
-    ),
+    stamp: fs.stat(path).pipe(Effect.map(stampOf), Effect.orElseSucceed(() => "")),
     writable: Effect.flatMap(target, (file) => fs.access(dirname(file), { writable: true })).pipe(Effect.isSuccess),
     events: fs.watch(dirname(path)).pipe(
       Stream.filter((event) => basename(event.path) === basename(path)),

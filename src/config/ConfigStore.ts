@@ -117,13 +117,18 @@ interface Options {
 const generateKey = (prefix: string): Effect.Effect<string> =>
   Effect.sync(() => `${prefix}-${randomBytes(24).toString("base64url")}`)
 
+const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effect<void> =>
+  warnings.length === 0
+    ? Effect.void
+    : Effect.logWarning(`${path}: ${warnings.slice(0, 10).join("; ")}${warnings.length > 10 ? "; and more" : ""}`)
+
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 const withoutHost = (raw: RawConfig): RawConfig => setField(raw, ["host"], undefined)
 
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
   const { backing, source } = options
-  for (const warning of options.initial.warnings) yield* Effect.logWarning(`${source.config_path}: ${warning}`)
+  yield* logWarnings(source.config_path, options.initial.warnings)
 
   const generatedKey = options.initial.snapshot.config.keys.length === 0 ? yield* generateKey("gw") : undefined
   const adminKey = options.adminKey ?? Redacted.make(yield* generateKey("admin"))
@@ -164,7 +169,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
     const raw = yield* parseConfig(source.config_path, edit.text)
     const { snapshot, warnings } = yield* decode(raw, "keep-first")
-    for (const warning of warnings) yield* Effect.logWarning(`${source.config_path}: ${warning}`)
+    yield* logWarnings(source.config_path, warnings)
     backing.adopted(edit)
     yield* SubscriptionRef.set(state, snapshot)
     yield* Effect.logInfo(`${source.config_path} was edited: the change is applied`)
@@ -264,7 +269,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         (environment.adminKey !== undefined || loaded.snapshot.config.admin.password_hash !== undefined)
       return yield* make({
         initial: loaded,
-        backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.digest),
+        backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.version),
         source: {
           env_backed: loaded.envBacked,
           env_source_present: environment.configJson !== undefined,

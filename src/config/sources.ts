@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFileError } from "./ConfigError.ts"
-import type { ConfigFile } from "./ConfigFile.ts"
+import type { ConfigFile, FileVersion } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { Environment } from "./Environment.ts"
 import { parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
@@ -25,8 +25,8 @@ export const parseVariable = (text: string): Effect.Effect<RawConfig, ConfigInva
 
 /** The configuration that the gateway starts with. */
 export interface Loaded extends DecodedConfig {
-  /** Digest of the file that changes are saved to; `None` while there is none. */
-  readonly digest: Option.Option<string>
+  /** The version of the file that it is, if it is a file's. */
+  readonly version: Option.Option<FileVersion>
   /** True where changes stay in memory, since the environment is the source and the file is not written. */
   readonly envBacked: boolean
 }
@@ -46,39 +46,36 @@ export const loadConfig = Effect.fnUntraced(function*(
     const content = yield* file.read
     if (Option.isNone(content)) return Option.none<Loaded>()
     const decoded = yield* decode(file.path, yield* parseConfig(file.path, content.value.text))
-    return Option.some<Loaded>({ ...decoded, digest: Option.some(content.value.digest), envBacked: false })
+    return Option.some<Loaded>({ ...decoded, version: content, envBacked: false })
   })
 
   if (supplied === undefined) {
     const found = yield* fromFile
     return Option.isSome(found)
       ? found.value
-      : { ...(yield* decode(file.path, {})), digest: Option.none(), envBacked: false }
+      : { ...(yield* decode(file.path, {})), version: Option.none(), envBacked: false }
   }
 
   const fromVariable = Effect.flatMap(parseVariable(Redacted.value(supplied)), (raw) => decode(variable, raw))
-  if (!environment.configWriteback) return { ...(yield* fromVariable), digest: Option.none(), envBacked: true }
+  if (!environment.configWriteback) return { ...(yield* fromVariable), version: Option.none(), envBacked: true }
 
   const found = yield* fromFile.pipe(
     Effect.catchTag(
       "ConfigInvalid",
-      (error) =>
-        Effect.logWarning(`${error.message}; ${variable} is used and the file is kept as ${file.path}.invalid`).pipe(
-          Effect.andThen(file.setAside),
-          Effect.as(Option.none<Loaded>())
-        )
+      (error) => Effect.as(Effect.logWarning(`${error.message}; ${variable} is used instead`), "invalid" as const)
     )
   )
-  if (Option.isSome(found)) return found.value
+  if (found !== "invalid" && Option.isSome(found)) return found.value
+  const clear = found === "invalid" ? file.setAside : Effect.void
   const decoded = yield* fromVariable
   const text = yield* stringifyConfig(decoded.snapshot.raw, "indented")
-  return yield* file.replace(text).pipe(
-    Effect.map((digest): Loaded => ({ ...decoded, digest: Option.some(digest), envBacked: false })),
+  return yield* Effect.andThen(clear, file.replace(text)).pipe(
+    Effect.map((version): Loaded => ({ ...decoded, version: Option.some(version), envBacked: false })),
     Effect.catchTag(
       "ConfigFileError",
       (error) =>
         Effect.logWarning(`${error.message}; changes will stay in memory`).pipe(
-          Effect.as<Loaded>({ ...decoded, digest: Option.none(), envBacked: true })
+          Effect.as<Loaded>({ ...decoded, version: Option.none(), envBacked: true })
         )
     )
   )
