@@ -41,12 +41,12 @@ export class Callers extends Context.Service<Callers, {
     /** Digests of the configured keys, and of all that were configured since the start. */
     let keys = new Set<string>()
     const known = new Set<string>()
-    let taken: ReadonlySet<string> = new Set()
+    let taken: ReadonlyArray<string> = []
     const sync = () => {
-      const configured = config.unsafeCurrent().accepted_keys
+      const configured = config.unsafeCurrent().keys
       if (configured === taken) return
       taken = configured
-      keys = new Set(Array.from(configured, digest))
+      keys = new Set(configured.map(digest))
       for (const key of keys) known.add(key)
     }
     sync()

@@ -60,8 +60,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   let finished = false
 
   let open: OpenCall | undefined
-  /** Name and arguments of a call whose name has not come yet. */
-  let nameless: { readonly upstreamIndex: number; arguments: string } | undefined
+  /** Id and arguments of a call whose name has not come yet. */
+  let nameless: { readonly upstreamIndex: number; id: string | undefined; arguments: string } | undefined
   /** Events that came while a structured call was incomplete. */
   let waiting: Array<UpstreamEvent> = []
 
@@ -193,14 +193,15 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   const structured = (event: UpstreamCall, out: Array<ReplyEvent>) => {
     if (open !== undefined && open.upstreamIndex === event.index) return grow(open, event.argumentsDelta, out)
     if (nameless !== undefined && nameless.upstreamIndex === event.index) {
+      nameless.id ??= event.id
       nameless.arguments += event.argumentsDelta
     } else {
-      nameless = { upstreamIndex: event.index, arguments: event.argumentsDelta }
+      nameless = { upstreamIndex: event.index, id: event.id, arguments: event.argumentsDelta }
     }
     if (event.name === undefined) return
-    const held = nameless.arguments
+    const { arguments: held, id } = nameless
     nameless = undefined
-    start(event.index, event.id, event.name, out)
+    start(event.index, id, event.name, out)
     if (open !== undefined) grow(open, held, out)
   }
 

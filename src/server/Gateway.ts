@@ -1,0 +1,50 @@
+/**
+ * The whole gateway as layers. Reads like a table of contents: routes over styles over the completion service over the pool
+ * over the upstream over the configuration.
+ */
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import { Accounts } from "../accounts/Accounts.ts"
+import { Callers } from "../accounts/Callers.ts"
+import { Captures } from "../captures/Captures.ts"
+import { Completion } from "../completion/Completion.ts"
+import { ChatHandlers } from "../styles/chat/Handlers.ts"
+import { OpenAiEdge, OpenAiPublicEdge } from "../styles/edges.ts"
+import { ModelsHandlers } from "../styles/models/Handlers.ts"
+import * as UpstreamLayer from "../upstream/layer.ts"
+import { GatewayApi } from "./Api.ts"
+import { EveryRequest } from "./everyRequest.ts"
+import { Fallback } from "./fallback.ts"
+import { HealthHandlers } from "./health.ts"
+import { Lifecycle } from "./Lifecycle.ts"
+
+/** Headers that browsers may send (spec "Common facts"). */
+const corsHeaders = [
+  "Content-Type",
+  "Authorization",
+  "X-API-Key",
+  "X-Gateway-Target-Account",
+  "X-Host-Protection-Bypass"
+]
+
+const Cors = HttpRouter.cors({ allowedHeaders: corsHeaders, exposedHeaders: ["X-Request-Id", "Retry-After"] })
+
+const Handlers = Layer.mergeAll(ChatHandlers, ModelsHandlers, HealthHandlers)
+
+const Edges = Layer.mergeAll(OpenAiEdge.layer, OpenAiPublicEdge.layer)
+
+/** Everything below the routes; needs the configuration and an HTTP client. */
+export const GatewayServices = Completion.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layerNone)),
+  Layer.provideMerge(UpstreamLayer.layer),
+  Layer.provideMerge(Lifecycle.layer)
+)
+
+/** The routes, for whichever router they are built in. */
+export const GatewayRoutes = Layer.mergeAll(
+  HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges)),
+  Fallback,
+  EveryRequest,
+  Cors
+)

@@ -1,0 +1,55 @@
+/**
+ * What holds for every request, whatever route it takes: its id, its place in the count that drain waits for, and the
+ * refusal of new ones while the gateway drains.
+ */
+import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { errorResponse } from "../http/edge.ts"
+import { shapeOfPath } from "../http/errorShapes.ts"
+import { shuttingDown } from "./health.ts"
+import { Lifecycle } from "./Lifecycle.ts"
+
+/** Ids that callers may choose for themselves; anything else is replaced. */
+const acceptableId = /^[\w.:-]{1,128}$/
+
+const requestId = (headers: Headers.Headers): string => {
+  const given = headers["x-request-id"]
+  return given !== undefined && acceptableId.test(given) ? given : `req_${crypto.randomUUID().replaceAll("-", "")}`
+}
+
+const pathOf = (url: string): string => {
+  const question = url.indexOf("?")
+  return question === -1 ? url : url.slice(0, question)
+}
+
+const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
+
+/** Applies to all routes, those that answer "not found" included. */
+export const EveryRequest = HttpRouter.middleware(
+  Effect.gen(function*() {
+    const lifecycle = yield* Lifecycle
+    return (httpEffect) =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const id = requestId(request.headers)
+        const path = pathOf(request.url)
+        if (isProbe(path)) return HttpServerResponse.setHeader(yield* httpEffect, "x-request-id", id)
+        if (lifecycle.isDraining()) {
+          const refusal = errorResponse(shapeOfPath(path), shuttingDown)
+          return HttpServerResponse.setHeaders(refusal, { "x-request-id": id, connection: "close" })
+        }
+        const end = lifecycle.begin()
+        yield* Effect.addFinalizer(() => Effect.sync(end))
+        const response = yield* Effect.provideService(
+          httpEffect,
+          HttpServerRequest.HttpServerRequest,
+          request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
+        )
+        return HttpServerResponse.setHeader(response, "x-request-id", id)
+      })
+  }),
+  { global: true }
+)

@@ -1,0 +1,177 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { AssembleOptions } from "../../src/completion/assembleReply.ts"
+import { assembleReply } from "../../src/completion/assembleReply.ts"
+import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
+import {
+  UpstreamCall,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText,
+  UpstreamUsage
+} from "../../src/domain/UpstreamEvent.ts"
+import { compileStopSequences } from "../../src/stream/stopSequences.ts"
+import { run } from "../../src/stream/transducer.ts"
+
+const options: AssembleOptions = {
+  sieve: undefined,
+  reasoningCalls: undefined,
+  stripMarkers: false,
+  stop: undefined,
+  singleCall: false,
+  callId: (index) => `call_${index}`,
+  promptTokens: () => 7
+}
+
+const assemble = (events: ReadonlyArray<UpstreamEvent>, changed: Partial<AssembleOptions> = {}) =>
+  run(() => assembleReply({ ...options, ...changed }), events)
+
+const textOf = (events: ReadonlyArray<ReplyEvent>) =>
+  events.map((event) => event._tag === "TextDelta" ? event.text : "").join("")
+
+const finishOf = (events: ReadonlyArray<ReplyEvent>) => {
+  const last = events.at(-1)
+  assert(last !== undefined && last._tag === "Finish")
+  return last
+}
+
+describe("a reply without tools", () => {
+  it("is its text and reasoning, then usage and finish", () => {
+    const events = assemble([
+      UpstreamReasoning("hm"),
+      UpstreamText("Hello"),
+      UpstreamUsage({ completionTokens: 40 }),
+      UpstreamUsage({ promptTokens: 11, completionTokens: 41 }),
+      UpstreamFinish("stop")
+    ])
+    assert.deepStrictEqual(events.map((event) => event._tag), [
+      "ReasoningDelta",
+      "TextDelta",
+      "UsageReported",
+      "Finish"
+    ])
+    const usage = events.find((event) => event._tag === "UsageReported")
+    assert.deepStrictEqual(usage?.usage, {
+      promptTokens: 11,
+      completionTokens: 41,
+      reasoningTokens: 1,
+      cachedTokens: 0
+    })
+  })
+
+  it("estimates what the upstream does not count", () => {
+    const events = assemble([UpstreamText("four words of text"), UpstreamFinish("stop")])
+    const usage = events.find((event) => event._tag === "UsageReported")
+    assert.deepStrictEqual(usage?.usage, {
+      promptTokens: 7,
+      completionTokens: 4,
+      reasoningTokens: 0,
+      cachedTokens: 0
+    })
+  })
+
+  it("ends before a stop sequence that is split over pieces, and drops what follows", () => {
+    const events = assemble(
+      [UpstreamText("one EN"), UpstreamText("D two"), UpstreamText("three"), UpstreamFinish("stop")],
+      { stop: compileStopSequences(["END"]) }
+    )
+    assert.strictEqual(textOf(events), "one ")
+    assert.deepStrictEqual(finishOf(events), { _tag: "Finish", reason: "stop_sequence", stopSequence: "END" })
+  })
+
+  it("finds a stop sequence that only the removal of a marker completes", () => {
+    const events = assemble(
+      [UpstreamText("a E[cita"), UpstreamText("tion:1]ND b"), UpstreamFinish("stop")],
+      { stripMarkers: true, stop: compileStopSequences(["END"]) }
+    )
+    assert.strictEqual(textOf(events), "a ")
+  })
+
+  it("releases what was held when the upstream ends", () => {
+    const events = assemble([UpstreamText("an E"), UpstreamText("N"), UpstreamFinish("stop")], {
+      stop: compileStopSequences(["END"])
+    })
+    assert.strictEqual(textOf(events), "an EN")
+  })
+
+  it("says when it was cut at the upstream's limit or withdrawn", () => {
+    assert.strictEqual(finishOf(assemble([UpstreamText("a"), UpstreamFinish("length")])).reason, "length")
+    assert.strictEqual(
+      finishOf(assemble([UpstreamText("a"), UpstreamFinish("content_filter")])).reason,
+      "content_filter"
+    )
+  })
+})
+
+describe("structured calls of the upstream", () => {
+  it("become calls in the order in which they came, closed one after another", () => {
+    const events = assemble([
+      UpstreamText("Let me look."),
+      UpstreamCall(0, "a", "weather", ""),
+      UpstreamCall(0, undefined, undefined, "{\"city\":"),
+      UpstreamCall(0, undefined, undefined, "\"Oslo\"}"),
+      UpstreamCall(1, "b", "time", "{}"),
+      UpstreamFinish("tool_calls")
+    ])
+    assert.deepStrictEqual(
+      events.filter((event) => event._tag === "CallFinished"),
+      [
+        { _tag: "CallFinished", index: 0, id: "a", name: "weather", arguments: "{\"city\":\"Oslo\"}" },
+        { _tag: "CallFinished", index: 1, id: "b", name: "time", arguments: "{}" }
+      ]
+    )
+    assert.strictEqual(finishOf(events).reason, "tool_calls")
+  })
+
+  it("are told apart when their deltas interleave", () => {
+    const events = assemble([
+      UpstreamCall(0, "a", "f", "{\"x\""),
+      UpstreamCall(1, "b", "g", "{\"y\""),
+      UpstreamCall(0, undefined, undefined, ":1}"),
+      UpstreamCall(1, undefined, undefined, ":2}"),
+      UpstreamFinish("tool_calls")
+    ])
+    const finished = events.flatMap((event) => event._tag === "CallFinished" ? [[event.id, event.arguments]] : [])
+    assert.deepStrictEqual(finished, [["a", "{\"x\":1}"], ["b", "{\"y\":2}"]])
+    let open: number | undefined
+    for (const event of events) {
+      if (event._tag === "CallStarted") open = event.index
+      if (event._tag === "CallArguments" || event._tag === "CallFinished") assert.strictEqual(event.index, open)
+    }
+  })
+
+  it("have {} for no arguments and wait for their name", () => {
+    const events = assemble([
+      UpstreamCall(0, "a", undefined, ""),
+      UpstreamCall(0, undefined, "now", ""),
+      UpstreamFinish("tool_calls")
+    ])
+    assert.deepStrictEqual(events.slice(0, 3), [
+      { _tag: "CallStarted", index: 0, id: "a", name: "now" },
+      { _tag: "CallArguments", index: 0, delta: "{}" },
+      { _tag: "CallFinished", index: 0, id: "a", name: "now", arguments: "{}" }
+    ])
+  })
+
+  it("that break off are cut off, and the reply with them", () => {
+    const events = assemble([UpstreamCall(0, "a", "f", "{\"x\": \"rm -"), UpstreamFinish("tool_calls")])
+    assert.isTrue(events.some((event) => event._tag === "CallCutOff"))
+    assert.strictEqual(finishOf(events).reason, "length")
+  })
+
+  it("end the reply after the first one where only one is wanted", () => {
+    const events = assemble([
+      UpstreamCall(0, "a", "f", "{}"),
+      UpstreamCall(1, "b", "g", "{}"),
+      UpstreamText("more"),
+      UpstreamFinish("tool_calls")
+    ], { singleCall: true })
+    assert.deepStrictEqual(events.map((event) => event._tag), [
+      "CallStarted",
+      "CallArguments",
+      "CallFinished",
+      "UsageReported",
+      "Finish"
+    ])
+  })
+})

@@ -1,0 +1,40 @@
+/**
+ * The whole gateway for tests: the product's own layers on a real socket, with its configuration in memory.
+ */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { serveGateway } from "../../src/server/serve.ts"
+
+export const businessKey = "test-key"
+export const adminKey = "test-admin-key"
+
+/** A gateway that runs; `get` reaches its services. */
+export interface RunningGateway {
+  readonly url: string
+  readonly services: Context.Context<
+    Layer.Success<ReturnType<typeof serveGateway>> | ConfigStore
+  >
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a gateway on a free port. Without an `upstream` group it answers from the embedded upstream. */
+export const startGateway = async (config: RawConfig = {}): Promise<RunningGateway> => {
+  const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
+    Layer.provideMerge(ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })),
+    Layer.provideMerge(NodeHttpClient.layerUndici),
+    Layer.provideMerge(NodeServices.layer),
+    Layer.provide(Logger.layer([]))
+  )
+  const scope = Scope.makeUnsafe()
+  const services = await Effect.runPromise(Layer.buildWithScope(layer, scope))
+  const server = Context.get(services, HttpServer.HttpServer)
+  return {
+    url: HttpServer.formatAddress(server.address),
+    services,
+    stop: () => Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+}
