@@ -5,10 +5,16 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Credential, Driver } from "../upstream/Upstream.ts"
+import type { Credential, Driver, Upstream } from "../upstream/Upstream.ts"
+import { makeFixed } from "./fixedAccount.ts"
+import { makePool } from "./pool.ts"
+import type { TestStatus } from "./PooledAccount.ts"
+import type { SlotState } from "./PoolState.ts"
 
 /** Who calls: the bearer of a configured key, or someone with an upstream token of their own (spec "Authentication"). */
 export type Caller =
@@ -62,6 +68,49 @@ export interface QueueStatus {
   readonly max_queue_size: number
 }
 
+/** An account without a slot of it: for tests of accounts and the care of their sessions, which no limit must hold up. */
+export type AccountAccess = Pick<
+  Lease,
+  "driver" | "credential" | "account" | "accountHash" | "refreshToken" | "report"
+>
+
+/** What the pool knows of a configured account. */
+export interface AccountFacts {
+  readonly identifier: string
+  readonly inUse: number
+  /** `ready`: in rotation; `cooling`: back after `recovery`; `out`: tried again after `recovery`. */
+  readonly health: SlotState
+  /** Why it is not in rotation. */
+  readonly reason: string | undefined
+  /** Milliseconds until it comes back or is tried again; `undefined` in rotation, and while it is being tried. */
+  readonly recovery: number | undefined
+  /** What the last test showed; `failed` also while the upstream refuses the account (behaviour "Identities"). */
+  readonly testStatus: TestStatus
+  /** A token that the upstream has not refused: configured, or got by login. */
+  readonly hasToken: boolean
+  /** What may be shown of it; empty where there is none. */
+  readonly tokenPreview: string
+}
+
+/** The state of the pool in numbers, for metrics. Counters count since the start. */
+export interface AccountsMetrics {
+  readonly inUse: number
+  readonly waiting: number
+  readonly accounts: {
+    readonly ready: number
+    readonly cooling: number
+    readonly out: number
+    /** No longer configured, with leases that still run. */
+    readonly draining: number
+  }
+  readonly leases: number
+  readonly logins: number
+  readonly refreshes: number
+  readonly loginFailures: number
+  readonly sessionCleanUps: number
+  readonly sessionCleanUpFailures: number
+}
+
 /** The pool of accounts. */
 export class Accounts extends Context.Service<Accounts, {
   /**
@@ -71,4 +120,21 @@ export class Accounts extends Context.Service<Accounts, {
    */
   readonly lease: (caller: Caller, options: LeaseOptions) => Effect.Effect<Lease, GatewayError, Scope.Scope>
   readonly status: Effect.Effect<QueueStatus>
-}>()("model-gateway/accounts/Accounts") {}
+  /**
+   * A configured account, by any spelling of its identifier, without taking a slot, in or out of rotation. Fails with
+   * `not_found`.
+   */
+  readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
+  /** Facts about accounts of the configuration, in the order given. */
+  readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
+  /** Records what a test of an account showed; `ok` brings it back into rotation. Unknown accounts are left alone. */
+  readonly setTestStatus: (identifier: string, status: "ok" | "failed") => Effect.Effect<void>
+  readonly metrics: Effect.Effect<AccountsMetrics>
+}>()("model-gateway/accounts/Accounts") {
+  /** The pool that the configuration describes. */
+  static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstream> = Layer.effect(Accounts, makePool)
+
+  /** One fixed credential, no limits, no queue: for embedders that call the upstream with a token of their own. */
+  static readonly layerFixed = (token: string | undefined): Layer.Layer<Accounts, never, Upstream> =>
+    Layer.effect(Accounts, makeFixed(token))
+}

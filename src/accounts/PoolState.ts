@@ -35,6 +35,8 @@ export interface Slot<out A> {
   readonly until: number
   /** False once the account has left the configuration; its leases run to their end. */
   readonly member: boolean
+  /** In rotation, with spare capacity. */
+  readonly available: boolean
 }
 
 /** What a ticket asks for. */
@@ -56,6 +58,8 @@ export type Refusal =
   | { readonly _tag: "Unavailable" }
   /** The pinned account is not, or no longer, configured. */
   | { readonly _tag: "Unknown" }
+  /** It waited as long as it may. */
+  | { readonly _tag: "Late" }
 
 /** Called once when a waiting ticket is granted (`undefined`) or refused; never after `close`. It may call back. */
 export type Notify = (refusal: Refusal | undefined) => void
@@ -70,6 +74,7 @@ export interface Ticket<out A> {
 const full: Refusal = { _tag: "Full" }
 const unavailable: Refusal = { _tag: "Unavailable" }
 const unknown: Refusal = { _tag: "Unknown" }
+const late: Refusal = { _tag: "Late" }
 
 /** Never given, in the order of arrival, comes before everything that was given. */
 const neverGiven = -(2 ** 52)
@@ -179,10 +184,6 @@ export class PoolState<A> {
   get out(): number {
     return this.#out.size
   }
-  /** Accounts that have left the configuration and still have leases. */
-  get draining(): number {
-    return this.#draining.size
-  }
   /** The earliest time at which `recover` has something to do; infinity where there is none. */
   get nextRecovery(): number {
     return Math.min(
@@ -201,9 +202,9 @@ export class PoolState<A> {
     return this.#members.values()
   }
 
-  /** Accounts that are no longer configured and still have leases. */
-  drainingSlots(): IterableIterator<Slot<A>> {
-    return this.#draining.values()
+  /** Accounts that have left the configuration and still have leases. */
+  get draining(): ReadonlyMap<string, Slot<A>> {
+    return this.#draining
   }
 
   /**
@@ -250,10 +251,10 @@ export class PoolState<A> {
     this.#serve()
   }
 
-  /** What a waiting ticket waits for: `Cooling` or `Unavailable` where no account is in rotation for it, else `Full`. */
-  blocked(ticket: Ticket<A>): Refusal {
+  /** Why a ticket is refused whose time in the queue is over: no account is in rotation for it, or it is just `Late`. */
+  late(ticket: Ticket<A>): Refusal {
     const line = (ticket as TicketNode<A>).line
-    return (line === undefined ? undefined : this.#hopeless(line.purpose, Number.NEGATIVE_INFINITY)) ?? full
+    return (line === undefined ? undefined : this.#hopeless(line.purpose, Number.NEGATIVE_INFINITY)) ?? late
   }
 
   /** Takes an account out of rotation: until `until` (`cooling`), or to be tried again at `until` (`out`). */

@@ -1,0 +1,82 @@
+/**
+ * What the pool knows of one account beyond its slots: its tokens, what its last failures were, its clean-ups.
+ *
+ * It lives as long as the account is configured. A change of its credentials, or of the upstream, renews it.
+ */
+import type * as Deferred from "effect/Deferred"
+import type * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import type { Account } from "../config/Account.ts"
+import { sha256Hex } from "../config/json.ts"
+import type { Driver, Login } from "../upstream/Upstream.ts"
+import type { Fault } from "./health.ts"
+import type { AccountTokens } from "./tokens.ts"
+
+/** What an account test showed last; empty before the first. */
+export type TestStatus = "" | "ok" | "failed"
+
+/** A running deletion of all sessions of an account. */
+export interface CleanUp {
+  readonly done: Deferred.Deferred<void>
+  readonly fiber: Fiber.Fiber<void>
+}
+
+export class PooledAccount {
+  readonly key: string
+  /** As shown in the admin API. */
+  readonly identifier: string
+  /** `undefined` for the one account of an upstream that needs none. */
+  account: Account | undefined
+  /** Made on first need, and made anew for another driver. */
+  tokens: AccountTokens | undefined = undefined
+  tested: TestStatus = ""
+  /** The last fault, until the account has served again. */
+  fault: Fault | undefined = undefined
+  /** How many faults of that kind came in a row. */
+  faults = 0
+  /** Rises with each fault, so that attempts that began before one do not count for or against the account again. */
+  epoch = 0
+  /** Whether sessions were made that `auto_delete` mode `all` is to delete, and with what. */
+  unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
+  cleanUp: CleanUp | undefined = undefined
+  #hash: string | undefined = undefined
+
+  constructor(key: string, identifier: string, account: Account | undefined) {
+    this.key = key
+    this.identifier = identifier
+    this.account = account
+  }
+
+  /** Twelve hex digits that stand for the account in logs and traces. */
+  get hash(): string {
+    this.#hash ??= sha256Hex(this.key).slice(0, 12)
+    return this.#hash
+  }
+
+  get login(): Login | undefined {
+    const account = this.account
+    if (account?.password === undefined || (account.email === undefined && account.mobile === undefined)) {
+      return undefined
+    }
+    return { email: account.email, mobile: account.mobile, password: Redacted.value(account.password) }
+  }
+
+  get configuredToken(): string | undefined {
+    const token = this.account?.token
+    return token === undefined ? undefined : Redacted.value(token)
+  }
+
+  /** Counts a fault; the number of that kind in a row. */
+  failed(fault: Fault): number {
+    this.faults = this.fault === fault ? this.faults + 1 : 1
+    this.fault = fault
+    this.epoch++
+    return this.faults
+  }
+
+  /** Forgets the faults. */
+  healed(): void {
+    this.fault = undefined
+    this.faults = 0
+  }
+}

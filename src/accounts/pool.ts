@@ -1,0 +1,294 @@
+/**
+ * The pool at work: `PoolState` driven by requests, time, the configuration and what the upstream says of its accounts.
+ *
+ * The one thing to know: the configuration in effect is looked at when a lease is asked for, so that a change holds for the
+ * next lease without waiting for anything; the stream of changes is there to wake those who wait.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberSet from "effect/FiberSet"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { findAccount } from "../config/Account.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { tokenPreview } from "../domain/identity.ts"
+import { type Driver, Upstream } from "../upstream/Upstream.ts"
+import { makeAccountHealth } from "./accountHealth.ts"
+import type { AccountAccess, AccountFacts, Accounts, Caller, Lease, LeaseOptions } from "./Accounts.ts"
+import { fixedCredential } from "./credentials.ts"
+import { reasonFor } from "./health.ts"
+import { monotonicMillis } from "./monotonicMillis.ts"
+import type { PooledAccount } from "./PooledAccount.ts"
+import { PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
+import { directTokensOff, refusalError } from "./refusals.ts"
+import { makeRoster } from "./roster.ts"
+import { makeSessionCleanUp } from "./sessionCleanUp.ts"
+import { type AccountTokens, makeTokens } from "./tokens.ts"
+
+type AccountSlot = Slot<PooledAccount>
+type Claim = Ticket<PooledAccount>
+
+const hourMillis = 3_600_000
+
+/** What a lease has to remember until it ends. */
+class Held {
+  readonly driver: Driver
+  /** The token that was handed out last. */
+  token: string | undefined
+  sessions: ReadonlyArray<string> = []
+
+  constructor(driver: Driver, token: string | undefined) {
+    this.driver = driver
+    this.token = token
+  }
+}
+
+/** Makes the pool; the scope ends everything that it does in the background. */
+export const makePool: Effect.Effect<
+  Accounts["Service"],
+  never,
+  ConfigStore | Upstream | Scope.Scope
+> = Effect.gen(function*() {
+  const config = yield* ConfigStore
+  const upstream = yield* Upstream
+  const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0 })
+  const roster = makeRoster(state)
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
+
+  /** The driver to work with now, with the pool as the configuration in effect says. */
+  const currentDriver = Effect.map(upstream.driver, (driver) => {
+    roster.apply(config.unsafeCurrent(), driver)
+    return driver
+  })
+
+  const health = yield* makeAccountHealth(
+    state,
+    (slot) => Effect.flatMap(currentDriver, (driver) => tokensOf(slot, driver).probe)
+  )
+  const cleanUp = yield* makeSessionCleanUp(state, () => config.unsafeCurrent().auto_delete.mode)
+
+  const tokensOf = (slot: AccountSlot, driver: Driver): AccountTokens => {
+    const account = slot.account
+    if (account.tokens?.driver === driver) return account.tokens
+    account.tokens = makeTokens({
+      driver,
+      login: account.login,
+      configured: account.configuredToken,
+      refreshAfter: () => config.unsafeCurrent().runtime.token_refresh_interval_hours * hourMillis,
+      fork,
+      ended: (exit, kind) => {
+        if (Exit.isSuccess(exit)) {
+          if (kind === "login") counters.logins++
+          else counters.refreshes++
+          return Effect.void
+        }
+        counters.loginFailures++
+        return slot.account === account ? health.loginFailed(slot, exit.cause) : Effect.void
+      }
+    })
+    return account.tokens
+  }
+
+  /** What a lease and an access have in common. */
+  const accessTo = (slot: AccountSlot, held: Held): AccountAccess => {
+    const account = slot.account
+    const tokens = tokensOf(slot, held.driver)
+    const epoch = account.epoch
+    const remember = (token: string | undefined) => {
+      held.token = token
+      return token
+    }
+    return {
+      driver: held.driver,
+      credential: {
+        token: Effect.map(tokens.credential.token, remember),
+        renew: (stale) => Effect.map(tokens.credential.renew(stale), remember)
+      },
+      account: account.key,
+      accountHash: account.hash,
+      refreshToken: Effect.sync(() => tokens.drop(held.token)),
+      report: (verdict, retryAfter) =>
+        Effect.suspend(() =>
+          slot.account === account && account.tokens === tokens
+            ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
+            : Effect.void
+        )
+    }
+  }
+
+  const wishOf = (caller: Caller, { avoid, stay }: LeaseOptions): Wish => {
+    if (caller._tag === "Direct") return { _tag: "Direct" }
+    if (caller.target !== undefined) {
+      const account = findAccount(config.unsafeCurrent().account_table, caller.target)
+      return { _tag: "Pinned", key: account?.identity[0] ?? "" }
+    }
+    return stay !== undefined && state.get(stay)?.state === "ready"
+      ? { _tag: "Pinned", key: stay }
+      : { _tag: "Any", avoid }
+  }
+
+  /** Takes a ticket and waits until the queue has served it. A wait that ends in any other way leaves nothing behind. */
+  const claim = (wish: Wish, clock: Clock.Clock, restore: Restore): Effect.Effect<Claim, Refusal> =>
+    Effect.suspend(() => {
+      const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
+      const settled = Deferred.makeUnsafe<void, Refusal>()
+      const ticket = state.request(wish, monotonicMillis(clock), patience, (refusal) => {
+        Deferred.doneUnsafe(settled, refusal === undefined ? Exit.void : Exit.fail(refusal))
+      })
+      if ("_tag" in ticket) return Effect.fail(ticket)
+      if (ticket.state === "granted") return Effect.succeed(ticket)
+      return restore(
+        Effect.timeoutOrElse(Deferred.await(settled), {
+          duration: patience,
+          orElse: () => Effect.fail(state.late(ticket))
+        })
+      ).pipe(
+        Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => state.close(ticket))),
+        Effect.as(ticket)
+      )
+    })
+
+  const release = (ticket: Claim, held: Held) => {
+    state.close(ticket)
+    if (held.sessions.length > 0 || ticket.slot?.account.unclean !== undefined) cleanUp.released(ticket.slot, held)
+  }
+
+  const lease = Effect.fnUntraced(function*(
+    restore: Restore,
+    caller: Caller,
+    options: LeaseOptions
+  ): Effect.fn.Return<Lease, GatewayError, Scope.Scope> {
+    if (caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens) return yield* directTokensOff()
+    yield* currentDriver
+    const clock = yield* Clock.Clock
+    const began = monotonicMillis(clock)
+    const wish = wishOf(caller, options)
+    const ticket = yield* claim(wish, clock, restore).pipe(
+      Effect.catch((refusal) =>
+        // Staying on an account is a preference, unlike a pin.
+        wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
+          ? claim({ _tag: "Any", avoid: options.avoid }, clock, restore)
+          : Effect.fail(refusal)
+      ),
+      Effect.mapError((refusal) => refusalError(refusal, monotonicMillis(clock)))
+    )
+    // The wait may have been long enough for another upstream to be configured.
+    const driver = yield* currentDriver
+    counters.leases++
+    const held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
+    yield* Scope.addFinalizer(yield* Effect.scope, Effect.sync(() => release(ticket, held)))
+    const { slot } = ticket
+    if (slot?.account.cleanUp !== undefined) yield* restore(cleanUp.settled(slot.account))
+    const access = slot === undefined ? directAccess(driver, held.token) : accessTo(slot, held)
+    return {
+      ...access,
+      waited: monotonicMillis(clock) - began,
+      usedSession: (sessionId) =>
+        Effect.sync(() => {
+          held.sessions = [...held.sessions, sessionId]
+        })
+    }
+  })
+
+  const slotOf = (identifier: string): AccountSlot | undefined => {
+    const account = findAccount(config.unsafeCurrent().account_table, identifier)
+    return account === undefined ? undefined : state.get(account.identity[0]!)
+  }
+
+  const factsOf = (slot: AccountSlot, now: number): AccountFacts => {
+    const { account, inUse, until } = slot
+    const token = account.tokens === undefined ? account.configuredToken : account.tokens.held()
+    return {
+      identifier: account.identifier,
+      inUse,
+      health: slot.state,
+      reason: slot.state === "ready" || account.fault === undefined ? undefined : reasonFor(account.fault),
+      recovery: slot.state === "ready" || !Number.isFinite(until) ? undefined : Math.max(0, until - now),
+      testStatus: slot.state === "out" ? "failed" : account.tested,
+      hasToken: token !== undefined,
+      tokenPreview: token === undefined ? "" : tokenPreview(token)
+    }
+  }
+
+  yield* currentDriver
+  yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDriver))
+
+  return {
+    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
+    status: Effect.map(currentDriver, () => {
+      const available: Array<string> = []
+      const inUse: Array<string> = []
+      for (const slot of state.slots()) {
+        if (slot.available) available.push(slot.account.identifier)
+        if (slot.inUse > 0) inUse.push(slot.account.identifier)
+      }
+      for (const slot of state.draining.values()) inUse.push(slot.account.identifier)
+      return {
+        available: available.length,
+        in_use: state.inUse,
+        total: state.size,
+        available_accounts: available,
+        in_use_accounts: inUse,
+        max_inflight_per_account: state.limits.perAccount,
+        global_max_inflight: state.limits.global,
+        recommended_concurrency: state.size * state.limits.perAccount,
+        waiting: state.waiting,
+        max_queue_size: state.limits.queue
+      }
+    }),
+    withAccount: (identifier) =>
+      Effect.flatMap(currentDriver, (driver) => {
+        const slot = slotOf(identifier)
+        return slot === undefined
+          ? Effect.fail(gatewayError("not_found", "No such account is configured"))
+          : Effect.succeed(accessTo(slot, new Held(driver, undefined)))
+      }),
+    describe: (identifiers) =>
+      Effect.flatMap(currentDriver, () =>
+        Effect.clockWith((clock) => {
+          const now = monotonicMillis(clock)
+          const slots = identifiers.map(slotOf).filter((slot) => slot !== undefined)
+          return Effect.succeed(slots.map((slot) => factsOf(slot, now)))
+        })),
+    setTestStatus: (identifier, status) =>
+      Effect.flatMap(currentDriver, () => {
+        const slot = slotOf(identifier)
+        if (slot === undefined) return Effect.void
+        slot.account.tested = status
+        return status === "ok" ? health.report(slot, undefined, undefined, true) : Effect.void
+      }),
+    metrics: Effect.map(currentDriver, () => {
+      const { done, failed } = cleanUp.counts()
+      return {
+        inUse: state.inUse,
+        waiting: state.waiting,
+        accounts: {
+          ready: state.size - state.cooling - state.out,
+          cooling: state.cooling,
+          out: state.out,
+          draining: state.draining.size
+        },
+        ...counters,
+        sessionCleanUps: done,
+        sessionCleanUpFailures: failed
+      }
+    })
+  }
+})
+
+/** Lets an effect be interrupted within a part that is not. */
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** A caller's own token has no account, no refresh, no health. */
+const directAccess = (driver: Driver, token: string | undefined): AccountAccess => ({
+  driver,
+  credential: fixedCredential(token),
+  account: undefined,
+  accountHash: undefined,
+  refreshToken: Effect.void,
+  report: () => Effect.void
+})
