@@ -21,7 +21,7 @@ const number = (minimum: number, maximum: number) =>
 
 const integer = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: "must be an integer" }).check(
-    Schema.isInt({ message: "must be an integer" }),
+    Schema.isInt({ message: "must be an integer" }).abort(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
 

@@ -1,0 +1,386 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { findAccount } from "../../src/config/Account.ts"
+import { decodeConfig } from "../../src/config/decodeConfig.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+
+const decode = (raw: RawConfig) =>
+  Effect.map(decodeConfig(raw, { duplicates: "refuse" }), ({ snapshot }) => snapshot.config)
+
+const faults = (raw: RawConfig) =>
+  Effect.map(Effect.flip(decode(raw)), (error) => error.faults.map((fault) => fault.message))
+
+/** A configuration with one field set, the field given as in a fault. */
+const withField = (field: string, value: RawConfig[string]): RawConfig =>
+  field.split(".").reduceRight<RawConfig[string]>((inner, name) => ({ [name]: inner }), value) as RawConfig
+
+const ranges: ReadonlyArray<readonly [field: string, minimum: number, maximum: number]> = [
+  ["admin.jwt_expire_hours", 1, 720],
+  ["runtime.account_max_inflight", 1, 256],
+  ["runtime.account_max_queue", 0, 200_000],
+  ["runtime.global_max_inflight", 1, 200_000],
+  ["runtime.token_refresh_interval_hours", 1, 720],
+  ["responses.store_ttl_seconds", 30, 86_400],
+  ["captures.limit", 1, 50],
+  ["captures.max_body_bytes", 1, 67_108_864]
+]
+
+const seconds: ReadonlyArray<readonly [field: string, minimum: number]> = [
+  ["upstream.timeouts.connect", 0.01],
+  ["upstream.timeouts.first_byte", 0.01],
+  ["upstream.timeouts.silence", 0.01],
+  ["upstream.timeouts.queue", 0],
+  ["upstream.timeouts.client", 0.01],
+  ["upstream.timeouts.drain", 0],
+  ["upstream.timeouts.attempts", 0.01]
+]
+
+const flags = [
+  "compat.wide_input_strict_output",
+  "compat.strip_reference_markers",
+  "auto_delete.sessions",
+  "captures.enabled",
+  "auth.direct_tokens",
+  "metrics.public",
+  "telemetry.capture_content",
+  "telemetry.propagate"
+]
+
+const texts = [
+  "embeddings.provider",
+  "samples.dir",
+  "admin.password_hash",
+  "upstream.base_url",
+  "msgcompat_mapping.fast",
+  "msgcompat_mapping.slow",
+  "model_aliases.any",
+  "host.token",
+  "host.project_id"
+]
+
+const groups = [
+  "msgcompat_mapping",
+  "model_aliases",
+  "admin",
+  "runtime",
+  "compat",
+  "responses",
+  "embeddings",
+  "auto_delete",
+  "upstream",
+  "upstream.models",
+  "upstream.timeouts",
+  "captures",
+  "auth",
+  "metrics",
+  "telemetry",
+  "samples",
+  "host"
+]
+
+describe("decodeConfig", () => {
+  it.effect("fills in every default", () =>
+    Effect.gen(function*() {
+      const config = yield* decode({})
+      assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "upstream-reasoner" })
+      assert.strictEqual(config.admin.jwt_expire_hours, 24)
+      assert.strictEqual(config.admin.password_hash, undefined)
+      assert.strictEqual(config.runtime.account_max_inflight, 2)
+      assert.strictEqual(config.runtime.token_refresh_interval_hours, 6)
+      assert.deepStrictEqual(config.compat, { wide_input_strict_output: true, strip_reference_markers: true })
+      assert.deepStrictEqual(config.responses, { store_ttl_seconds: 900 })
+      assert.deepStrictEqual(config.embeddings, { provider: "" })
+      assert.deepStrictEqual(config.auto_delete, { mode: "none" })
+      assert.deepStrictEqual(config.upstream, {
+        driver: "embedded",
+        base_url: "",
+        models: [],
+        tools: "prompt",
+        timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
+      })
+      assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
+      assert.deepStrictEqual(config.auth, { direct_tokens: true })
+      assert.deepStrictEqual(config.metrics, { public: false })
+      assert.deepStrictEqual(config.telemetry, { capture_content: false, propagate: false })
+      assert.deepStrictEqual(config.samples, { dir: "tests/raw_stream_samples" })
+    }))
+
+  it.effect("takes the ends of every range and names the range beyond them", () =>
+    Effect.gen(function*() {
+      for (const [field, minimum, maximum] of ranges) {
+        yield* decode(withField(field, minimum))
+        yield* decode(withField(field, maximum))
+        const message = `${field} must be between ${minimum} and ${maximum}`
+        assert.deepStrictEqual(yield* faults(withField(field, minimum - 1)), [message])
+        assert.deepStrictEqual(yield* faults(withField(field, maximum + 1)), [message])
+      }
+      for (const [field, minimum] of seconds) {
+        yield* decode(withField(field, 0.5))
+        assert.deepStrictEqual(yield* faults(withField(field, -1)), [`${field} must be between ${minimum} and 86400`])
+      }
+    }))
+
+  it.effect("refuses a wrong type in every field, naming it", () =>
+    Effect.gen(function*() {
+      const integers = ranges.map(([field]) => field)
+      for (const field of integers) {
+        for (const value of ["1", 1.5, null, true, [1], {}]) {
+          assert.deepStrictEqual(yield* faults(withField(field, value)), [`${field} must be an integer`])
+        }
+      }
+      for (const [field] of seconds) {
+        for (const value of ["1", null, true, [1], {}]) {
+          assert.deepStrictEqual(yield* faults(withField(field, value)), [`${field} must be a number`])
+        }
+      }
+      for (const field of flags) {
+        for (const value of ["true", 1, null, [], {}]) {
+          assert.deepStrictEqual(yield* faults(withField(field, value)), [`${field} must be true or false`])
+        }
+      }
+      for (const field of texts) {
+        for (const value of [1, null, true, ["x"], {}]) {
+          assert.include(yield* faults(withField(field, value)), `${field} must be a string`)
+        }
+      }
+      for (const field of groups) {
+        for (const value of [1, null, true, ["x"], "x"]) {
+          assert.deepStrictEqual(yield* faults(withField(field, value)), [`${field} must be an object`])
+        }
+      }
+      for (const field of ["keys", "accounts"]) {
+        for (const value of [1, null, true, {}, "x"]) {
+          assert.deepStrictEqual(yield* faults({ [field]: value }), [`${field} must be an array`])
+        }
+      }
+      assert.deepStrictEqual(yield* faults({ auto_delete: { mode: "some" } }), [
+        "auto_delete.mode must be one of none, single, all"
+      ])
+      assert.deepStrictEqual(yield* faults({ upstream: { driver: "other", tools: 1 } }), [
+        "upstream.driver must be one of embedded, session, openai",
+        "upstream.tools must be one of native, prompt"
+      ])
+      assert.deepStrictEqual(yield* faults({ keys: ["ok", 1, " "] }), [
+        "keys[1] must be a string",
+        "keys[2] must not be empty"
+      ])
+      assert.deepStrictEqual(
+        yield* faults({ accounts: [{ email: 1, token: 2 }, 3, { password: "p" }, { mobile: "x" }] }),
+        [
+          "accounts[0].email must be a string",
+          "accounts[0].token must be a string",
+          "accounts[1] must be an object",
+          "accounts[2] must have an email, a mobile or a token",
+          "accounts[3] must have an email, a mobile or a token"
+        ]
+      )
+      assert.deepStrictEqual(yield* faults({ upstream: { models: { a: 1, b: { model: 2 }, c: "" } } }), [
+        "upstream.models.a must be a model's name or an object with model, reasoning and search",
+        "upstream.models.b.model must be a string"
+      ])
+    }))
+
+  it.effect("reports all faults at once, each with its place, and no value", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(decode({
+        keys: [7],
+        accounts: [{ password: "hunter2" }],
+        runtime: { account_max_inflight: 0 },
+        model_aliases: { gpt: "hunter3" },
+        msgcompat_mapping: { fast: "hunter4" },
+        upstream: { driver: "session" },
+        captures: { limit: 51 }
+      }))
+      assert.deepStrictEqual(error.faults.map((fault) => fault.field), [
+        "keys[0]",
+        "accounts[0]",
+        "runtime.account_max_inflight",
+        "captures.limit",
+        "upstream.base_url",
+        "model_aliases.gpt",
+        "msgcompat_mapping.fast"
+      ])
+      assert.notInclude(error.message, "hunter")
+    }))
+
+  it.effect("lists a hundred faults at most, however many there are", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(decode({ keys: Array.from({ length: 5_000 }, () => 1) }))
+      assert.lengthOf(error.faults, 100)
+      assert.match(error.message, /further fields are wrong too$/)
+    }))
+
+  it.effect("lets queue and global limit follow the accounts unless they are set", () =>
+    Effect.gen(function*() {
+      const accounts = [{ email: "a" }, { email: "b" }, { email: "c" }]
+      const session = { driver: "session", base_url: "http://127.0.0.1" }
+      const follows = (yield* decode({ accounts, runtime: { account_max_inflight: 5 } })).runtime
+      assert.strictEqual(follows.recommended_concurrency, 15)
+      assert.strictEqual(follows.account_max_queue, 15)
+      assert.strictEqual(follows.global_max_inflight, 15)
+      assert.deepStrictEqual(follows.configured, { account_max_queue: undefined, global_max_inflight: undefined })
+      const set = (yield* decode({ accounts, runtime: { account_max_queue: 0, global_max_inflight: 9 } })).runtime
+      assert.strictEqual(set.account_max_queue, 0)
+      assert.strictEqual(set.global_max_inflight, 9)
+      const none = (yield* decode({ upstream: session })).runtime
+      assert.strictEqual(none.recommended_concurrency, 0)
+      assert.strictEqual(none.account_max_queue, 1)
+      assert.strictEqual(none.global_max_inflight, 1)
+      const own = (yield* decode({})).runtime
+      assert.strictEqual(own.recommended_concurrency, 2)
+    }))
+
+  it.effect("turns direct tokens off with the openai driver unless they are set", () =>
+    Effect.gen(function*() {
+      const upstream = { driver: "openai", base_url: "http://127.0.0.1/v1/" }
+      const config = yield* decode({ upstream })
+      assert.isFalse(config.auth.direct_tokens)
+      assert.strictEqual(config.upstream.tools, "native")
+      assert.strictEqual(config.upstream.base_url, "http://127.0.0.1/v1")
+      assert.isTrue((yield* decode({ upstream, auth: { direct_tokens: true } })).auth.direct_tokens)
+      assert.strictEqual((yield* decode({ upstream: { ...upstream, tools: "prompt" } })).upstream.tools, "prompt")
+    }))
+
+  it.effect("wants an http address where the driver needs one", () =>
+    Effect.gen(function*() {
+      for (const driver of ["session", "openai"]) {
+        assert.deepStrictEqual(yield* faults({ upstream: { driver } }), [
+          `upstream.base_url is required with the ${driver} driver`
+        ])
+        for (const base_url of ["localhost", "ftp://x", "//x"]) {
+          assert.deepStrictEqual(yield* faults({ upstream: { driver, base_url } }), [
+            "upstream.base_url must be an http or https address"
+          ])
+        }
+      }
+    }))
+
+  it.effect("serves the models that the upstream is configured with beside the natives", () =>
+    Effect.gen(function*() {
+      const config = yield* decode({
+        upstream: {
+          models: {
+            "upstream-reasoner": "deep",
+            "Local-Model": { model: "qwen3", reasoning: true },
+            "upstream-chat": { model: "small", search: true }
+          }
+        },
+        model_aliases: { " Fast One ": "local-model", other: "UPSTREAM-CHAT" },
+        msgcompat_mapping: { slow: "local-model" }
+      })
+      assert.deepStrictEqual(config.upstream.models, [
+        { id: "upstream-reasoner", model: "deep", reasoning: true, search: false },
+        { id: "Local-Model", model: "qwen3", reasoning: true, search: false },
+        { id: "upstream-chat", model: "small", reasoning: false, search: true }
+      ])
+      assert.deepStrictEqual(config.model_table.models, [{ id: "Local-Model", reasoning: true, search: false }])
+      assert.strictEqual(config.model_table.aliases.get("fast one"), "local-model")
+      assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "local-model" })
+    }))
+
+  it.effect("refuses aliases and mappings to what is no model, and aliases that are one", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* faults({ model_aliases: { a: "gpt-4", b: "c", c: "upstream-chat", "": "upstream-chat" } }),
+        [
+          "model_aliases.a must name a native model or an id of upstream.models",
+          "model_aliases.b must name a native model or an id of upstream.models",
+          "model_aliases must not have an empty name"
+        ]
+      )
+      assert.deepStrictEqual(yield* faults({ model_aliases: { A: "upstream-chat", "a ": "upstream-chat" } }), [
+        "model_aliases.a  is named twice, but for case and blanks"
+      ])
+      assert.deepStrictEqual(yield* faults({ msgcompat_model_mapping: { slow: "x" } }), [
+        "msgcompat_mapping.slow must name a native model or an id of upstream.models"
+      ])
+    }))
+
+  it.effect("takes names that objects inherit or are built with for what they are", () =>
+    Effect.gen(function*() {
+      const raw = JSON.parse(`{"model_aliases": {"__proto__": "upstream-chat", "constructor": "upstream-chat"},
+        "upstream": {"models": {"toString": "x"}}, "__proto__": {"keys": ["polluted"]}}`)
+      const config = yield* decode(raw)
+      assert.deepStrictEqual([...config.model_aliases.keys()].sort(), ["__proto__", "constructor"])
+      assert.deepStrictEqual(config.keys, [])
+      assert.deepStrictEqual(config.upstream.models.map((model) => model.id), ["toString"])
+    }))
+
+  it.effect("takes the older names of the mapping and of session deletion", () =>
+    Effect.gen(function*() {
+      const config = yield* decode({
+        msgcompat_model_mapping: { fast: "upstream-chat-search" },
+        auto_delete: { sessions: true }
+      })
+      assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat-search", slow: "upstream-reasoner" })
+      assert.deepStrictEqual(config.auto_delete, { mode: "all" })
+      assert.deepStrictEqual((yield* decode({ auto_delete: { mode: "single", sessions: true } })).auto_delete, {
+        mode: "single"
+      })
+      assert.deepStrictEqual((yield* decode({ auto_delete: { sessions: false } })).auto_delete, { mode: "none" })
+    }))
+
+  it.effect("knows an account by email, by any spelling of its mobile, and by its token's hash", () =>
+    Effect.gen(function*() {
+      const { account_table: table } = yield* decode({
+        accounts: [
+          { email: " a@b.c ", mobile: "13800138000", password: " p " },
+          { mobile: "+86 139 0013 9000", password: "q" },
+          { token: " bare-token " }
+        ]
+      })
+      assert.deepStrictEqual(table.accounts.map((account) => account.identifier), [
+        "a@b.c",
+        "+86 139 0013 9000",
+        "token:d300834f86e0d535"
+      ])
+      assert.strictEqual(findAccount(table, "A@B.C"), table.accounts[0])
+      assert.strictEqual(findAccount(table, "+8613800138000"), table.accounts[0])
+      assert.strictEqual(findAccount(table, "13900139000"), table.accounts[1])
+      assert.strictEqual(findAccount(table, "token:d300834f86e0d535"), table.accounts[2])
+      assert.strictEqual(findAccount(table, "nobody"), undefined)
+      assert.strictEqual(Redacted.value(table.accounts[0]!.password!), " p ")
+      assert.strictEqual(Redacted.value(table.accounts[2]!.token!), "bare-token")
+      assert.notInclude(JSON.stringify(table.accounts), "bare-token\"")
+    }))
+
+  it.effect("refuses a repeated key or account, or leaves it out with a warning", () =>
+    Effect.gen(function*() {
+      const raw = {
+        keys: ["k", "l", " k "],
+        accounts: [{ mobile: "13800138000" }, { email: "a" }, { mobile: "+8613800138000", email: "b" }, { email: "A" }]
+      }
+      assert.deepStrictEqual(yield* faults(raw), [
+        "keys[2] is listed twice",
+        "accounts[2] is the same account as accounts[0]",
+        "accounts[3] is the same account as accounts[1]"
+      ])
+      const { snapshot, warnings } = yield* decodeConfig(raw, { duplicates: "keep-first" })
+      assert.lengthOf(warnings, 3)
+      assert.deepStrictEqual(snapshot.raw, { keys: ["k", "l"], accounts: [{ mobile: "13800138000" }, { email: "a" }] })
+      assert.lengthOf(snapshot.config.accounts, 2)
+    }))
+
+  it.effect("keeps a group the same object for as long as its content is the same", () =>
+    Effect.gen(function*() {
+      const raw: RawConfig = {
+        keys: ["k"],
+        accounts: [{ email: "a" }],
+        upstream: { driver: "session", base_url: "http://127.0.0.1", models: { m: "n" } },
+        model_aliases: { x: "m" }
+      }
+      const { snapshot: before } = yield* decodeConfig(raw, { duplicates: "refuse" })
+      const reloaded = JSON.parse(JSON.stringify({ ...raw, runtime: { account_max_inflight: 3 } }))
+      const { snapshot: after } = yield* decodeConfig(reloaded, { duplicates: "refuse", previous: before })
+      for (const name of ["upstream", "keys", "model_table", "compat", "admin", "captures"] as const) {
+        assert.strictEqual(after.config[name], before.config[name], name)
+      }
+      assert.notStrictEqual(after.config.runtime, before.config.runtime)
+      const { snapshot: moved } = yield* decodeConfig(
+        { ...raw, upstream: { driver: "session", base_url: "http://127.0.0.2" }, model_aliases: {} },
+        { duplicates: "refuse", previous: before }
+      )
+      assert.notStrictEqual(moved.config.upstream, before.config.upstream)
+    }))
+})
