@@ -77,9 +77,9 @@ const unknown: Refusal = { _tag: "Unknown" }
 const late: Refusal = { _tag: "Late" }
 
 /** Never given, in the order of arrival, comes before everything that was given. */
-const neverGiven = -(2 ** 52)
+const neverGiven = -(2 ** 40)
 /** Puts an account that is being cleaned up behind all others. */
-const behindAll = 2 ** 52
+const behindAll = 2 ** 50
 
 /** What the tickets of one line wait for. */
 type Purpose<A> =
@@ -103,7 +103,7 @@ class SlotNode<A> implements Slot<A> {
   readonly line: TicketLine<A> = new Line<TicketNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
   /** Place in the rotation: among the accounts with spare capacity, by `lastGiven`. */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
-  /** Place among those that cool or those that are out, by `until`. */
+  /** Place among those that cool, or among those that are out, by `until`. */
   readonly recovery: HeapEntry<SlotNode<A>> = heapEntry(this)
 
   constructor(key: string, account: A, lastGiven: number) {
@@ -335,8 +335,8 @@ export class PoolState<A> {
   }
 
   #setState(slot: SlotNode<A>, state: SlotState, until: number): void {
-    this.#cooling.remove(slot.recovery)
-    this.#out.remove(slot.recovery)
+    if (slot.state === "cooling") this.#cooling.remove(slot.recovery)
+    if (slot.state === "out") this.#out.remove(slot.recovery)
     slot.state = state
     slot.until = until
     if (state === "cooling") this.#cooling.put(slot.recovery, until)

@@ -1,0 +1,145 @@
+/**
+ * The account pool: acquire and release per second of its synchronous core, and what a lease costs through the service.
+ *
+ * What to look at is that a column is flat: the cost of a slot must not depend on how many accounts there are, nor on how
+ * many wait.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
+import { PoolState, type Ticket, type Wish } from "../src/accounts/PoolState.ts"
+import { ConfigStore } from "../src/config/ConfigStore.ts"
+import { type Driver, Upstream } from "../src/upstream/Upstream.ts"
+import { type Row, table } from "./table.ts"
+
+const any: Wish = { _tag: "Any", avoid: new Set() }
+const ignore = () => {}
+
+const makeState = (accounts: number, perAccount: number, queue: number): PoolState<number> => {
+  const state = new PoolState<number>({ perAccount, global: accounts * perAccount, queue })
+  state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits)
+  return state
+}
+
+const take = (state: PoolState<number>, wish: Wish): Ticket<number> => {
+  const ticket = state.request(wish, 0, 60_000, ignore)
+  if ("_tag" in ticket) throw new Error(`refused: ${ticket._tag}`)
+  return ticket
+}
+
+/** Millions of operations a second, the best of five runs; each of them does `times` operations. */
+const rate = (times: number, run: (times: number) => void): number => {
+  run(Math.ceil(times / 10))
+  let best = 0
+  for (let i = 0; i < 5; i++) {
+    const began = performance.now()
+    run(times)
+    best = Math.max(best, times / (performance.now() - began) / 1_000)
+  }
+  return best
+}
+
+/** One slot taken and given back, on a pool that is otherwise idle. */
+const idle = (accounts: number): number => {
+  const state = makeState(accounts, 2, accounts)
+  return rate(200_000, (times) => {
+    for (let i = 0; i < times; i++) state.close(take(state, any))
+  })
+}
+
+/** The same with nine of ten slots in use, given back in another order than they were taken. */
+const busy = (accounts: number): number => {
+  const state = makeState(accounts, 2, accounts)
+  const held = Array.from({ length: Math.floor(accounts * 1.8) }, () => take(state, any))
+  let place = 0
+  return rate(200_000, (times) => {
+    for (let i = 0; i < times; i++) {
+      place = (place * 31 + 7) % held.length
+      state.close(held[place]!)
+      held[place] = take(state, any)
+    }
+  })
+}
+
+/** A full pool with a full queue: each slot that is given back goes to the first waiter, and another one joins. */
+const queued = (accounts: number): number => {
+  const state = makeState(accounts, 2, accounts)
+  const tickets: Array<Ticket<number>> = Array.from({ length: accounts * 3 }, () => take(state, any))
+  let first = 0
+  return rate(200_000, (times) => {
+    for (let i = 0; i < times; i++) {
+      state.close(tickets[first]!)
+      tickets[first] = take(state, any)
+      first = (first + 1) % tickets.length
+    }
+  })
+}
+
+/** As `idle`, while as many as there are accounts wait for one account that is in use. */
+const pinned = (accounts: number): number => {
+  const state = makeState(accounts, 2, accounts)
+  const wish: Wish = { _tag: "Pinned", key: "account-0" }
+  for (let i = 0; i < accounts; i++) take(state, wish)
+  return rate(200_000, (times) => {
+    for (let i = 0; i < times; i++) state.close(take(state, any))
+  })
+}
+
+/** Microseconds of one lease through the service, scope included. */
+const lease = async (accounts: number): Promise<number> => {
+  const unused = Effect.die("not called")
+  const driver: Driver = {
+    name: "embedded",
+    capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
+    models: [],
+    login: () => Effect.succeed("token"),
+    verify: () => Effect.void,
+    complete: () => unused,
+    createSession: () => unused,
+    listSessions: () => unused,
+    deleteSession: () => unused,
+    deleteAllSessions: () => unused
+  }
+  const layer = Layer.provide(Accounts.layer, [
+    ConfigStore.layerMemory({
+      accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" }))
+    }),
+    Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))
+  ])
+  const caller: Caller = { _tag: "Managed", owner: "owner", target: undefined }
+  const options: LeaseOptions = { avoid: new Set(), stay: undefined }
+  return Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+    const service = Context.get(yield* Layer.build(layer), Accounts)
+    const once = Effect.scoped(service.lease(caller, options))
+    let best = Number.POSITIVE_INFINITY
+    for (let run = 0; run < 6; run++) {
+      const began = performance.now()
+      for (let i = 0; i < 20_000; i++) yield* once
+      best = Math.min(best, (performance.now() - began) / 20)
+    }
+    return best
+  })))
+}
+
+/** Runs the benchmark and prints its table. */
+export const poolBench = async (): Promise<void> => {
+  const rows: Array<Row> = []
+  for (const accounts of [10, 1_000, 10_000]) {
+    rows.push([
+      accounts.toLocaleString("en"),
+      idle(accounts),
+      busy(accounts),
+      queued(accounts),
+      pinned(accounts),
+      await lease(accounts)
+    ])
+  }
+  process.stdout.write(
+    `Slots taken and given back, millions a second; a lease through the service, microseconds.\n\n${
+      table(["accounts", "idle", "90 % in use", "full queue", "pinned waiters", "lease"], rows)
+    }\n`
+  )
+}
+
+if (import.meta.main) await poolBench()

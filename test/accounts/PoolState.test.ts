@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
+import { NaivePool, type Settled } from "./naivePool.ts"
+
+const names = ["a", "b", "c", "d", "e"]
+const patience = 50
+
+type Op =
+  | { readonly _tag: "Request"; readonly wish: Wish }
+  | { readonly _tag: "Close"; readonly nth: number }
+  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
+  | { readonly _tag: "Restore"; readonly key: string }
+  | { readonly _tag: "Advance"; readonly by: number }
+  | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }
+  | { readonly _tag: "Configure"; readonly keys: ReadonlyArray<string>; readonly limits: Limits }
+
+const key = fc.constantFrom(...names)
+
+const wish: fc.Arbitrary<Wish> = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<Wish>({ _tag: "Any", avoid: new Set() }) },
+  { weight: 3, arbitrary: fc.subarray(names).map((keys): Wish => ({ _tag: "Any", avoid: new Set(keys) })) },
+  { weight: 3, arbitrary: key.map((key): Wish => ({ _tag: "Pinned", key })) },
+  { weight: 1, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
+)
+
+const limits: fc.Arbitrary<Limits> = fc.record({
+  perAccount: fc.integer({ min: 1, max: 3 }),
+  global: fc.integer({ min: 1, max: 9 }),
+  queue: fc.integer({ min: 0, max: 12 })
+})
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Request" as const), wish }) },
+  { weight: 8, arbitrary: fc.record({ _tag: fc.constant("Close" as const), nth: fc.nat(30) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("Suspend" as const),
+      key,
+      state: fc.constantFrom("cooling" as const, "out" as const),
+      delay: fc.integer({ min: 0, max: 90 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
+  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Advance" as const), by: fc.integer({ min: 1, max: 60 }) }) },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Clean" as const), key, cleaning: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ _tag: fc.constant("Configure" as const), keys: fc.shuffledSubarray(names), limits })
+  }
+)
+
+/** Runs the same operations on the pool and on the plain model and compares what each of them settles. */
+const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
+  const pool = new PoolState<string>(first)
+  const naive = new NaivePool(first)
+  const tickets = new Map<number, Ticket<string>>()
+  let settled: Settled = { given: [], refused: new Map() }
+  let now = 0
+  let ids = 0
+
+  const configure = (keys: ReadonlyArray<string>, limits: Limits) =>
+    pool.configure(new Map(keys.map((key) => [key, key])), limits)
+
+  const request = (id: number, wish: Wish) => {
+    const note = (refusal: Refusal | undefined) => {
+      if (refusal === undefined) settled.given.push([id, tickets.get(id)!.slot?.key])
+      else settled.refused.set(id, refusal._tag)
+    }
+    const ticket = pool.request(wish, now, patience, note)
+    if ("_tag" in ticket) return note(ticket)
+    tickets.set(id, ticket)
+    if (ticket.state === "granted") note(undefined)
+  }
+
+  configure(names, first)
+  naive.configure(names, first)
+  for (const op of ops) {
+    settled = { given: [], refused: new Map() }
+    let expected: Settled = { given: [], refused: new Map() }
+    switch (op._tag) {
+      case "Request": {
+        const id = ids++
+        request(id, op.wish)
+        expected = naive.request(id, op.wish, now, patience)
+        break
+      }
+      case "Close": {
+        const live = [...naive.running.keys(), ...naive.waiters.map((waiter) => waiter.id)]
+        const id = live[op.nth % live.length]
+        if (id === undefined) break
+        pool.close(tickets.get(id)!)
+        expected = naive.close(id)
+        // Closing again does nothing.
+        pool.close(tickets.get(id)!)
+        break
+      }
+      case "Suspend": {
+        const slot = pool.get(op.key)
+        if (slot !== undefined) pool.suspend(slot, op.state, now + op.delay)
+        expected = naive.setState(op.key, op.state, now + op.delay)
+        break
+      }
+      case "Restore": {
+        const slot = pool.get(op.key)
+        if (slot !== undefined) pool.restore(slot)
+        expected = naive.setState(op.key, "ready", 0)
+        break
+      }
+      case "Advance": {
+        now += op.by
+        const { due, settled } = naive.recover(now)
+        assert.sameMembers(pool.recover(now).map((slot) => slot.key), due)
+        assert.isAbove(pool.nextRecovery, now)
+        expected = settled
+        break
+      }
+      case "Clean": {
+        const slot = pool.get(op.key)
+        if (slot !== undefined) pool.setCleaning(slot, op.cleaning)
+        naive.setCleaning(op.key, op.cleaning)
+        break
+      }
+      case "Configure": {
+        configure(op.keys, op.limits)
+        expected = naive.configure(op.keys, op.limits)
+        break
+      }
+    }
+    assert.deepStrictEqual(settled, expected)
+    assert.strictEqual(pool.inUse, naive.inUse)
+    assert.strictEqual(pool.waiting, naive.waiters.length)
+    assert.strictEqual(pool.available, naive.available.length)
+    assert.sameMembers(Array.from(pool.slots(), (slot) => slot.key), naive.accounts.map((account) => account.key))
+    assert.sameMembers([...pool.draining.keys()], naive.draining.map((account) => account.key))
+  }
+  return { pool, tickets }
+}
+
+describe("PoolState", () => {
+  it("does what the plain model does under any interleaving", () => {
+    fc.assert(
+      fc.property(limits, fc.array(op, { maxLength: 120, size: "max" }), (first, ops) => {
+        const { pool, tickets } = compare(first, ops)
+        for (const ticket of tickets.values()) pool.close(ticket)
+        assert.strictEqual(pool.inUse, 0)
+        assert.strictEqual(pool.waiting, 0)
+        assert.strictEqual(pool.draining.size, 0)
+        for (const slot of pool.slots()) assert.strictEqual(slot.inUse, 0)
+      }),
+      { numRuns: 500 }
+    )
+  })
+})

@@ -1,0 +1,160 @@
+/** The pool's rules in the plainest form: one list of accounts, one list of waiters, everything looked at every time. */
+import type { Limits, Refusal, SlotState, Wish } from "../../src/accounts/PoolState.ts"
+
+export interface NaiveAccount {
+  readonly key: string
+  inUse: number
+  state: SlotState
+  until: number
+  lastGiven: number
+  cleaning: boolean
+}
+
+interface Waiter {
+  readonly id: number
+  readonly wish: Wish
+  readonly deadline: number
+}
+
+/** What a call settled: tickets given, in order, with their account (`undefined`: none needed), and tickets refused. */
+export interface Settled {
+  readonly given: Array<readonly [id: number, key: string | undefined]>
+  readonly refused: Map<number, Refusal["_tag"]>
+}
+
+export class NaivePool {
+  limits: Limits
+  accounts: Array<NaiveAccount> = []
+  draining: Array<NaiveAccount> = []
+  waiters: Array<Waiter> = []
+  running = new Map<number, NaiveAccount | undefined>()
+  given = 0
+  arrived = 0
+
+  constructor(limits: Limits) {
+    this.limits = limits
+  }
+
+  get inUse(): number {
+    return this.running.size
+  }
+
+  isAvailable(account: NaiveAccount): boolean {
+    return account.state === "ready" && account.inUse < this.limits.perAccount && this.accounts.includes(account)
+  }
+
+  get available(): Array<NaiveAccount> {
+    return this.accounts.filter((account) => this.isAvailable(account)).sort((a, b) =>
+      Number(a.cleaning) - Number(b.cleaning) || a.lastGiven - b.lastGiven
+    )
+  }
+
+  /** The account for a wish; "none" for one that needs none; `undefined` where it has to wait. */
+  pick(wish: Wish): NaiveAccount | "none" | undefined {
+    if (this.inUse >= this.limits.global) return undefined
+    if (wish._tag === "Direct") return "none"
+    const available = this.available
+    if (wish._tag === "Pinned") return available.find((account) => account.key === wish.key)
+    const others = this.accounts.filter((account) => account.state === "ready" && !wish.avoid.has(account.key))
+    return available.find((account) => !wish.avoid.has(account.key)) ?? (others.length === 0 ? available[0] : undefined)
+  }
+
+  hopeless(wish: Wish, deadline: number): Refusal["_tag"] | undefined {
+    if (wish._tag === "Direct") return undefined
+    const pinned = wish._tag === "Pinned"
+    const candidates = this.accounts.filter((account) => !pinned || account.key === wish.key)
+    if (pinned && candidates.length === 0) return "Unknown"
+    if (candidates.some((account) => account.state === "ready")) return undefined
+    const cooling = candidates.filter((account) => account.state === "cooling")
+    if (cooling.length === 0) return "Unavailable"
+    return cooling.every((account) => account.until > deadline) ? "Cooling" : undefined
+  }
+
+  give(id: number, account: NaiveAccount | "none", settled: Settled): void {
+    if (account === "none") {
+      this.running.set(id, undefined)
+      settled.given.push([id, undefined])
+      return
+    }
+    account.inUse++
+    account.lastGiven = ++this.given
+    this.running.set(id, account)
+    settled.given.push([id, account.key])
+  }
+
+  /** Refuses those without hope, then gives to the first waiter who can be served, until there is none. */
+  settle(): Settled {
+    const settled: Settled = { given: [], refused: new Map() }
+    this.waiters = this.waiters.filter((waiter) => {
+      const refusal = this.hopeless(waiter.wish, waiter.deadline)
+      if (refusal !== undefined) settled.refused.set(waiter.id, refusal)
+      return refusal === undefined
+    })
+    for (;;) {
+      const next = this.waiters.find((waiter) => this.pick(waiter.wish) !== undefined)
+      if (next === undefined) return settled
+      this.waiters = this.waiters.filter((waiter) => waiter !== next)
+      this.give(next.id, this.pick(next.wish)!, settled)
+    }
+  }
+
+  request(id: number, wish: Wish, now: number, patience: number): Settled {
+    const settled: Settled = { given: [], refused: new Map() }
+    const hopeless = this.hopeless(wish, now + patience)
+    const account = this.pick(wish)
+    if (hopeless !== undefined) settled.refused.set(id, hopeless)
+    else if (account !== undefined) this.give(id, account, settled)
+    else if (this.waiters.length >= this.limits.queue) settled.refused.set(id, this.hopeless(wish, now) ?? "Full")
+    else this.waiters.push({ id, wish, deadline: now + patience })
+    return settled
+  }
+
+  close(id: number): Settled {
+    this.waiters = this.waiters.filter((waiter) => waiter.id !== id)
+    const account = this.running.get(id)
+    this.running.delete(id)
+    if (account !== undefined) account.inUse--
+    this.draining = this.draining.filter((account) => account.inUse > 0)
+    return this.settle()
+  }
+
+  setState(key: string, state: SlotState, until: number): Settled {
+    const account = this.accounts.find((account) => account.key === key)
+    if (account !== undefined) Object.assign(account, { state, until })
+    return this.settle()
+  }
+
+  recover(now: number): { readonly due: Array<string>; readonly settled: Settled } {
+    const due: Array<string> = []
+    for (const account of this.accounts) {
+      if (account.state === "cooling" && account.until <= now) Object.assign(account, { state: "ready", until: 0 })
+      if (account.state === "out" && account.until <= now) {
+        account.until = Number.POSITIVE_INFINITY
+        due.push(account.key)
+      }
+    }
+    return { due, settled: this.settle() }
+  }
+
+  setCleaning(key: string, cleaning: boolean): void {
+    const account = this.accounts.find((account) => account.key === key)
+    if (account !== undefined) account.cleaning = cleaning
+  }
+
+  configure(keys: ReadonlyArray<string>, limits: Limits): Settled {
+    this.limits = limits
+    const leaving = this.accounts.filter((account) => !keys.includes(account.key))
+    for (const account of leaving) Object.assign(account, { state: "ready", until: 0 })
+    const drained = [...this.draining, ...leaving.filter((account) => account.inUse > 0)]
+    const known = [...this.accounts.filter((account) => keys.includes(account.key)), ...drained]
+    this.accounts = [
+      ...this.accounts.filter((account) => keys.includes(account.key)),
+      ...keys.filter((key) => !this.accounts.some((account) => account.key === key)).map((key) =>
+        known.find((account) => account.key === key) ??
+          { key, inUse: 0, state: "ready" as const, until: 0, lastGiven: -1e9 + this.arrived++, cleaning: false }
+      )
+    ]
+    this.draining = drained.filter((account) => !keys.includes(account.key))
+    return this.settle()
+  }
+}
