@@ -32,7 +32,7 @@ export const memoryBacking: Backing = {
 }
 
 /** How often the file is looked at where its events are not seen. */
-const pollInterval = "2 seconds"
+const pollInterval = "1 second"
 
 /** How long a file must stand still before it is read, so that no half-written edit is. */
 const settleTime = "100 millis"

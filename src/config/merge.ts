@@ -49,6 +49,7 @@ const mergeLists = Effect.fnUntraced(function*(
   sides: readonly [base: RawConfig, ours: RawConfig, theirs: RawConfig],
   name: string,
   identityOf: (item: Schema.Json) => string,
+  placeOf: (identity: string) => string,
   conflicts: Array<string>
 ) {
   const index = Effect.fnUntraced(function*(raw: RawConfig) {
@@ -59,7 +60,7 @@ const mergeLists = Effect.fnUntraced(function*(
   const [base, ours, theirs] = [yield* index(sides[0]), yield* index(sides[1]), yield* index(sides[2])]
   const merged: Array<Schema.Json> = []
   yield* forEachSliced([...new Set([...theirs.keys(), ...ours.keys()])], (id) => {
-    const value = mergeValue(base.get(id), ours.get(id), theirs.get(id), name, conflicts)
+    const value = mergeValue(base.get(id), ours.get(id), theirs.get(id), placeOf(id), conflicts)
     if (value !== undefined) merged.push(value)
   })
   return merged
@@ -76,8 +77,8 @@ export const mergeConfigs = Effect.fnUntraced(function*(
 ): Effect.fn.Return<RawConfig, ConfigConflict> {
   const conflicts: Array<string> = []
   const sides = [base, ours, theirs] as const
-  const keys = yield* mergeLists(sides, "keys", keyIdentity, conflicts)
-  const accounts = yield* mergeLists(sides, "accounts", accountIdentity, conflicts)
+  const keys = yield* mergeLists(sides, "keys", keyIdentity, () => "keys", conflicts)
+  const accounts = yield* mergeLists(sides, "accounts", accountIdentity, (id) => `accounts[${id}]`, conflicts)
   const merged = mergeValue(withoutLists(base), withoutLists(ours), withoutLists(theirs), "", conflicts)
   if (conflicts.length > 0 || !isJsonObject(merged)) {
     return yield* new ConfigConflict({

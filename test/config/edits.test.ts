@@ -1,0 +1,179 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { setField } from "../../src/config/edit.ts"
+import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { addKey, collectLogs, configFile, failing, NodeServices, readJson, startStore } from "./support.ts"
+
+/** The services of the platform; what is logged is not shown. */
+const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
+
+const edit = Effect.fnUntraced(function*(path: string, content: RawConfig | string) {
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.writeFileString(path, typeof content === "string" ? content : JSON.stringify(content))
+})
+
+const set = (store: ConfigStore["Service"], field: readonly [string, ...Array<string>], value: RawConfig[string]) =>
+  store.update((raw) => Effect.succeed(setField(raw, field, value)))
+
+/** Waits until the configuration in effect `holds`. */
+const until = (store: ConfigStore["Service"], holds: (config: GatewayConfig) => boolean) =>
+  store.changes.pipe(Stream.filter(holds), Stream.take(1), Stream.runDrain)
+
+describe("edits by hand", () => {
+  it.live("are noticed and applied without a restart", () =>
+    Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, { keys: ["a", "b"], extra: 1 })
+      yield* until(store, (config) => config.keys.length === 2)
+      yield* addKey(store, "c")
+      assert.deepStrictEqual(yield* readJson(path), { keys: ["a", "b", "c"], extra: 1 })
+      yield* edit(path, { keys: ["d"] })
+      yield* until(store, (config) => config.keys[0] === "d")
+    }).pipe(Effect.provide(quiet)))
+
+  it.live("are noticed when the file is replaced, and when it is made after the start", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* configFile()
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      for (const key of ["one", "two"]) {
+        yield* edit(`${path}.new`, { keys: [key] })
+        yield* fs.rename(`${path}.new`, path)
+        yield* until(store, (config) => config.keys[0] === key)
+      }
+    }).pipe(Effect.provide(quiet)))
+
+  it.live("are refused with a log line when they are not valid, and never saved over", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      const broken = `{"keys": ["hunter2"], "runtime": {"account_max_inflight": 0}}`
+      yield* edit(path, broken)
+      const error = yield* Effect.flip(addKey(store, "b"))
+      assert.strictEqual(error._tag, "ConfigConflict")
+      assert.include(error.message, "runtime.account_max_inflight must be between 1 and 256")
+      assert.notInclude(error.message, "hunter2")
+      assert.deepStrictEqual((yield* store.current).keys, ["a"])
+      assert.deepStrictEqual(yield* readJson(path), JSON.parse(broken))
+
+      yield* edit(path, { keys: ["a", "c"] })
+      yield* until(store, (config) => config.keys.length === 2)
+      yield* addKey(store, "b")
+      assert.deepStrictEqual((yield* store.current).keys, ["a", "c", "b"])
+    }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+  })
+
+  it.live("that are not valid are logged by the watcher", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, "{ broken")
+      yield* Effect.repeat(Effect.sleep(10), { until: () => logs.length > 0 })
+      assert.match(logs.join("\n"), /The edit is not applied: .*config\.json was edited and the edit is not valid/)
+      assert.deepStrictEqual((yield* store.current).keys, ["a"])
+    }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+  })
+
+  it.effect("that a change meets are merged with it, whatever they touch", () =>
+    Effect.gen(function*() {
+      const path = yield* configFile({
+        keys: ["a", "b"],
+        accounts: [{ email: "x", password: "1" }, { email: "y" }],
+        runtime: { account_max_inflight: 2 }
+      })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, {
+        keys: ["b", "by-hand"],
+        accounts: [{ email: "x", password: "1", note: "by hand" }, { mobile: "13800138000" }, { email: "y" }],
+        runtime: { account_max_inflight: 2, account_max_queue: 7 },
+        extra: true
+      })
+      yield* store.update((raw) =>
+        Effect.succeed({
+          ...raw,
+          keys: ["a", "b", "by-admin"],
+          accounts: [{ email: "x", password: "2" }],
+          runtime: { account_max_inflight: 5 }
+        })
+      )
+      assert.deepStrictEqual(yield* readJson(path), {
+        keys: ["b", "by-hand", "by-admin"],
+        accounts: [{ email: "x", password: "2", note: "by hand" }, { mobile: "13800138000" }],
+        runtime: { account_max_inflight: 5, account_max_queue: 7 },
+        extra: true
+      })
+      assert.strictEqual((yield* store.current).runtime.account_max_queue, 7)
+    }).pipe(Effect.provide(quiet)))
+
+  it.effect("collide with a change of the same field: the change is refused, the edit stands, and a second try works", () =>
+    Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"], accounts: [{ email: "x", password: "1" }] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, {
+        keys: ["a"],
+        accounts: [{ email: "x", password: "2" }],
+        runtime: { account_max_inflight: 5 }
+      })
+      const error = yield* Effect.flip(set(store, ["runtime", "account_max_inflight"], 7))
+      assert.strictEqual(error._tag, "ConfigConflict")
+      assert.include(error.message, "runtime")
+      assert.strictEqual((yield* store.current).runtime.account_max_inflight, 5)
+      yield* set(store, ["runtime", "account_max_inflight"], 7)
+      assert.deepStrictEqual(yield* readJson(path), {
+        keys: ["a"],
+        accounts: [{ email: "x", password: "2" }],
+        runtime: { account_max_inflight: 7 }
+      })
+
+      yield* edit(path, { keys: ["a"], accounts: [{ email: "x", password: "3" }] })
+      const again = yield* Effect.flip(set(store, ["accounts"], [{ email: "x", password: "4" }]))
+      assert.strictEqual(
+        again.message,
+        "the configuration was changed elsewhere at the same time: accounts[x].password"
+      )
+    }).pipe(Effect.provide(quiet)))
+
+  it.effect("that take the file away are made good by the next save", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* fs.remove(path)
+      yield* addKey(store, "b")
+      assert.deepStrictEqual(yield* readJson(path), { keys: ["a", "b"] })
+    }).pipe(Effect.provide(quiet)))
+})
+
+describe("a file that cannot be replaced", () => {
+  for (
+    const [method, code, remedy] of [
+      ["rename", "EBUSY", "is mounted as a single file: mount its folder instead"],
+      ["rename", "EXDEV", "is mounted as a single file: mount its folder instead"],
+      ["open", "EROFS", "its folder may not be written to (EROFS)"],
+      ["open", "EACCES", "its folder may not be written to (EACCES)"],
+      ["open", "ENOSPC", "no space is left on its disk (ENOSPC)"]
+    ] as const
+  ) {
+    it.effect(`for ${code} names the remedy, changes nothing and leaves nothing behind`, () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* configFile({ keys: ["a"] })
+        const store = yield* startStore({ GATEWAY_CONFIG_PATH: path }, failing(method, code))
+        const error = yield* Effect.flip(addKey(store, "b"))
+        assert.strictEqual(error._tag, "ConfigFileError")
+        assert.include(error.message, remedy)
+        assert.isFalse(yield* store.configWritable)
+        assert.deepStrictEqual((yield* store.current).keys, ["a"])
+        assert.deepStrictEqual(yield* readJson(path), { keys: ["a"] })
+        assert.deepStrictEqual(yield* fs.readDirectory(path.replace("/config.json", "")), ["config.json"])
+      }).pipe(Effect.provide(quiet)))
+  }
+})

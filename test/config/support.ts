@@ -1,0 +1,85 @@
+/** What tests of the configuration share: a folder of their own, and a store that runs on its files. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as PlatformError from "effect/PlatformError"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+
+/** Runs with the environment variables given, and no others. */
+export const withVariables = (variables: Readonly<Record<string, string>>) =>
+  ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...variables }))
+
+/** A store as the service has it, for the length of the scope; `faulty` wraps the file system that it works on. */
+export const startStore = (
+  variables: Readonly<Record<string, string>>,
+  faulty?: Layer.Layer<FileSystem.FileSystem, never, FileSystem.FileSystem>
+) => {
+  const platform = faulty === undefined
+    ? NodeServices.layer
+    : Layer.provideMerge(faulty, NodeServices.layer)
+  return Effect.map(
+    Layer.build(
+      ConfigStore.layer.pipe(
+        Layer.provide(Environment.layer),
+        Layer.provide(withVariables(variables)),
+        Layer.provide(platform)
+      )
+    ),
+    Context.get(ConfigStore)
+  )
+}
+
+/** A file system on which one operation fails. */
+export const failing = (method: "rename" | "open", code: string) =>
+  Layer.effect(
+    FileSystem.FileSystem,
+    Effect.map(FileSystem.FileSystem, (fs) =>
+      FileSystem.FileSystem.of({
+        ...fs,
+        [method]: () =>
+          Effect.fail(PlatformError.systemError({
+            _tag: "Unknown",
+            module: "FileSystem",
+            method,
+            cause: Object.assign(new Error(code), { code })
+          }))
+      }))
+  )
+
+/** A folder that is gone afterwards. */
+export const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped({ prefix: "config-" }))
+
+/** A configuration file in a folder of its own, with the text given or none. */
+export const configFile = Effect.fnUntraced(function*(content?: RawConfig | string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = `${yield* folder}/config.json`
+  if (content !== undefined) {
+    yield* fs.writeFileString(path, typeof content === "string" ? content : JSON.stringify(content))
+  }
+  return path
+})
+
+/** What a file holds as JSON. */
+export const readJson = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const value: unknown = JSON.parse(yield* fs.readFileString(path))
+  return value
+})
+
+/** Adds a business key. */
+export const addKey = (store: ConfigStore["Service"], key: string) =>
+  store.update((raw) => Effect.succeed({ ...raw, keys: [...(Array.isArray(raw["keys"]) ? raw["keys"] : []), key] }))
+
+/** Collects the messages that are logged. */
+export const collectLogs = (into: Array<string>) =>
+  Logger.layer([Logger.make(({ message }) => {
+    into.push(String(message))
+  })])
+
+export { NodeServices }
