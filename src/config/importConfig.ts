@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
+import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
 import type { Account } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"
@@ -45,11 +46,23 @@ const mergeKeys = (current: Snapshot, incoming: ReadonlyArray<Schema.Json>) => {
   return { keys: [...keysOf(current.raw), ...added], added: added.length }
 }
 
-const isGiven = (value: Schema.Json): boolean => value !== ""
+/** Fields that say who an account is, with the form in which two spellings of one are the same. */
+const identityForms: ReadonlyMap<string, (text: string) => string> = new Map([
+  ["email", normalizeEmail],
+  ["mobile", normalizeMobile],
+  ["token", (text) => text.trim()]
+])
+
+const sameField = (name: string, a: Schema.Json | undefined, b: Schema.Json): boolean => {
+  const form = identityForms.get(name)
+  return a === b || (form !== undefined && typeof a === "string" && typeof b === "string" && form(a) === form(b))
+}
 
 /** An account's fields as they were, with those that the import gives. The same object when it gives nothing new. */
 const overlay = (existing: RawConfig, incoming: RawConfig): RawConfig => {
-  const given = Object.entries(incoming).filter(([name, value]) => isGiven(value) && existing[name] !== value)
+  const given = Object.entries(incoming).filter(([name, value]) =>
+    value !== "" && !sameField(name, existing[name], value)
+  )
   return given.length === 0 ? existing : { ...existing, ...Object.fromEntries(given) }
 }
 

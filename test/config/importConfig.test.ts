@@ -1,0 +1,231 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/testing/TestClock"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+
+const current = {
+  keys: ["k1"],
+  accounts: [
+    { email: "a@x", password: "pa", note: "kept" },
+    { mobile: "13800138000", password: "pm" },
+    { token: "bare" }
+  ],
+  msgcompat_model_mapping: { slow: "upstream-chat" },
+  model_aliases: { old: "upstream-chat" },
+  admin: { password_hash: "hash-1", generation: 4, jwt_valid_after_unix: 100, jwt_expire_hours: 12, extra: 1 },
+  runtime: { account_max_inflight: 3, account_max_queue: 8 },
+  compat: { strip_reference_markers: false },
+  embeddings: { provider: "mock" },
+  auto_delete: { mode: "single" },
+  captures: { limit: 7 },
+  host: { token: "host-token" },
+  unknown: { kept: true }
+} satisfies RawConfig
+
+const withoutOldMapping = ({ msgcompat_model_mapping: _mapping, ...rest }: RawConfig): RawConfig => rest
+
+/** Imports into `current`: what came of it. */
+const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig = current) =>
+  Effect.gen(function*() {
+    const store = yield* ConfigStore
+    const result = yield* store.importConfig(incoming, mode)
+    return { ...result, raw: yield* store.currentRaw }
+  }).pipe(Effect.provide(ConfigStore.layerMemory(raw)))
+
+describe("import", () => {
+  it.effect("merge adds what is new, lays given fields over known accounts, and keeps the rest", () =>
+    Effect.gen(function*() {
+      const { imported_accounts, imported_keys, raw } = yield* importing({
+        keys: ["k1", "k2", "k3"],
+        accounts: [
+          { email: "A@X", password: "new", token: "" },
+          { mobile: "+86 138 0013 8000", password: "pm" },
+          { token: " bare " },
+          { email: "b@x", password: "pb", unknown: 1 }
+        ],
+        msgcompat_model_mapping: { fast: "upstream-chat-search" },
+        model_aliases: { fresh: "upstream-reasoner" },
+        runtime: { account_max_inflight: 4, future: 1 },
+        responses: { store_ttl_seconds: 60 }
+      }, "merge")
+      assert.strictEqual(imported_keys, 2)
+      assert.deepStrictEqual(raw, {
+        ...withoutOldMapping(current),
+        keys: ["k1", "k2", "k3"],
+        accounts: [
+          { email: "a@x", password: "new", note: "kept" },
+          { mobile: "13800138000", password: "pm" },
+          { token: "bare" },
+          { email: "b@x", password: "pb", unknown: 1 }
+        ],
+        msgcompat_mapping: { slow: "upstream-chat", fast: "upstream-chat-search" },
+        model_aliases: { old: "upstream-chat", fresh: "upstream-reasoner" },
+        runtime: { account_max_inflight: 4, account_max_queue: 8, future: 1 },
+        responses: { store_ttl_seconds: 60 }
+      })
+      // The second and third only spell otherwise what is known.
+      assert.strictEqual(imported_accounts, 2)
+    }))
+
+  it.effect("merge of what is there already imports nothing", () =>
+    Effect.gen(function*() {
+      const { imported_accounts, imported_keys, raw } = yield* importing(
+        { keys: current["keys"], accounts: current["accounts"] },
+        "merge"
+      )
+      assert.deepStrictEqual([imported_keys, imported_accounts], [0, 0])
+      assert.deepStrictEqual(raw, current)
+    }))
+
+  it.effect("replace puts the import in the place of every group that it may take, and leaves the others", () =>
+    Effect.gen(function*() {
+      const { config, imported_accounts, imported_keys, raw } = yield* importing({
+        keys: ["n1", "n2"],
+        accounts: [{ email: "n@x" }],
+        runtime: { global_max_inflight: 9 },
+        auto_delete: { sessions: true }
+      }, "replace")
+      assert.deepStrictEqual([imported_keys, imported_accounts], [2, 1])
+      assert.deepStrictEqual(raw, {
+        keys: ["n1", "n2"],
+        accounts: [{ email: "n@x" }],
+        runtime: { global_max_inflight: 9 },
+        auto_delete: { mode: "all" },
+        admin: current["admin"],
+        compat: current["compat"],
+        captures: current["captures"],
+        host: current["host"],
+        unknown: current["unknown"]
+      })
+      assert.strictEqual(config.msgcompat_mapping.slow, "upstream-reasoner")
+    }))
+
+  it.effect("ignores what no import takes: compat, upstream, captures, auth, the tool-call policy, the unknown", () =>
+    Effect.gen(function*() {
+      for (const mode of ["merge", "replace"] as const) {
+        const ignored = {
+          compat: { strip_reference_markers: 7 },
+          upstream: { driver: "openai", base_url: "http://elsewhere.test" },
+          captures: { limit: 50 },
+          auth: { direct_tokens: false },
+          host: { token: "other" },
+          toolcall: { mode: "off" },
+          unknown: 1
+        }
+        const { raw } = yield* importing({ keys: ["k1"], ...ignored }, mode)
+        for (const name of Object.keys(ignored)) assert.deepStrictEqual(raw[name], (current as RawConfig)[name], name)
+      }
+    }))
+
+  it.effect("says that sessions are deleted although a mode is set", () =>
+    Effect.gen(function*() {
+      const { config } = yield* importing({ auto_delete: { sessions: true } }, "merge")
+      assert.strictEqual(config.auto_delete.mode, "all")
+    }))
+
+  it.effect("never takes the admin password away, nor its generation back", () =>
+    Effect.gen(function*() {
+      for (const mode of ["merge", "replace"] as const) {
+        const { config } = yield* importing(
+          { admin: { password_hash: "", generation: 1, jwt_valid_after_unix: 0, jwt_expire_hours: 5 } },
+          mode
+        )
+        assert.strictEqual(config.admin.jwt_expire_hours, 5)
+        assert.deepStrictEqual([config.admin.generation, config.admin.jwt_valid_after_unix], [4, 100])
+        assert.isDefined(config.admin.password_hash)
+        assert.isDefined((yield* importing({ keys: ["x"] }, mode)).config.admin.password_hash)
+      }
+    }))
+
+  it.effect("of another admin password ends every login, as a password change does", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(1_760_000_000_500)
+      const { config, raw } = yield* importing({ admin: { password_hash: "hash-2", generation: 0 } }, "merge")
+      assert.deepStrictEqual(raw["admin"], {
+        password_hash: "hash-2",
+        generation: 5,
+        jwt_valid_after_unix: 1_760_000_000,
+        jwt_expire_hours: 12,
+        extra: 1
+      })
+      assert.strictEqual(config.admin.generation, 5)
+      const same = yield* importing({ admin: { password_hash: "hash-1" } }, "merge")
+      assert.strictEqual(same.config.admin.generation, 4)
+    }))
+
+  it.effect("is refused as a whole for anything that is wrong in it, by the import's own places", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      const before = yield* store.currentRaw
+      const refusals: ReadonlyArray<readonly [unknown, string]> = [
+        [null, "the configuration must be a JSON object"],
+        [["k"], "the configuration must be a JSON object"],
+        ["{}", "the configuration must be a JSON object"],
+        [{ keys: ["n", 1] }, "keys[1] must be a string"],
+        [{ keys: ["n", "n"] }, "keys[1] is listed twice"],
+        [{ keys: null }, "keys must be an array"],
+        [
+          { keys: ["n"], accounts: [{ email: "n" }, { password: "p" }] },
+          "accounts[1] must have an email, a mobile or a token"
+        ],
+        [{ accounts: [{ email: "n" }, { email: "N " }] }, "accounts[1] is the same account as accounts[0]"],
+        [
+          { accounts: [{ email: "new" }, { email: "a@x", mobile: "13800138000" }] },
+          "accounts[1] names two accounts that are configured apart"
+        ],
+        [
+          { keys: ["n"], runtime: { account_max_inflight: 257 } },
+          "runtime.account_max_inflight must be between 1 and 256"
+        ],
+        [{ responses: { store_ttl_seconds: 29 } }, "responses.store_ttl_seconds must be between 30 and 86400"],
+        [{ model_aliases: { x: "y" } }, "model_aliases.x must name a native model or an id of upstream.models"],
+        [
+          { msgcompat_model_mapping: { fast: "y" } },
+          "msgcompat_mapping.fast must name a native model or an id of upstream.models"
+        ],
+        [{ admin: [] }, "admin must be an object"]
+      ]
+      for (const [incoming, message] of refusals) {
+        const error = yield* Effect.flip(store.importConfig(incoming, "merge"))
+        assert.strictEqual(error.message, message)
+        assert.strictEqual(yield* store.currentRaw, before)
+      }
+    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+
+  it.effect("takes an export back as it was, without the host sync's own fields", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      const exported = yield* store.exportConfig
+      const { host: _host, ...rest } = current
+      assert.deepStrictEqual(exported.config, rest)
+      assert.deepStrictEqual(JSON.parse(exported.json), rest)
+      assert.strictEqual(Buffer.from(exported.base64, "base64").toString(), exported.json)
+      const { raw } = yield* importing(JSON.parse(exported.json), "replace", {})
+      for (const name of ["keys", "accounts", "model_aliases", "runtime", "embeddings", "auto_delete"]) {
+        assert.deepStrictEqual(raw[name], (current as RawConfig)[name])
+      }
+    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+})
+
+describe("the configuration's hash", () => {
+  it.effect("follows content, not the order of fields, and leaves the host sync's own fields out", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      const hash = yield* store.configHash
+      assert.match(hash, /^[0-9a-f]{64}$/)
+      const turned = Object.fromEntries(Object.entries(current).reverse())
+      assert.strictEqual(yield* store.hashOf({ ...turned, host: { last_synced_hash: hash } }), hash)
+      assert.strictEqual(
+        yield* store.hashOf({ ...current, runtime: { account_max_queue: 8, account_max_inflight: 3 } }),
+        hash
+      )
+      assert.notStrictEqual(yield* store.hashOf({ ...current, keys: ["k2"] }), hash)
+      assert.notStrictEqual(yield* store.hashOf({ ...current, unknown: { kept: false } }), hash)
+      // Canonical JSON is plain enough to be worked out by anybody.
+      assert.strictEqual(
+        yield* store.hashOf({ b: [1, { d: 1, c: "x" }], a: {} }),
+        "e5ba18b541fd5ec6564e759007f13e80303d27cde6295b120d18164f7abece47"
+      )
+    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+})
