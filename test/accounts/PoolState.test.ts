@@ -149,7 +149,7 @@ describe("PoolState", () => {
         assert.strictEqual(pool.draining.size, 0)
         for (const slot of pool.slots()) assert.strictEqual(slot.inUse, 0)
       }),
-      { numRuns: 500 }
+      { numRuns: 500, seed: 4221 }
     )
   })
 })

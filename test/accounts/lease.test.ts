@@ -1,0 +1,438 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Random, Result } from "effect"
+import { TestClock } from "effect/testing"
+import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
+import {
+  accounts,
+  anywhere,
+  ask,
+  buildPool,
+  direct,
+  errorOf,
+  hold,
+  idle,
+  makeDriver,
+  managed,
+  shows
+} from "./support.ts"
+
+const a = "a@x.org"
+const b = "b@x.org"
+const c = "c@x.org"
+
+describe("a lease", () => {
+  it.effect("goes to the account that was given least recently", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b", "c") })
+      const given: Array<string | undefined> = []
+      for (let i = 0; i < 4; i++) given.push((yield* hold(pool)).account)
+      assert.deepStrictEqual(given, [a, b, c, a])
+    }))
+
+  it.effect("is refused beyond in-flight and queue, and says when to come back", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 1, account_max_queue: 1 }
+      })
+      yield* hold(pool)
+      yield* ask(pool)
+      const error = yield* Effect.flip(hold(pool))
+      assert.strictEqual(error.code, "rate_limit_exceeded")
+      assert.strictEqual(error.status, 429)
+      assert.isAtLeast(error.retryAfter ?? 0, 1)
+      yield* shows(pool, { in_use: 1, waiting: 1, available: 0, total: 1, max_queue_size: 1 })
+    }))
+
+  it.effect("never waits where the queue has no room", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 1, account_max_queue: 0 }
+      })
+      yield* hold(pool)
+      assert.strictEqual(yield* errorOf(hold(pool)), "rate_limit_exceeded")
+    }))
+
+  it.effect("is given in the order of asking, past those who wait for a busy account", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(pool)
+      const second = yield* hold(pool)
+      assert.deepStrictEqual([first.account, second.account], [a, b])
+      const onlyA = yield* ask(pool, managed("A@x.org"))
+      const any = yield* ask(pool)
+      yield* second.free
+      assert.strictEqual((yield* Fiber.join(any)).account, b)
+      assert.isUndefined(onlyA.pollUnsafe())
+      yield* first.free
+      assert.strictEqual((yield* Fiber.join(onlyA)).account, a)
+    }))
+
+  it.effect("that waits too long is refused and leaves the queue", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      yield* hold(pool)
+      const waiting = yield* ask(pool)
+      yield* TestClock.adjust("59 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* errorOf(Fiber.join(waiting)), "rate_limit_exceeded")
+      yield* shows(pool, { waiting: 0, in_use: 1 })
+    }))
+
+  it.effect("says how long it waited", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(pool)
+      assert.strictEqual(first.lease.waited, 0)
+      const waiting = yield* ask(pool)
+      yield* TestClock.adjust("3 seconds")
+      yield* first.free
+      assert.strictEqual((yield* Fiber.join(waiting)).lease.waited, 3000)
+    }))
+
+  it.effect("is not given to a caller who left the queue", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 1, account_max_queue: 2 }
+      })
+      const first = yield* hold(pool)
+      const leaver = yield* ask(pool)
+      const stayer = yield* ask(pool)
+      yield* shows(pool, { waiting: 2 })
+      yield* Fiber.interrupt(leaver)
+      yield* shows(pool, { waiting: 1 })
+      yield* first.free
+      assert.strictEqual((yield* Fiber.join(stayer)).account, a)
+      yield* shows(pool, { waiting: 0, in_use: 1 })
+    }))
+
+  it.effect("given at the very moment when its caller goes away is not lost", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(pool)
+      const leaver = yield* ask(pool)
+      // Both in one go: the slot is given before the fiber that waits for it has run again.
+      leaver.interruptUnsafe()
+      yield* first.free
+      yield* Fiber.await(leaver)
+      yield* shows(pool, idle)
+
+      const second = yield* hold(pool)
+      const other = yield* Effect.forkChild(Effect.scoped(pool.lease(managed(), anywhere)))
+      yield* Effect.yieldNow
+      yield* second.free
+      other.interruptUnsafe()
+      yield* Fiber.await(other)
+      yield* shows(pool, idle)
+    }))
+
+  it.effect("is given back once, whatever ends its scope", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a") })
+      const lease = pool.lease(managed(), anywhere)
+      yield* Effect.scoped(lease)
+      yield* shows(pool, idle)
+      yield* Effect.exit(Effect.scoped(Effect.andThen(lease, Effect.fail("no"))))
+      yield* shows(pool, idle)
+      yield* Effect.exit(Effect.scoped(Effect.andThen(lease, Effect.die("no"))))
+      yield* shows(pool, idle)
+      const fiber = yield* Effect.forkChild(Effect.scoped(Effect.andThen(lease, Effect.never)))
+      yield* Effect.yieldNow
+      yield* shows(pool, { in_use: 1 })
+      yield* Fiber.interrupt(fiber)
+      yield* shows(pool, idle)
+    }))
+
+  it.effect("of each of 20,000 users who are interrupted at random is given back", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a", "b", "c", "d", "e"),
+        runtime: { account_max_inflight: 2, account_max_queue: 1000 }
+      })
+      const outcomes = { served: 0, refused: 0, left: 0 }
+      const user = Effect.gen(function*() {
+        const target = (yield* Random.next) < 0.2 ? "c@x.org" : undefined
+        const turns = yield* Random.nextIntBetween(0, 12)
+        const fiber = yield* pool.lease(managed(target), anywhere).pipe(
+          Effect.andThen(Effect.repeat(Effect.yieldNow, { times: turns })),
+          Effect.scoped,
+          Effect.forkChild
+        )
+        const patience = yield* Random.nextIntBetween(0, 12)
+        for (let i = 0; i < patience; i++) yield* Effect.yieldNow
+        if ((yield* Random.next) < 0.5) fiber.interruptUnsafe()
+        const exit = yield* Fiber.await(fiber)
+        if (Exit.isSuccess(exit)) outcomes.served++
+        else if (Exit.hasInterrupts(exit)) outcomes.left++
+        else outcomes.refused++
+        const status = yield* pool.status
+        assert.isAtMost(status.in_use, 10)
+        assert.isAtMost(status.waiting, 1000)
+      })
+      yield* Effect.forEach(Array.from({ length: 20_000 }), () => user, { concurrency: 2000, discard: true })
+      yield* shows(pool, idle)
+      for (const count of Object.values(outcomes)) assert.isAbove(count, 1000)
+    }).pipe(Random.withSeed("20,000 users")))
+})
+
+describe("another try of a request", () => {
+  const failedOn = (...keys: ReadonlyArray<string>): LeaseOptions => ({ avoid: new Set(keys), stay: undefined })
+
+  it.effect("goes to another account, and waits for it where it is busy", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
+      const onB = yield* hold(pool, managed("b@x.org"))
+      const retry = yield* ask(pool, managed(), failedOn(a))
+      assert.isUndefined(retry.pollUnsafe())
+      // Someone else gets what it does not want.
+      assert.strictEqual((yield* hold(pool)).account, a)
+      yield* onB.free
+      assert.strictEqual((yield* Fiber.join(retry)).account, b)
+    }))
+
+  it.effect("goes to the same account where there is no other in rotation", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
+      const onB = yield* hold(pool, managed("b@x.org"))
+      yield* onB.lease.report("suspended", undefined)
+      assert.strictEqual((yield* hold(pool, managed(), failedOn(a))).account, a)
+    }))
+
+  it.effect("stays on its account when it is asked to, unless the account is out", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b", "c") })
+      const stay: LeaseOptions = { avoid: new Set(), stay: b }
+      assert.strictEqual((yield* hold(pool, managed(), stay)).account, b)
+      const again = yield* hold(pool, managed(), stay)
+      assert.strictEqual(again.account, b)
+      yield* again.lease.report("refused_login", undefined)
+      assert.notStrictEqual((yield* hold(pool, managed(), stay)).account, b)
+    }))
+
+  it.effect("that waits to stay goes elsewhere when the account leaves the rotation", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
+      const onA = yield* hold(pool)
+      const waiting = yield* ask(pool, managed(), { avoid: new Set(), stay: a })
+      yield* onA.lease.report("suspended", undefined)
+      assert.strictEqual((yield* Fiber.join(waiting)).account, b)
+    }))
+})
+
+describe("a pinned request", () => {
+  it.effect("finds its account by any spelling", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: [...accounts("a"), { email: "Both@X.org", mobile: "138 0013-8000", password: "secret" }]
+      })
+      const status = yield* pool.status
+      for (const target of ["both@x.org", "BOTH@x.org", "13800138000", "+86 138 0013 8000"]) {
+        const { free, lease } = yield* hold(pool, managed(target))
+        assert.strictEqual(lease.account, "both@x.org")
+        yield* free
+      }
+      assert.deepStrictEqual(status.available_accounts, [a, "Both@X.org"])
+    }))
+
+  it.effect("to an account that is not configured is the caller's mistake", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a") })
+      const error = yield* Effect.flip(hold(pool, managed("z@x.org")))
+      assert.deepInclude(error, { code: "invalid_request", param: "X-Gateway-Target-Account" })
+    }))
+
+  it.effect("never moves to another account", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
+      const options: LeaseOptions = { avoid: new Set([a]), stay: undefined }
+      const onA = yield* hold(pool, managed(a), options)
+      assert.strictEqual(onA.account, a)
+      yield* onA.lease.report("suspended", undefined)
+      assert.strictEqual(yield* errorOf(hold(pool, managed(a), options)), "no_account_available")
+    }))
+})
+
+describe("a changed configuration", () => {
+  it.effect("wakes those who wait when a limit is raised", () =>
+    Effect.gen(function*() {
+      const { change, pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 1, account_max_queue: 9 }
+      })
+      yield* hold(pool)
+      const waiting = [yield* ask(pool), yield* ask(pool), yield* ask(pool)]
+      yield* change({ runtime: { account_max_inflight: 3, account_max_queue: 9 } })
+      yield* Fiber.join(waiting[0]!)
+      yield* Fiber.join(waiting[1]!)
+      assert.isUndefined(waiting[2]!.pollUnsafe())
+      yield* shows(pool, { in_use: 3, waiting: 1, max_inflight_per_account: 3, global_max_inflight: 3 })
+    }))
+
+  it.effect("drops nobody when a limit is lowered, and holds for the next lease", () =>
+    Effect.gen(function*() {
+      const { change, pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 3, account_max_queue: 9 }
+      })
+      const held = [yield* hold(pool), yield* hold(pool), yield* hold(pool)]
+      yield* change({ runtime: { account_max_inflight: 1, account_max_queue: 9 } })
+      const waiting = yield* ask(pool)
+      yield* held[0]!.free
+      yield* held[1]!.free
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* shows(pool, { in_use: 1, waiting: 1 })
+      yield* held[2]!.free
+      yield* Fiber.join(waiting)
+    }))
+
+  it.effect("lets a removed account drain and gives it no new lease", () =>
+    Effect.gen(function*() {
+      const { change, pool } = yield* buildPool({
+        accounts: accounts("a", "b"),
+        runtime: { account_max_inflight: 1, global_max_inflight: 2 }
+      })
+      const onA = yield* hold(pool, managed(a))
+      const pinned = yield* ask(pool, managed(a))
+      yield* change({ accounts: accounts("b") })
+      assert.strictEqual(yield* errorOf(Fiber.join(pinned)), "invalid_request")
+      yield* shows(pool, { total: 1, in_use: 1, in_use_accounts: [a], available_accounts: [b] })
+      assert.strictEqual((yield* hold(pool)).account, b)
+      const waiting = yield* ask(pool)
+      yield* onA.free
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* shows(pool, { total: 1, in_use: 1, in_use_accounts: [b] })
+    }))
+
+  it.effect("serves those who wait from an account that is added", () =>
+    Effect.gen(function*() {
+      const { change, pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      yield* hold(pool)
+      const waiting = yield* ask(pool)
+      yield* change({ accounts: accounts("a", "b") })
+      assert.strictEqual((yield* Fiber.join(waiting)).account, b)
+    }))
+
+  it.effect("knows an account again that comes back while it drains", () =>
+    Effect.gen(function*() {
+      const { change, pool } = yield* buildPool({
+        accounts: accounts("a", "b"),
+        runtime: { account_max_inflight: 1, global_max_inflight: 5 }
+      })
+      const onA = yield* hold(pool)
+      yield* change({ accounts: accounts("b") })
+      yield* change({ accounts: accounts("a", "b") })
+      yield* shows(pool, { total: 2, in_use: 1, available_accounts: [b] })
+      yield* onA.free
+      yield* shows(pool, { available: 2, in_use: 0 })
+    }))
+})
+
+describe("without accounts", () => {
+  it.effect("an upstream that asks for no credential has one of its own", () =>
+    Effect.gen(function*() {
+      const { driver } = makeDriver({
+        name: "embedded",
+        capabilities: { login: true, sessions: true, anonymous: true, sampling: true }
+      })
+      const { change, pool } = yield* buildPool({ upstream: {} }, () => driver)
+      const first = yield* hold(pool)
+      assert.strictEqual(yield* first.lease.credential.token, undefined)
+      yield* shows(pool, { total: 1, recommended_concurrency: 2, in_use_accounts: ["embedded"] })
+      yield* first.free
+      yield* change({ accounts: accounts("a") })
+      const second = yield* hold(pool)
+      assert.strictEqual(yield* second.lease.credential.token, "a-1")
+      yield* shows(pool, { total: 1, in_use_accounts: [a] })
+    }))
+
+  it.effect("no other upstream can be used", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({})
+      const error = yield* Effect.flip(hold(pool))
+      assert.deepInclude(error, { code: "no_account_available", status: 503 })
+    }))
+})
+
+describe("a caller's own token", () => {
+  it.effect("needs no account, and counts in the global limit", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 2, global_max_inflight: 2 }
+      })
+      const own = yield* hold(pool, direct("own-token"))
+      assert.strictEqual(yield* own.lease.credential.token, "own-token")
+      assert.deepInclude(own.lease, { account: undefined, accountHash: undefined })
+      yield* hold(pool)
+      yield* shows(pool, { in_use: 2, in_use_accounts: [a], available: 1 })
+      const waiting = yield* ask(pool, direct("other"))
+      const behind = yield* ask(pool)
+      yield* own.free
+      yield* Fiber.join(waiting)
+      assert.isUndefined(behind.pollUnsafe())
+    }))
+
+  it.effect("works where no account is configured", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({})
+      assert.strictEqual(yield* (yield* hold(pool, direct("own"))).lease.credential.token, "own")
+    }))
+
+  it.effect("is never renewed, and says nothing about any account", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a") })
+      const { lease } = yield* hold(pool, direct("own"))
+      yield* lease.refreshToken
+      yield* lease.report("refused_login", undefined)
+      assert.isTrue(Result.isFailure(yield* Effect.result(lease.credential.renew("own"))))
+      assert.strictEqual(yield* lease.credential.token, "own")
+      yield* shows(pool, { available: 1 })
+    }))
+
+  it.effect("is refused where direct tokens are off", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a"), auth: { direct_tokens: false } })
+      const error = yield* Effect.flip(hold(pool, direct("own")))
+      assert.deepInclude(error, { code: "authentication_failed", status: 401 })
+    }))
+})
+
+describe("a lease on a changed upstream", () => {
+  it.effect("that waited while it changed is on the new one", () =>
+    Effect.gen(function*() {
+      const { driver: first } = makeDriver()
+      const { driver: second } = makeDriver()
+      let driver: Driver = first
+      const { pool } = yield* buildPool(
+        { accounts: accounts("a"), runtime: { account_max_inflight: 1 } },
+        () => driver
+      )
+      const held = yield* hold(pool)
+      const waiting = yield* ask(pool)
+      driver = second
+      yield* held.free
+      assert.strictEqual((yield* Fiber.join(waiting)).lease.driver, second)
+      assert.strictEqual(held.lease.driver, first)
+    }))
+})
+
+describe("the order at a lease's end", () => {
+  it.effect("is: the upstream is stopped, then the slot is free", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a") })
+      const stopped = yield* Deferred.make<number>()
+      const attempt = Effect.gen(function*() {
+        yield* pool.lease(managed(), anywhere)
+        yield* Effect.addFinalizer(() =>
+          Effect.flatMap(pool.status, (status) => Deferred.succeed(stopped, status.in_use))
+        )
+      })
+      yield* Effect.scoped(attempt)
+      assert.strictEqual(yield* Deferred.await(stopped), 1)
+      yield* shows(pool, idle)
+    }))
+})

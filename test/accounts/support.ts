@@ -1,0 +1,101 @@
+/** A pool over a driver that tests steer. */
+import { assert } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Function from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Accounts.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
+import { type Driver, type Login, Upstream } from "../../src/upstream/Upstream.ts"
+
+const unused = Effect.die("not called")
+
+/** A driver of the session kind whose logins give `<name>-1`, `<name>-2` …; what it was asked is in `calls`. */
+export const makeDriver = (overrides: Partial<Driver> = {}) => {
+  const calls: Array<string> = []
+  const logins = new Map<string, number>()
+  const driver: Driver = {
+    name: "session",
+    capabilities: { login: true, sessions: true, anonymous: false, sampling: false },
+    models: [],
+    login: (login) =>
+      Effect.sync(() => {
+        const name = nameOf(login)
+        const count = (logins.get(name) ?? 0) + 1
+        logins.set(name, count)
+        calls.push(`login ${name}`)
+        return `${name}-${count}`
+      }),
+    verify: (token) => Effect.sync(() => void calls.push(`verify ${token}`)),
+    complete: () => unused,
+    createSession: () => unused,
+    listSessions: () => unused,
+    deleteSession: (token, id) => Effect.sync(() => void calls.push(`delete ${id} with ${token}`)),
+    deleteAllSessions: (token) => Effect.sync(() => void calls.push(`delete all with ${token}`)),
+    ...overrides
+  }
+  return { driver, calls }
+}
+
+/** The name that an account goes by in these tests: the part of its email before the `@`. */
+export const nameOf = (login: Login): string => login.email?.replace(/@.*/, "") ?? login.mobile ?? ""
+
+/** Accounts with a password each. */
+export const accounts = (...names: ReadonlyArray<string>) =>
+  names.map((name) => ({ email: `${name}@x.org`, password: "secret" }))
+
+/** Builds a pool on a configuration; its upstream is an address unless `upstream` says otherwise. */
+export const buildPool = Effect.fnUntraced(function*(
+  config: RawConfig,
+  driver: () => Driver = Function.constant(makeDriver().driver)
+) {
+  const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, ...config }
+  const context = yield* Layer.build(
+    Accounts.layer.pipe(
+      Layer.provideMerge(ConfigStore.layerMemory(raw)),
+      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.sync(driver) })))
+    )
+  )
+  const store = Context.get(context, ConfigStore)
+  return {
+    pool: Context.get(context, Accounts),
+    /** Changes groups of the configuration. */
+    change: (changes: RawConfig) => store.update((raw) => Effect.succeed({ ...raw, ...changes }))
+  }
+})
+
+export const managed = (target?: string): Caller => ({ _tag: "Managed", owner: "key", target })
+export const direct = (token: string): Caller => ({ _tag: "Direct", owner: "direct", token })
+export const anywhere: LeaseOptions = { avoid: new Set(), stay: undefined }
+
+export type Pool = Accounts["Service"]
+
+/** A lease with the scope that holds it. */
+export const hold = Effect.fnUntraced(
+  function*(pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) {
+    const scope = yield* Scope.make()
+    const lease = yield* Scope.provide(pool.lease(caller, options), scope)
+    return { lease, account: lease.account, free: Scope.close(scope, Exit.void) }
+  }
+)
+
+/** Asks for a lease in a fiber and lets it get as far as it can. */
+export const ask = (pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) =>
+  Effect.tap(Effect.forkChild(hold(pool, caller, options)), () => Effect.yieldNow)
+
+/** The code of the error that an effect fails with. */
+export const errorOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
+  Effect.map(Effect.flip(effect), (error) => error.code)
+
+/** Nobody waits, nothing is in use. */
+export const idle = { waiting: 0, in_use: 0 }
+/** Asserts what the queue status shows. */
+export const shows = (pool: Pool, expected: Partial<Effect.Success<Pool["status"]>>) =>
+  Effect.map(pool.status, (status) => assert.deepInclude(status, expected))
+
+/** The upstream refuses a login's password. */
+export const wrongCredentials = new UpstreamFailure({ phase: "login", kind: "refused", bizCode: 2 })
