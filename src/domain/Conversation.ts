@@ -91,6 +91,8 @@ export interface Sampling {
   readonly topP?: number | undefined
   readonly topK?: number | undefined
   readonly maxTokens?: number | undefined
+  /** The same limit by its newer name, reasoning included. */
+  readonly maxCompletionTokens?: number | undefined
   readonly seed?: number | undefined
   readonly presencePenalty?: number | undefined
   readonly frequencyPenalty?: number | undefined

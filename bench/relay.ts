@@ -1,0 +1,153 @@
+/**
+ * What the gateway is measured against: a plain `node:http` server that does the least that can be done. `relay` makes the
+ * same calls, parses every event and writes it anew in the chat style; `pipe` passes the bytes on as they come.
+ *
+ * Run as `node bench/relay.ts relay|pipe UPSTREAM`; prints its port.
+ */
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+const [mode, upstream] = process.argv.slice(2) as [string, string]
+const agent = new Agent({ keepAlive: true, maxSockets: 2000 })
+
+const call = (path: string, body: string, onResponse: (response: IncomingMessage) => void) => {
+  const outgoing = request(`${upstream}${path}`, {
+    method: "POST",
+    agent,
+    headers: {
+      authorization: "Bearer bench",
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body)
+    }
+  }, onResponse)
+  outgoing.end(body)
+  return outgoing
+}
+
+const collect = (message: IncomingMessage, done: (text: string) => void) => {
+  const chunks: Array<Buffer> = []
+  message.on("data", (chunk: Buffer) => chunks.push(chunk))
+  message.on("end", () => done(Buffer.concat(chunks).toString()))
+}
+
+interface Patch {
+  readonly v?: unknown
+}
+
+/** The text that a patch adds, for the replies that the benchmark asks for. */
+const textOf = (patch: Patch): string => {
+  if (typeof patch.v === "string" && patch.v !== "FINISHED") return patch.v
+  if (typeof patch.v === "object" && patch.v !== null && "response" in patch.v) {
+    const { response } = patch.v as { response: { fragments?: Array<{ content: string }> } }
+    return response.fragments?.map((fragment) => fragment.content).join("") ?? ""
+  }
+  if (Array.isArray(patch.v)) {
+    return patch.v.map((fragment: { content?: unknown }) =>
+      typeof fragment.content === "string" ? fragment.content : ""
+    ).join("")
+  }
+  return ""
+}
+
+const events = (onData: (data: string) => void) => {
+  let rest = ""
+  const decoder = new TextDecoder()
+  return (chunk: Buffer) => {
+    rest += decoder.decode(chunk, { stream: true })
+    let from = 0
+    for (let end = rest.indexOf("\n\n", from); end !== -1; end = rest.indexOf("\n\n", from)) {
+      const block = rest.slice(from, end)
+      from = end + 2
+      for (const line of block.split("\n")) if (line.startsWith("data: ")) onData(line.slice(6))
+    }
+    rest = rest.slice(from)
+  }
+}
+
+const created = Math.floor(Date.now() / 1000)
+const chunkOf = (id: string, model: string, delta: object, reason: string | null) =>
+  `data: ${
+    JSON.stringify({
+      id,
+      object: "chat.completion.chunk",
+      created,
+      model,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }]
+    })
+  }\n\n`
+
+const relay = (body: string, response: ServerResponse) => {
+  const asked = JSON.parse(body) as { model: string; stream?: boolean; messages: Array<{ content: string }> }
+  call("/api/v0/chat_session/create", "{\"agent\":\"chat\"}", (made) =>
+    collect(made, (text) => {
+      const session = (JSON.parse(text) as { data: { biz_data: { id: string } } }).data.biz_data.id
+      const prompt = `<|user|>\n${asked.messages.map((message) => message.content).join("\n\n")}\n<|assistant|>\n`
+      const completion = JSON.stringify({
+        chat_session_id: session,
+        parent_message_id: null,
+        prompt,
+        ref_file_ids: [],
+        thinking_enabled: false,
+        search_enabled: false
+      })
+      call("/api/v0/chat/completion", completion, (stream) => {
+        let content = ""
+        if (asked.stream === true) {
+          response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
+          response.write(chunkOf(session, asked.model, { role: "assistant" }, null))
+        }
+        const feed = events((data) => {
+          if (data === "[DONE]") return
+          const piece = textOf(JSON.parse(data) as Patch)
+          if (piece === "") return
+          if (asked.stream === true) response.write(chunkOf(session, asked.model, { content: piece }, null))
+          else content += piece
+        })
+        stream.on("data", (chunk: Buffer) => {
+          response.cork()
+          feed(chunk)
+          response.uncork()
+        })
+        stream.on("end", () => {
+          if (asked.stream === true) {
+            response.end(`${chunkOf(session, asked.model, {}, "stop")}data: [DONE]\n\n`)
+            return
+          }
+          response.writeHead(200, { "content-type": "application/json" })
+          response.end(JSON.stringify({
+            id: session,
+            object: "chat.completion",
+            created,
+            model: asked.model,
+            choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }]
+          }))
+        })
+      })
+    }))
+}
+
+const pipe = (body: string, response: ServerResponse) => {
+  const prompt = (JSON.parse(body) as { messages: Array<{ content: string }> }).messages[0]!.content
+  call(
+    "/api/v0/chat/completion",
+    JSON.stringify({
+      chat_session_id: "bench",
+      parent_message_id: null,
+      prompt: `<|user|>\n${prompt}\n<|assistant|>\n`,
+      ref_file_ids: [],
+      thinking_enabled: false,
+      search_enabled: false
+    }),
+    (stream) => {
+      response.writeHead(200, { "content-type": stream.headers["content-type"] ?? "text/event-stream" })
+      stream.pipe(response)
+    }
+  )
+}
+
+const server = createServer((message, response) => {
+  collect(message, (body) => (mode === "pipe" ? pipe : relay)(body, response))
+})
+server.listen(0, "127.0.0.1", () => {
+  process.stdout.write(`listening ${(server.address() as AddressInfo).port}\n`)
+})

@@ -1,0 +1,173 @@
+/**
+ * One streamed HTTP exchange with an upstream: a connection of its own scope, and time limits that cost no fiber per read.
+ *
+ * A single watchdog closes the connection when the upstream has been silent for too long; the read that waits then fails,
+ * and the failure says `timeout`. Time in which nobody reads does not count.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { FailurePhase } from "../domain/UpstreamFailure.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Machine } from "../stream/transducer.ts"
+
+/** Time limits in milliseconds. */
+export interface ConnectionLimits {
+  /** From the request to the reply's head, and from there to its first byte. */
+  readonly firstByte: number
+  /** Between two reads of the body. */
+  readonly silence: number
+}
+
+/** A connection whose reply has begun. */
+export interface Connection {
+  readonly response: HttpClientResponse.HttpClientResponse
+  /** The body's bytes as they come; fails as `transport` or `timeout`. */
+  readonly bytes: Stream.Stream<Uint8Array, UpstreamFailure>
+  /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
+  readonly settle: (millis: number) => void
+}
+
+/** What went wrong below HTTP, for logs; never the caller's words. */
+const transport = (phase: FailurePhase) => () => new UpstreamFailure({ phase, kind: "transport" })
+
+const timedOut = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "timeout" })
+
+/** Sends a request and gives its reply once the head is there. The scope holds the connection; closing it aborts. */
+export const openConnection = Effect.fnUntraced(function*(
+  client: HttpClient.HttpClient,
+  request: HttpClientRequest.HttpClientRequest,
+  phase: FailurePhase,
+  limits: ConnectionLimits
+): Effect.fn.Return<Connection, UpstreamFailure, Scope.Scope> {
+  const clock = yield* Clock.Clock
+  const connection = yield* Effect.flatMap(Effect.scope, Scope.fork)
+  const response = yield* HttpClient.withScope(client).execute(request).pipe(
+    Scope.provide(connection),
+    Effect.mapError(transport(phase)),
+    Effect.timeoutOrElse({ duration: limits.firstByte, orElse: () => Effect.fail(timedOut(phase)) })
+  )
+  let limit = limits.firstByte
+  let waitingSince: number | undefined
+  let expired = false
+  let settled = false
+
+  const watch = Effect.gen(function*() {
+    for (;;) {
+      const left = waitingSince === undefined ? limit : waitingSince + limit - clock.currentTimeMillisUnsafe()
+      if (left > 0) {
+        yield* Effect.sleep(Math.min(left, limits.firstByte))
+        continue
+      }
+      expired = true
+      return yield* Scope.close(connection, Exit.void)
+    }
+  })
+
+  const bytes = Stream.fromPull(Effect.gen(function*() {
+    yield* Effect.forkScoped(watch)
+    const pull = yield* Stream.toPull(response.stream)
+    return Effect.suspend(() => {
+      waitingSince = clock.currentTimeMillisUnsafe()
+      return Effect.matchCauseEffect(pull, {
+        onSuccess: (chunks): Effect.Effect<Arr.NonEmptyReadonlyArray<Uint8Array>> => {
+          waitingSince = undefined
+          if (!settled) limit = limits.silence
+          return Effect.succeed(chunks)
+        },
+        onFailure: (cause): Effect.Effect<never, UpstreamFailure | Cause.Done<void>> => {
+          waitingSince = undefined
+          if (expired) return settled ? Cause.done() : Effect.fail(timedOut("stream"))
+          if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+          return Pull.isDoneCause(cause)
+            ? Cause.done()
+            : Effect.fail(transport("stream")())
+        }
+      })
+    })
+  }))
+  return {
+    response,
+    bytes: Stream.scoped(bytes),
+    settle: (millis) => {
+      settled = true
+      limit = millis
+    }
+  }
+})
+
+/** A decoder of a whole body: network chunks in, what they decide out. */
+export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
+  /** What the body failed with; what was decoded before it still counts. */
+  readonly failure: () => UpstreamFailure | undefined
+  /** Nothing more is wanted of the body. */
+  readonly done: () => boolean
+  /** The body is as good as complete: a connection that breaks now does no harm. */
+  readonly complete: () => boolean
+}
+
+/** Runs a decoder over a body, one array a network chunk. */
+export const decodeBody = <A>(
+  bytes: Stream.Stream<Uint8Array, UpstreamFailure>,
+  start: () => BodyDecoder<A>
+): Stream.Stream<A, UpstreamFailure> =>
+  Stream.transformPull(bytes, (pull) =>
+    Effect.sync(() => {
+      const decoder = start()
+      let ended = false
+      const emit = (out: Array<A>): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> =>
+        Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : next
+      const end = (out: Array<A>) => {
+        ended = true
+        decoder.end(out)
+        return emit(out)
+      }
+      const next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> = Effect.suspend(() => {
+        if (ended || decoder.failure() !== undefined) {
+          const failure = decoder.failure()
+          return failure === undefined ? Cause.done() : Effect.fail(failure)
+        }
+        return Effect.matchCauseEffect(pull, {
+          onSuccess: (chunks) => {
+            const out: Array<A> = []
+            for (const chunk of chunks) decoder.push(chunk, out)
+            return decoder.done() ? end(out) : emit(out)
+          },
+          onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : Effect.failCause(cause)
+        })
+      })
+      return next
+    }))
+
+/** Reads a small body as text, at most `most` bytes of it, within the time limit. Never fails: what cannot be read is empty. */
+export const readShortBody = (connection: Connection, most: number, millis: number): Effect.Effect<string> => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  return connection.bytes.pipe(
+    Stream.takeUntil((chunk) => {
+      size += chunk.length
+      return size >= most
+    }),
+    Stream.runForEach((chunk) => Effect.sync(() => chunks.push(chunk))),
+    Effect.timeoutOption(millis),
+    Effect.ignore,
+    Effect.map(() => new TextDecoder().decode(Buffer.concat(chunks).subarray(0, most)))
+  )
+}
+
+/** Seconds that a `Retry-After` header asks for (RFC 9110 10.2.3): a number, or a date. */
+export const parseRetryAfter = (header: string | undefined, now: number): number | undefined => {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000))
+}
