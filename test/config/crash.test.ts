@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { emptyConfig, killWhileSaving } from "./crash/kill.ts"
+import { configFile, NodeServices, startStore } from "./support.ts"
+
+/** How many keys a gateway finds that starts on the file now. */
+const keysAfterRestart = (path: string) =>
+  Effect.scoped(
+    Effect.gen(function*() {
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      return (yield* store.current).configured_keys.length
+    })
+  )
+
+/** Kills a saving process after each of the delays, always on the same file. */
+const kill = Effect.fnUntraced(function*(delays: ReadonlyArray<number>) {
+  const path = yield* configFile(emptyConfig)
+  let acknowledged = 0
+  for (const delay of delays) {
+    const aftermath = yield* Effect.promise(() => killWhileSaving(path, delay))
+    assert.isAtLeast(aftermath.acknowledged, 1)
+    assert.deepStrictEqual(aftermath.lost, [])
+    acknowledged += aftermath.acknowledged
+    assert.isAtLeast(yield* keysAfterRestart(path), acknowledged)
+  }
+})
+
+describe("a process that is killed while it saves", () => {
+  it.live("leaves a file that loads and holds every change that it acknowledged, five times over", () =>
+    Effect.forEach([[3, 11, 23], [7, 17]], kill, { concurrency: 2 }).pipe(Effect.provide(NodeServices.layer)))
+})
