@@ -109,7 +109,7 @@ export class Completion extends Context.Service<Completion, {
         model: input.model,
         conversation,
         credential: lease.credential,
-        recorder: captures.recorder(lease.account)
+        recorder: captures.recorder(lease.account, input.stats.id)
       })
       if (reply.sessionId !== undefined) yield* lease.usedSession(reply.sessionId)
       const enabled = toolsEnabled(conversation)

@@ -36,7 +36,7 @@ const Edges = Layer.mergeAll(OpenAiEdge.layer, OpenAiPublicEdge.layer)
 
 /** Everything below the routes; needs the configuration and an HTTP client. */
 export const GatewayServices = Completion.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layerNone)),
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer)),
   Layer.provideMerge(UpstreamLayer.layer),
   Layer.provideMerge(Lifecycle.layer)
 )
