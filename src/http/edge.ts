@@ -29,11 +29,19 @@ const missing = gatewayError(
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
 /** An error as a whole reply. */
-export const errorResponse = (shape: ErrorShape, error: GatewayError): HttpServerResponse.HttpServerResponse => {
+export const errorResponse = (
+  shape: ErrorShape,
+  error: GatewayError,
+  requestId?: string
+): HttpServerResponse.HttpServerResponse => {
   const headers: Record<string, string> = {}
   if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
   if (!error.shouldRetry) headers["x-should-retry"] = "false"
-  return HttpServerResponse.text(shape(error), { status: error.status, contentType: "application/json", headers })
+  return HttpServerResponse.text(shape(error, requestId), {
+    status: error.status,
+    contentType: "application/json",
+    headers
+  })
 }
 
 /** What the caller is told of a cause; `undefined` when the request was only interrupted. */
@@ -56,7 +64,7 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
   Effect.flatMap(toGatewayError(cause), (error) => {
     if (error === undefined) return Effect.interrupt
     stats.error = error.code
-    return Effect.succeed(errorResponse(shape, error))
+    return Effect.succeed(errorResponse(shape, error, stats.id))
   })
 
 /** Told when a request is over, streams included, with its record. Must not fail; the default does nothing. */
@@ -80,16 +88,23 @@ const begin = Effect.fnUntraced(function*(options: EdgeOptions) {
   return { request, stats }
 })
 
-/** The edge of endpoints that need no credential. */
-export const publicEdge = (shape: ErrorShape) => (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
-  Effect.flatMap(begin(options), ({ stats }) =>
-    httpEffect.pipe(
-      Effect.provideService(CurrentRequest, stats),
-      Effect.catchCause(rendered(shape, stats))
-    ))
+const withIdHeader = (idHeader: string | undefined, stats: RequestStats) =>
+  Effect.map((response: HttpServerResponse.HttpServerResponse) =>
+    idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, stats.id)
+  )
 
-/** The edge of business endpoints: the credential is checked before the body is read. */
-export const businessEdge = (shape: ErrorShape) =>
+/** The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id. */
+export const publicEdge =
+  (shape: ErrorShape, idHeader?: string) => (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
+    Effect.flatMap(begin(options), ({ stats }) =>
+      httpEffect.pipe(
+        Effect.provideService(CurrentRequest, stats),
+        Effect.catchCause(rendered(shape, stats)),
+        withIdHeader(idHeader, stats)
+      ))
+
+/** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
+export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
   Effect.map(
     Callers,
     (callers) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
@@ -102,7 +117,8 @@ export const businessEdge = (shape: ErrorShape) =>
         return caller.pipe(
           Effect.flatMap((known) => Effect.provideService(httpEffect, CurrentCaller, known)),
           Effect.provideService(CurrentRequest, stats),
-          Effect.catchCause(rendered(shape, stats))
+          Effect.catchCause(rendered(shape, stats)),
+          withIdHeader(idHeader, stats)
         )
       })
   )

@@ -19,8 +19,11 @@ const fields = {
 export const OpenAiErrorBody = Schema.Struct({ error: Schema.Struct(fields) }).annotate({ identifier: "Error" })
 
 /** The same within the messages style's envelope. */
-export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), error: Schema.Struct(fields) })
-  .annotate({ identifier: "MessagesError" })
+export const MessagesErrorBody = Schema.Struct({
+  type: Schema.Literal("error"),
+  error: Schema.Struct(fields),
+  request_id: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "MessagesError" })
 
 /** `{error: {code, message, status}}` */
 export const GenerateErrorBody = Schema.Struct({
@@ -66,7 +69,7 @@ export const messagesErrors = perStatus(() =>
     Schema.toType(GatewayError),
     SchemaTransformation.transform({
       decode: ({ error }) => revive(error),
-      encode: (error) => ({ type: "error" as const, error: wording(error) })
+      encode: (error) => ({ type: "error" as const, error: wording(error), request_id: null })
     })
   ))
 )

@@ -3,18 +3,19 @@
  */
 import type { GatewayError } from "../domain/GatewayError.ts"
 
-/** Renders an error as the JSON text of a body in one family's shape. */
-export type ErrorShape = (error: GatewayError) => string
+/** Renders an error as the JSON text of a body in one family's shape. The request's id stands where the family has a field. */
+export type ErrorShape = (error: GatewayError, requestId?: string) => string
 
 /** Chat completions, Responses, embeddings and their model lists. */
 export const openaiShape: ErrorShape = (error) =>
   JSON.stringify({ error: { message: error.message, type: error.type, code: error.code, param: error.param } })
 
 /** Messages style: the vendor's envelope around the spec's fields. */
-export const messagesShape: ErrorShape = (error) =>
+export const messagesShape: ErrorShape = (error, requestId) =>
   JSON.stringify({
     type: "error",
-    error: { type: error.type, message: error.message, code: error.code, param: error.param }
+    error: { type: error.type, message: error.message, code: error.code, param: error.param },
+    request_id: requestId ?? null
   })
 
 /** Content generation. */

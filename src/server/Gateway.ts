@@ -10,7 +10,16 @@ import { Callers } from "../accounts/Callers.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
 import { ChatHandlers } from "../styles/chat/Handlers.ts"
-import { OpenAiEdge, OpenAiPublicEdge } from "../styles/edges.ts"
+import {
+  GenerateEdge,
+  GeneratePublicEdge,
+  MessagesEdge,
+  MessagesPublicEdge,
+  OpenAiEdge,
+  OpenAiPublicEdge
+} from "../styles/edges.ts"
+import { GenerateHandlers } from "../styles/generate/Handlers.ts"
+import { MessagesHandlers } from "../styles/messages/Handlers.ts"
 import { ModelsHandlers } from "../styles/models/Handlers.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { GatewayApi } from "./Api.ts"
@@ -30,9 +39,16 @@ const corsHeaders = [
 
 const Cors = HttpRouter.cors({ allowedHeaders: corsHeaders, exposedHeaders: ["X-Request-Id", "Retry-After"] })
 
-const Handlers = Layer.mergeAll(ChatHandlers, ModelsHandlers, HealthHandlers)
+const Handlers = Layer.mergeAll(ChatHandlers, MessagesHandlers, GenerateHandlers, ModelsHandlers, HealthHandlers)
 
-const Edges = Layer.mergeAll(OpenAiEdge.layer, OpenAiPublicEdge.layer)
+const Edges = Layer.mergeAll(
+  OpenAiEdge.layer,
+  OpenAiPublicEdge.layer,
+  MessagesEdge.layer,
+  MessagesPublicEdge.layer,
+  GenerateEdge.layer,
+  GeneratePublicEdge.layer
+)
 
 /** Everything below the routes; needs the configuration and an HTTP client. */
 export const GatewayServices = Completion.layer.pipe(

@@ -5,8 +5,8 @@ import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as Layer from "effect/Layer"
 import type { Callers } from "../accounts/Callers.ts"
 import { businessEdge, publicEdge } from "../http/edge.ts"
-import { openaiErrors } from "../http/errorSchemas.ts"
-import { openaiShape } from "../http/errorShapes.ts"
+import { generateErrors, messagesErrors, openaiErrors } from "../http/errorSchemas.ts"
+import { generateShape, messagesShape, openaiShape } from "../http/errorShapes.ts"
 import type { CurrentCaller, CurrentRequest } from "../http/Request.ts"
 
 /** Chat completions, Responses and embeddings. */
@@ -23,4 +23,48 @@ export class OpenAiPublicEdge extends HttpApiMiddleware.Service<OpenAiPublicEdge
   { error: openaiErrors }
 ) {
   static readonly layer: Layer.Layer<OpenAiPublicEdge> = Layer.succeed(OpenAiPublicEdge, publicEdge(openaiShape))
+}
+
+/** Header in which the messages style's SDK looks for the request's id. */
+const messagesIdHeader = "request-id"
+
+/** Messages and their token counts. */
+export class MessagesEdge extends HttpApiMiddleware.Service<
+  MessagesEdge,
+  { provides: CurrentCaller | CurrentRequest }
+>()("model-gateway/styles/MessagesEdge", { error: messagesErrors }) {
+  static readonly layer: Layer.Layer<MessagesEdge, never, Callers> = Layer.effect(
+    MessagesEdge,
+    businessEdge(messagesShape, messagesIdHeader)
+  )
+}
+
+/** The messages style's model list. */
+export class MessagesPublicEdge extends HttpApiMiddleware.Service<MessagesPublicEdge, { provides: CurrentRequest }>()(
+  "model-gateway/styles/MessagesPublicEdge",
+  { error: messagesErrors }
+) {
+  static readonly layer: Layer.Layer<MessagesPublicEdge> = Layer.succeed(
+    MessagesPublicEdge,
+    publicEdge(messagesShape, messagesIdHeader)
+  )
+}
+
+/** Content generation and its token counts. */
+export class GenerateEdge extends HttpApiMiddleware.Service<
+  GenerateEdge,
+  { provides: CurrentCaller | CurrentRequest }
+>()("model-gateway/styles/GenerateEdge", { error: generateErrors }) {
+  static readonly layer: Layer.Layer<GenerateEdge, never, Callers> = Layer.effect(
+    GenerateEdge,
+    businessEdge(generateShape)
+  )
+}
+
+/** The content-generation style's model list. */
+export class GeneratePublicEdge extends HttpApiMiddleware.Service<GeneratePublicEdge, { provides: CurrentRequest }>()(
+  "model-gateway/styles/GeneratePublicEdge",
+  { error: generateErrors }
+) {
+  static readonly layer: Layer.Layer<GeneratePublicEdge> = Layer.succeed(GeneratePublicEdge, publicEdge(generateShape))
 }

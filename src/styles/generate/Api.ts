@@ -1,0 +1,197 @@
+/**
+ * The content-generation style as a contract: request and reply schemas and the endpoints (spec "Content-generation style").
+ *
+ * Requests are documented in camelCase; `normalizeRequest` brings the other spellings that the vendor accepts to this form.
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Schema from "effect/Schema"
+import { GenerateErrorBody } from "../../http/errorSchemas.ts"
+import { GenerateEdge, GeneratePublicEdge } from "../edges.ts"
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+const Blob = Schema.Struct({
+  data: Schema.String,
+  mimeType: optional(Schema.String),
+  displayName: optional(Schema.String)
+})
+const FileData = Schema.Struct({
+  fileUri: Schema.String,
+  mimeType: optional(Schema.String),
+  displayName: optional(Schema.String)
+})
+
+/** A part of a content. The fields of kinds that are not known here are kept, so that the part can be named. */
+export const Part = Schema.StructWithRest(
+  Schema.Struct({
+    text: optional(Schema.String),
+    thought: optional(Schema.Boolean),
+    inlineData: optional(Blob),
+    fileData: optional(FileData),
+    functionCall: optional(Schema.Struct({
+      id: optional(Schema.String),
+      name: Schema.NonEmptyString,
+      args: optional(JsonObject)
+    })),
+    functionResponse: optional(Schema.Struct({
+      id: optional(Schema.String),
+      name: optional(Schema.String),
+      response: optional(Schema.Json),
+      parts: optional(Schema.Array(Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })))
+    }))
+  }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+).annotate({ identifier: "Part" })
+
+/** A turn of the conversation; without a role it is the user's. */
+export const Content = Schema.Struct({
+  role: optional(Schema.Literals(["user", "model", "function", "tool", "system"])),
+  parts: optional(Schema.Array(Part))
+}).annotate({ identifier: "Content" })
+
+/** A declared function; `parameters` has the vendor's upper-case types, `parametersJsonSchema` is JSON Schema. */
+export const FunctionDeclaration = Schema.Struct({
+  name: Schema.NonEmptyString,
+  description: optional(Schema.String),
+  parameters: optional(JsonObject),
+  parametersJsonSchema: optional(JsonObject)
+}).annotate({ identifier: "FunctionDeclaration" })
+
+/** Tools of other kinds are accepted and declare nothing. */
+export const GenerateTool = Schema.Struct({ functionDeclarations: optional(Schema.Array(FunctionDeclaration)) })
+
+/** How functions may be called. */
+export const ToolConfig = Schema.Struct({
+  functionCallingConfig: optional(Schema.Struct({
+    mode: optional(Schema.Literals(["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"])),
+    allowedFunctionNames: optional(Schema.Array(Schema.String))
+  }))
+})
+
+/** Sampling, limits and the form of the output. */
+export const GenerationConfig = Schema.Struct({
+  stopSequences: optional(Schema.Array(Schema.String)),
+  maxOutputTokens: optional(Schema.Int),
+  temperature: optional(Schema.Finite),
+  topP: optional(Schema.Finite),
+  topK: optional(Schema.Finite),
+  seed: optional(Schema.Int),
+  presencePenalty: optional(Schema.Finite),
+  frequencyPenalty: optional(Schema.Finite),
+  candidateCount: optional(Schema.Int),
+  responseMimeType: optional(Schema.String),
+  responseSchema: optional(JsonObject),
+  responseJsonSchema: optional(JsonObject),
+  thinkingConfig: optional(Schema.Struct({
+    includeThoughts: optional(Schema.Boolean),
+    thinkingBudget: optional(Schema.Finite),
+    thinkingLevel: optional(Schema.String)
+  }))
+}).annotate({ identifier: "GenerationConfig" })
+
+/** Body of a content generation; fields that are not named here are accepted and ignored. */
+export const GenerateRequest = Schema.Struct({
+  contents: Schema.NonEmptyArray(Content),
+  systemInstruction: optional(Content),
+  tools: optional(Schema.Array(GenerateTool)),
+  toolConfig: optional(ToolConfig),
+  generationConfig: optional(GenerationConfig)
+}).annotate({ identifier: "GenerateRequest" })
+
+/** Token counts of a reply; thoughts are counted apart from the candidates. */
+export const UsageMetadata = Schema.Struct({
+  promptTokenCount: Schema.Int,
+  candidatesTokenCount: Schema.Int,
+  totalTokenCount: Schema.Int,
+  thoughtsTokenCount: Schema.Int,
+  cachedContentTokenCount: Schema.Int
+}).annotate({ identifier: "UsageMetadata" })
+
+/** A part of a reply. */
+export const ReplyPart = Schema.Union([
+  Schema.Struct({ text: Schema.String, thought: Schema.optionalKey(Schema.Literal(true)) }),
+  Schema.Struct({
+    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: Schema.Json })
+  })
+])
+
+const candidate = {
+  content: Schema.Struct({ role: Schema.Literal("model"), parts: Schema.Array(ReplyPart) }),
+  index: Schema.Literal(0)
+}
+const FinishReason = Schema.Literals(["STOP", "MAX_TOKENS", "SAFETY"])
+
+/** Reply of a content generation. */
+export const GenerateResponse = Schema.Struct({
+  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: FinishReason })),
+  usageMetadata: UsageMetadata,
+  modelVersion: Schema.String,
+  responseId: Schema.String
+}).annotate({ identifier: "GenerateResponse" })
+
+/** One chunk of a streamed reply; the last one has reason and counts. */
+export const GenerateChunk = Schema.Struct({
+  candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) })),
+  usageMetadata: Schema.optionalKey(UsageMetadata),
+  modelVersion: Schema.String,
+  responseId: Schema.String
+}).annotate({ identifier: "GenerateChunk" })
+
+/** Body of a token count: a request, or one within `generateContentRequest`. */
+export const CountTokensBody = Schema.Union([
+  Schema.Struct({ generateContentRequest: GenerateRequest }),
+  GenerateRequest
+])
+
+/** Reply of a token count. */
+export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ identifier: "CountTokensResponse" })
+
+/** An entry of the style's model list. */
+export const GenerateModel = Schema.Struct({
+  name: Schema.String,
+  version: Schema.String,
+  displayName: Schema.String,
+  description: Schema.String,
+  inputTokenLimit: Schema.Int,
+  outputTokenLimit: Schema.Int,
+  supportedGenerationMethods: Schema.Array(Schema.String),
+  thinking: Schema.Boolean
+}).annotate({ identifier: "GenerateModel" })
+
+const params = { model: Schema.NonEmptyString }
+
+const generate = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, { params, payload: GenerateRequest, success: GenerateResponse })
+    .middleware(GenerateEdge)
+
+const stream = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, {
+    params,
+    payload: GenerateRequest,
+    success: HttpApiSchema.StreamSse({
+      events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, GenerateErrorBody])) })
+    })
+  }).middleware(GenerateEdge)
+
+const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, { params, payload: CountTokensBody, success: TokenCount }).middleware(GenerateEdge)
+
+/** The content-generation endpoints; the model list needs no credential. */
+export class GenerateGroup extends HttpApiGroup.make("generate").add(
+  generate("generateContent", "/v1beta/models/:model:generateContent"),
+  generate("generateContentV1", "/v1/models/:model:generateContent"),
+  stream("streamGenerateContent", "/v1beta/models/:model:streamGenerateContent"),
+  stream("streamGenerateContentV1", "/v1/models/:model:streamGenerateContent"),
+  countTokens("countTokens", "/v1beta/models/:model:countTokens"),
+  countTokens("countTokensV1", "/v1/models/:model:countTokens"),
+  HttpApiEndpoint.get("listModels", "/v1beta/models", {
+    success: Schema.Struct({ models: Schema.Array(GenerateModel) })
+  })
+    .middleware(GeneratePublicEdge),
+  HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel })
+    .middleware(GeneratePublicEdge)
+) {}

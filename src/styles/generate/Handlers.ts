@@ -1,0 +1,114 @@
+/**
+ * The content-generation endpoints at work.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Completion } from "../../completion/Completion.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { estimateConversation } from "../../domain/estimateConversation.ts"
+import { listedModels, resolveModel } from "../../domain/models.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { streamReply } from "../../http/streamReply.ts"
+import { GenerateGroup, GenerateRequest } from "./Api.ts"
+import { decodeGenerate, showsThoughts } from "./decode.ts"
+import { generateModel, modelName } from "./models.ts"
+import { normalizeCountRequest, normalizeRequest } from "./normalizeRequest.ts"
+import type { GenerateReplyInfo } from "./render.ts"
+import { generateFailure, generateFrames, generateResponse } from "./render.ts"
+
+interface Raw {
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly params: { readonly model: string }
+}
+
+/** Reads a body once it has been brought to the form of the schema. */
+const normalizedBody = (normalize: (body: unknown) => unknown) =>
+  jsonBody(
+    Schema.Unknown.pipe(
+      Schema.decode(SchemaTransformation.transform({ decode: normalize, encode: (body) => body })),
+      Schema.decodeTo(GenerateRequest, SchemaTransformation.passthrough({ strict: false }))
+    )
+  )
+
+const readBody = normalizedBody(normalizeRequest)
+const readCount = normalizedBody(normalizeCountRequest)
+
+/** Serves the group; errors are rendered by its edges. */
+export const GenerateHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(GenerateGroup),
+  "generate",
+  Effect.fnUntraced(function*(handlers) {
+    const completion = yield* Completion
+    const config = yield* ConfigStore
+
+    /** The native model of a requested name; notes both for the log. */
+    const modelOf = Effect.fnUntraced(function*(requested: string) {
+      const stats = yield* CurrentRequest
+      stats.requestedModel = requested
+      const model = resolveModel(config.unsafeCurrent().model_table, requested)
+      if (model === undefined) return yield* modelNotFound(requested)
+      stats.model = model.id
+      return model
+    })
+
+    /** What both methods do before they part. */
+    const begin = Effect.fnUntraced(function*({ params, request }: Raw) {
+      const caller = yield* CurrentCaller
+      const stats = yield* CurrentRequest
+      const requested = modelName(params.model)
+      const model = yield* modelOf(requested)
+      const body = yield* readBody(request)
+      const conversation = yield* Effect.fromResult(decodeGenerate(body))
+      const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
+      return { open: completion.open({ caller, model, conversation, stats }), info, stats }
+    })
+
+    const generate = Effect.fnUntraced(function*(raw: Raw) {
+      const { info, open } = yield* begin(raw)
+      const output = yield* open
+      const reply = yield* wholeReply(output)
+      return jsonReply(generateResponse(info(output.id), reply), upstreamHeaders(output.driver))
+    })
+
+    const stream = Effect.fnUntraced(function*(raw: Raw) {
+      const { info, open, stats } = yield* begin(raw)
+      stats.stream = true
+      return yield* streamReply(
+        open,
+        (output) => generateFrames(info(output.id)),
+        generateFailure,
+        { client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
+      )
+    })
+
+    const countTokens = Effect.fnUntraced(function*({ params, request }: Raw) {
+      yield* modelOf(modelName(params.model))
+      const body = yield* readCount(request)
+      const conversation = yield* Effect.fromResult(decodeGenerate(body))
+      return jsonReply({ totalTokens: estimateConversation(conversation) })
+    })
+
+    return handlers
+      .handleRaw("generateContent", generate)
+      .handleRaw("generateContentV1", generate)
+      .handleRaw("streamGenerateContent", stream)
+      .handleRaw("streamGenerateContentV1", stream)
+      .handleRaw("countTokens", countTokens)
+      .handleRaw("countTokensV1", countTokens)
+      .handle(
+        "listModels",
+        () => Effect.sync(() => ({ models: listedModels(config.unsafeCurrent().model_table).map(generateModel) }))
+      )
+      .handle("getModel", ({ params }) => {
+        const requested = modelName(params.model)
+        const model = resolveModel(config.unsafeCurrent().model_table, requested)
+        return model === undefined ? Effect.fail(modelNotFound(requested)) : Effect.succeed(generateModel(model))
+      })
+  })
+)

@@ -1,0 +1,202 @@
+/**
+ * From a content-generation request to the canonical conversation.
+ */
+import type * as Result from "effect/Result"
+import type {
+  Conversation,
+  FilePart,
+  ImagePart,
+  Json,
+  Part,
+  ResultPart,
+  StructuredOutput,
+  ToolChoice,
+  ToolDeclaration,
+  Turn
+} from "../../domain/Conversation.ts"
+import { Text } from "../../domain/Conversation.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import { userTurns } from "../../domain/userTurns.ts"
+import type { Faults } from "../../http/Faults.ts"
+import { makeFaults } from "../../http/Faults.ts"
+import type { Content, GenerateRequest, Part as RequestPart } from "./Api.ts"
+import { toJsonSchema } from "./jsonSchema.ts"
+
+type Request = typeof GenerateRequest.Type
+type GenerationConfig = NonNullable<Request["generationConfig"]>
+type InlineData = NonNullable<typeof RequestPart.Type["inlineData"]>
+type FileData = NonNullable<typeof RequestPart.Type["fileData"]>
+type FunctionResponse = NonNullable<typeof RequestPart.Type["functionResponse"]>
+
+/** Fields that say something about a part and are not what it carries. */
+const attributes = new Set([
+  "thought",
+  "thoughtSignature",
+  "videoMetadata",
+  "mediaResolution",
+  "mediaProcessing",
+  "partMetadata",
+  "speechMetadata"
+])
+
+const media = (
+  source: { readonly url: string | undefined; readonly data: string | undefined },
+  mimeType: string | undefined,
+  name: string | undefined
+): ImagePart | FilePart => {
+  const mediaType = mimeType?.toLowerCase()
+  if (mediaType?.startsWith("image/")) return { _tag: "Image", ...source, mediaType, detail: undefined }
+  const kind = mediaType?.startsWith("audio/") ? "audio" : mediaType?.startsWith("video/") ? "video" : "file"
+  return { _tag: "File", kind, name, id: undefined, ...source, mediaType }
+}
+
+const inlineMedia = (blob: InlineData): ImagePart | FilePart =>
+  media({ url: undefined, data: blob.data }, blob.mimeType ?? undefined, blob.displayName ?? undefined)
+
+const fileMedia = (file: FileData): ImagePart | FilePart =>
+  media({ url: file.fileUri, data: undefined }, file.mimeType ?? undefined, file.displayName ?? undefined)
+
+const isObject = (value: Json): value is { readonly [key: string]: Json } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The vendor's convention: an `error` or else an `output` stands for the whole response where it has one. */
+const functionResult = (answer: FunctionResponse): ResultPart => {
+  const response: Json = answer.response ?? {}
+  const failed = isObject(response) && Object.hasOwn(response, "error")
+  const key = failed ? "error" : "output"
+  const value: Json = isObject(response) && Object.hasOwn(response, key) ? response[key]! : response
+  return {
+    _tag: "Result",
+    callId: answer.id ?? "",
+    name: answer.name ?? undefined,
+    content: [
+      Text(typeof value === "string" ? value : JSON.stringify(value)),
+      ...(answer.parts ?? []).flatMap((part) => [
+        ...(part.inlineData ? [inlineMedia(part.inlineData)] : []),
+        ...(part.fileData ? [fileMedia(part.fileData)] : [])
+      ])
+    ],
+    isError: failed
+  }
+}
+
+const partOf = (
+  part: typeof RequestPart.Type,
+  fromModel: boolean,
+  field: string,
+  faults: Faults
+): ReadonlyArray<Part> => {
+  if (typeof part.text === "string") {
+    if (part.text === "") return []
+    return [part.thought === true && fromModel ? { _tag: "Reasoning", text: part.text } : Text(part.text)]
+  }
+  if (part.inlineData) return [inlineMedia(part.inlineData)]
+  if (part.fileData) return [fileMedia(part.fileData)]
+  if (part.functionCall) {
+    if (!fromModel) faults.at(`${field}.functionCall`, "function calls stand in contents of the role model only")
+    const { args, id, name } = part.functionCall
+    return [{ _tag: "Call", id: id ?? "", name, arguments: JSON.stringify(args ?? {}) }]
+  }
+  if (part.functionResponse) {
+    if (fromModel) faults.at(`${field}.functionResponse`, "function responses stand in contents of the role user only")
+    return [functionResult(part.functionResponse)]
+  }
+  // Never dropped silently: what cannot be carried is named to the model.
+  const kind = Object.keys(part).find((key) => !attributes.has(key) && part[key] !== null)
+  return kind === undefined ? [] : [Text(`[${kind} omitted]`)]
+}
+
+const contentParts = (
+  content: typeof Content.Type,
+  fromModel: boolean,
+  field: string,
+  faults: Faults
+): ReadonlyArray<Part> =>
+  (content.parts ?? []).flatMap((part, i) => partOf(part, fromModel, `${field}.parts[${i}]`, faults))
+
+const turns = (content: typeof Content.Type, field: string, faults: Faults): ReadonlyArray<Turn> => {
+  const fromModel = content.role === "model"
+  const parts = contentParts(content, fromModel, field, faults)
+  if (fromModel) return [{ role: "assistant", parts }]
+  return content.role === "system" ? [{ role: "system", parts }] : userTurns(parts)
+}
+
+const systemTurns = (instruction: Request["systemInstruction"], faults: Faults): ReadonlyArray<Turn> => {
+  if (instruction === undefined || instruction === null) return []
+  const parts = contentParts(instruction, false, "systemInstruction", faults)
+  return parts.length === 0 ? [] : [{ role: "system", parts }]
+}
+
+const declarations = (tools: Request["tools"]): ReadonlyArray<ToolDeclaration> =>
+  (tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []).map((declared) => ({
+    name: declared.name,
+    description: declared.description ?? undefined,
+    parameters: declared.parametersJsonSchema ??
+      (declared.parameters ? toJsonSchema(declared.parameters) : undefined),
+    strict: undefined
+  }))
+
+const configField = "toolConfig.functionCallingConfig"
+
+/** What may be called and what has to be. `allowedFunctionNames` counts in the modes in which the vendor lets it. */
+const calling = (
+  config: Request["toolConfig"],
+  declared: ReadonlyArray<ToolDeclaration>,
+  faults: Faults
+): { readonly tools: ReadonlyArray<ToolDeclaration>; readonly toolChoice: ToolChoice } => {
+  const { allowedFunctionNames, mode } = config?.functionCallingConfig ?? {}
+  if (mode === "NONE") return { tools: declared, toolChoice: { _tag: "None" } }
+  if (mode !== "ANY" && mode !== "VALIDATED") return { tools: declared, toolChoice: { _tag: "Auto" } }
+  const names = allowedFunctionNames ?? []
+  names.forEach((name, i) => {
+    if (declared.some((tool) => tool.name === name)) return
+    faults.at(`${configField}.allowedFunctionNames[${i}]`, `the function "${name}" is not declared in tools`)
+  })
+  const tools = names.length === 0 ? declared : declared.filter((tool) => names.includes(tool.name))
+  if (mode === "VALIDATED") return { tools, toolChoice: { _tag: "Auto" } }
+  if (tools.length === 0) faults.at(`${configField}.mode`, "ANY asks for a call but no functions are declared")
+  return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : { _tag: "Required" } }
+}
+
+const output = (config: GenerationConfig, faults: Faults): StructuredOutput | undefined => {
+  const mimeType = config.responseMimeType ?? undefined
+  if (mimeType !== undefined && mimeType !== "text/plain" && mimeType !== "application/json") {
+    faults.at("generationConfig.responseMimeType", "only text/plain and application/json are supported")
+  }
+  const schema = config.responseJsonSchema ?? (config.responseSchema ? toJsonSchema(config.responseSchema) : undefined)
+  if (schema === undefined) return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
+  return { _tag: "JsonSchema", name: undefined, description: undefined, schema, strict: undefined }
+}
+
+/** The conversation that a request asks to continue. */
+export const decodeGenerate = (request: Request): Result.Result<Conversation, GatewayError> => {
+  const faults = makeFaults()
+  const config = request.generationConfig ?? {}
+  if (config.candidateCount !== undefined && config.candidateCount !== null && config.candidateCount !== 1) {
+    faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
+  }
+  return faults.result<Conversation>({
+    turns: [
+      ...systemTurns(request.systemInstruction, faults),
+      ...request.contents.flatMap((content, i) => turns(content, `contents[${i}]`, faults))
+    ],
+    ...calling(request.toolConfig, declarations(request.tools), faults),
+    parallelToolCalls: true,
+    stop: config.stopSequences ?? [],
+    sampling: {
+      temperature: config.temperature ?? undefined,
+      topP: config.topP ?? undefined,
+      topK: config.topK ?? undefined,
+      maxTokens: config.maxOutputTokens ?? undefined,
+      seed: config.seed ?? undefined,
+      presencePenalty: config.presencePenalty ?? undefined,
+      frequencyPenalty: config.frequencyPenalty ?? undefined,
+      reasoningEffort: config.thinkingConfig?.thinkingLevel?.toLowerCase() ?? undefined
+    },
+    output: output(config, faults)
+  })
+}
+
+/** Whether the reply shows the model's thoughts: unless the caller says no. */
+export const showsThoughts = (request: Request): boolean =>
+  request.generationConfig?.thinkingConfig?.includeThoughts !== false

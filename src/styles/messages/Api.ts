@@ -1,0 +1,226 @@
+/**
+ * The messages style as a contract: request and reply schemas and the endpoints, on the prefixed paths and the shortcuts
+ * (spec "Messages style").
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Schema from "effect/Schema"
+import { MessagesErrorBody } from "../../http/errorSchemas.ts"
+import { MessagesEdge, MessagesPublicEdge } from "../edges.ts"
+import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/** A message of the conversation. */
+export const MessageParam = Schema.Struct({
+  role: Schema.Literals(["user", "assistant", "system"]),
+  content: Schema.Union([Schema.String, Schema.Array(ContentBlock)])
+}).annotate({ identifier: "MessageParam" })
+
+/** A declared tool, or one that the vendor runs, which has a `type` of its own. */
+export const MessagesTool = Schema.Struct({
+  type: optional(Schema.String),
+  name: optional(Schema.String),
+  description: optional(Schema.String),
+  input_schema: optional(JsonObject),
+  strict: optional(Schema.Boolean)
+}).annotate({ identifier: "MessagesTool" })
+
+/** `tool_choice` of a messages request. */
+export const MessagesToolChoice = Schema.Struct({
+  type: Schema.Literals(["auto", "any", "tool", "none"]),
+  name: optional(Schema.String),
+  disable_parallel_tool_use: optional(Schema.Boolean)
+})
+
+const OutputFormat = Schema.Struct({ type: Schema.Literal("json_schema"), schema: JsonObject })
+
+const conversationFields = {
+  model: Schema.NonEmptyString,
+  messages: Schema.NonEmptyArray(MessageParam),
+  system: optional(Schema.Union([Schema.String, Schema.Array(SystemBlock)])),
+  tools: optional(Schema.Array(MessagesTool)),
+  tool_choice: optional(MessagesToolChoice),
+  thinking: optional(Schema.Struct({ type: Schema.String, budget_tokens: optional(Schema.Finite) })),
+  output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) })),
+  /** Where earlier versions of the vendor's API had `output_config.format`. */
+  output_format: optional(OutputFormat)
+}
+
+/** Body of a token count. */
+export const CountTokensRequest = Schema.Struct(conversationFields).annotate({ identifier: "CountTokensRequest" })
+
+/** Body of a messages request; fields that are not named here are accepted and ignored. */
+export const MessagesRequest = Schema.Struct({
+  ...conversationFields,
+  stream: optional(Schema.Boolean),
+  max_tokens: optional(Schema.Int.annotate({ description: "8192 when absent; not strictly enforced" })),
+  stop_sequences: optional(Schema.Array(Schema.String)),
+  temperature: optional(Schema.Finite),
+  top_p: optional(Schema.Finite),
+  top_k: optional(Schema.Finite)
+}).annotate({ identifier: "MessagesRequest" })
+
+/** Reply of a token count. */
+export const TokenCount = Schema.Struct({ input_tokens: Schema.Int }).annotate({ identifier: "MessageTokensCount" })
+
+const OutputTokensDetails = Schema.Struct({ thinking_tokens: Schema.Int })
+
+/** Token counts of a reply. */
+export const MessagesUsage = Schema.Struct({
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  cache_creation: Schema.Null,
+  cache_creation_input_tokens: Schema.Int,
+  cache_read_input_tokens: Schema.Int,
+  output_tokens_details: Schema.NullOr(OutputTokensDetails),
+  inference_geo: Schema.Null,
+  server_tool_use: Schema.Null,
+  service_tier: Schema.Null,
+  speed: Schema.Null
+}).annotate({ identifier: "MessagesUsage" })
+
+const ReplyTextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String, citations: Schema.Null })
+const ReplyThinkingBlock = Schema.Struct({
+  type: Schema.Literal("thinking"),
+  thinking: Schema.String,
+  signature: Schema.Literal("")
+})
+const ReplyToolUseBlock = Schema.Struct({
+  type: Schema.Literal("tool_use"),
+  id: Schema.String,
+  name: Schema.String,
+  input: Schema.Json,
+  caller: Schema.Struct({ type: Schema.Literal("direct") })
+})
+
+/** A block of a reply. */
+export const ReplyBlock = Schema.Union([ReplyTextBlock, ReplyThinkingBlock, ReplyToolUseBlock])
+
+const stopFields = {
+  stop_reason: Schema.NullOr(Schema.Literals(["end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal"])),
+  stop_sequence: Schema.NullOr(Schema.String),
+  stop_details: Schema.NullOr(
+    Schema.Struct({ type: Schema.Literal("refusal"), category: Schema.Null, explanation: Schema.Null })
+  ),
+  container: Schema.Null
+}
+
+/** Reply of a messages request without `stream`. */
+export const Message = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("message"),
+  role: Schema.Literal("assistant"),
+  model: Schema.String,
+  content: Schema.Array(ReplyBlock),
+  ...stopFields,
+  diagnostics: Schema.Null,
+  usage: MessagesUsage
+}).annotate({ identifier: "Message" })
+
+const event = <const Type extends string, const Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.Literal(type), ...fields })
+
+/** What the `data` of a streamed reply's events holds; the event's name is its `type`. */
+export const MessagesStreamEvent = Schema.Union([
+  event("message_start", { message: Message }),
+  event("content_block_start", { index: Schema.Int, content_block: ReplyBlock }),
+  event("content_block_delta", {
+    index: Schema.Int,
+    delta: Schema.Union([
+      event("text_delta", { text: Schema.String }),
+      event("thinking_delta", { thinking: Schema.String }),
+      event("input_json_delta", { partial_json: Schema.String })
+    ])
+  }),
+  event("content_block_stop", { index: Schema.Int }),
+  event("ping", {}),
+  event("message_delta", {
+    delta: Schema.Struct(stopFields),
+    usage: Schema.Struct({
+      input_tokens: Schema.Int,
+      output_tokens: Schema.Int,
+      cache_creation_input_tokens: Schema.Int,
+      cache_read_input_tokens: Schema.Int,
+      output_tokens_details: OutputTokensDetails,
+      server_tool_use: Schema.Null
+    })
+  }),
+  event("message_stop", {}),
+  MessagesErrorBody
+]).annotate({ identifier: "MessagesStreamEvent" })
+
+/** An entry of the style's model list. */
+export const MessagesModel = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("model"),
+  type: Schema.Literal("model"),
+  created: Schema.Int,
+  created_at: Schema.String,
+  owned_by: Schema.String,
+  display_name: Schema.String,
+  lifecycle: Schema.Literal("active"),
+  line: Schema.NullOr(Schema.Literals(["opus", "sonnet", "haiku"])),
+  capabilities: Schema.Null,
+  deprecated_at: Schema.Null,
+  retires_at: Schema.Null,
+  max_input_tokens: Schema.Null,
+  max_tokens: Schema.Null
+}).annotate({ identifier: "MessagesModel" })
+
+/** The style's model list. */
+export const MessagesModelList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(MessagesModel),
+  first_id: Schema.String,
+  last_id: Schema.String,
+  has_more: Schema.Literal(false)
+})
+
+/** The version that stands for an absent header (spec "Versioning"). */
+export const defaultVersion = "2023-06-01"
+
+/** The vendor's own version header is accepted too; the gateway speaks the same version whatever either says. */
+const versionHeaders = {
+  "msgcompat-version": Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultVersion))),
+  "anthropic-version": Schema.optionalKey(Schema.String)
+}
+
+const create = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, {
+    headers: versionHeaders,
+    payload: MessagesRequest,
+    success: [
+      Message,
+      HttpApiSchema.StreamSse({
+        events: Schema.Struct({ event: Schema.String, data: Schema.fromJsonString(MessagesStreamEvent) })
+      })
+    ]
+  }).middleware(MessagesEdge)
+
+const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, {
+    headers: versionHeaders,
+    payload: CountTokensRequest,
+    success: TokenCount
+  }).middleware(MessagesEdge)
+
+/** The messages endpoints; the model list needs no credential. */
+export class MessagesGroup extends HttpApiGroup.make("messages").add(
+  create("create", "/msgcompat/v1/messages"),
+  create("createV1", "/v1/messages"),
+  create("createShort", "/messages"),
+  countTokens("countTokens", "/msgcompat/v1/messages/count_tokens"),
+  countTokens("countTokensV1", "/v1/messages/count_tokens"),
+  countTokens("countTokensShort", "/messages/count_tokens"),
+  HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList })
+    .middleware(MessagesPublicEdge),
+  HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
+    params: { id: Schema.NonEmptyString },
+    success: MessagesModel
+  }).middleware(MessagesPublicEdge)
+) {}

@@ -1,0 +1,96 @@
+/**
+ * The messages endpoints at work.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { Completion } from "../../completion/Completion.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { estimateConversation } from "../../domain/estimateConversation.ts"
+import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { streamReply } from "../../http/streamReply.ts"
+import { CountTokensRequest, MessagesGroup, MessagesRequest } from "./Api.ts"
+import { decodeMessages } from "./decode.ts"
+import { findMessagesModel, messagesModelList } from "./models.ts"
+import type { MessagesReplyInfo } from "./render.ts"
+import { messageObject, messagesFailure, messagesFrames } from "./render.ts"
+
+interface Raw {
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+const readBody = jsonBody(MessagesRequest)
+const readCount = jsonBody(CountTokensRequest)
+
+/** Serves the group; errors are rendered by its edges. */
+export const MessagesHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(MessagesGroup),
+  "messages",
+  Effect.fnUntraced(function*(handlers) {
+    const completion = yield* Completion
+    const config = yield* ConfigStore
+
+    /** The native model of a requested name; notes both for the log. */
+    const modelOf = Effect.fnUntraced(function*(requested: string) {
+      const stats = yield* CurrentRequest
+      const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+      stats.requestedModel = requested
+      const model = resolveMessagesModel(model_table, msgcompat_mapping, requested)
+      if (model === undefined) return yield* modelNotFound(requested)
+      stats.model = model.id
+      return model
+    })
+
+    const create = Effect.fnUntraced(function*({ request }: Raw) {
+      const caller = yield* CurrentCaller
+      const stats = yield* CurrentRequest
+      const body = yield* readBody(request)
+      stats.stream = body.stream === true
+      const model = yield* modelOf(body.model)
+      const conversation = yield* Effect.fromResult(decodeMessages(body))
+      const open = completion.open({ caller, model, conversation, stats })
+      const info = (id: string): MessagesReplyInfo => ({
+        id: `msg_${id}`,
+        model: body.model,
+        thinking: isSlowMessagesModel(body.model),
+        requestId: stats.id
+      })
+      if (!stats.stream) {
+        const output = yield* open
+        const reply = yield* wholeReply(output)
+        return jsonReply(messageObject(info(output.id), reply), upstreamHeaders(output.driver))
+      }
+      return yield* streamReply(
+        open,
+        (output) => messagesFrames(info(output.id), estimateConversation(conversation)),
+        messagesFailure(stats.id),
+        { client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
+      )
+    })
+
+    const countTokens = Effect.fnUntraced(function*({ request }: Raw) {
+      const body = yield* readCount(request)
+      yield* modelOf(body.model)
+      const conversation = yield* Effect.fromResult(decodeMessages(body))
+      return jsonReply({ input_tokens: estimateConversation(conversation) })
+    })
+
+    return handlers
+      .handleRaw("create", create)
+      .handleRaw("createV1", create)
+      .handleRaw("createShort", create)
+      .handleRaw("countTokens", countTokens)
+      .handleRaw("countTokensV1", countTokens)
+      .handleRaw("countTokensShort", countTokens)
+      .handle("listModels", () => Effect.succeed(messagesModelList))
+      .handle("getModel", ({ params }) => {
+        const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+        const entry = findMessagesModel(model_table, msgcompat_mapping, params.id)
+        return entry === undefined ? Effect.fail(modelNotFound(params.id, "id")) : Effect.succeed(entry)
+      })
+  })
+)

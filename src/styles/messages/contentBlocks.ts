@@ -1,0 +1,102 @@
+/**
+ * The content blocks of a messages-style request. Blocks and sources of unknown types are accepted: the decoder names them
+ * to the model.
+ */
+import * as Schema from "effect/Schema"
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/** Any other type than the known ones, so that a fault in a known block is told of that block. */
+const otherThan = (...known: ReadonlyArray<string>) =>
+  Schema.Struct({
+    type: Schema.String.check(
+      Schema.makeFilter((type) => known.includes(type) ? "the block does not have the fields of its type" : undefined)
+    )
+  })
+
+const Base64Source = Schema.Struct({
+  type: Schema.Literal("base64"),
+  media_type: optional(Schema.String),
+  data: Schema.String
+})
+const UrlSource = Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
+const FileSource = Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String })
+
+const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+
+const ImageBlock = Schema.Struct({
+  type: Schema.Literal("image"),
+  source: Schema.Union([Base64Source, UrlSource, FileSource, otherThan("base64", "url", "file")])
+})
+
+const DocumentBlock = Schema.Struct({
+  type: Schema.Literal("document"),
+  source: Schema.Union([
+    Base64Source,
+    UrlSource,
+    FileSource,
+    Schema.Struct({ type: Schema.Literal("text"), data: Schema.String }),
+    Schema.Struct({
+      type: Schema.Literal("content"),
+      content: Schema.Union([
+        Schema.String,
+        Schema.Array(Schema.Union([TextBlock, ImageBlock, otherThan("text", "image")]))
+      ])
+    }),
+    otherThan("base64", "url", "file", "text", "content")
+  ]),
+  title: optional(Schema.String),
+  context: optional(Schema.String)
+})
+
+const SearchResultBlock = Schema.Struct({
+  type: Schema.Literal("search_result"),
+  source: Schema.String,
+  title: Schema.String,
+  content: Schema.Array(TextBlock)
+})
+
+/** What may stand in a tool's result, and with more in a message. */
+export const ResultBlock = Schema.Union([
+  TextBlock,
+  ImageBlock,
+  DocumentBlock,
+  SearchResultBlock,
+  otherThan("text", "image", "document", "search_result")
+])
+
+/** A block of a message. */
+export const ContentBlock = Schema.Union([
+  TextBlock,
+  ImageBlock,
+  DocumentBlock,
+  SearchResultBlock,
+  Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("redacted_thinking") }),
+  Schema.Struct({
+    type: Schema.Literal("tool_use"),
+    id: Schema.String,
+    name: Schema.NonEmptyString,
+    input: optional(JsonObject)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("tool_result"),
+    tool_use_id: Schema.String,
+    content: optional(Schema.Union([Schema.String, Schema.Array(ResultBlock)])),
+    is_error: optional(Schema.Boolean)
+  }),
+  otherThan(
+    "text",
+    "image",
+    "document",
+    "search_result",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result"
+  )
+]).annotate({ identifier: "MessagesContentBlock" })
+
+/** A block of the system prompt. */
+export const SystemBlock = Schema.Union([TextBlock, otherThan("text")])

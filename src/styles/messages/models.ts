@@ -1,0 +1,74 @@
+/**
+ * The models that the messages style lists (behaviour §5).
+ */
+import type { MessagesMapping, ModelTable } from "../../domain/models.ts"
+import { modelsCreated, normalizeModelName, resolveMessagesModel } from "../../domain/models.ts"
+import type { MessagesModel, MessagesModelList } from "./Api.ts"
+
+const ids = [
+  "msgcompat-opus-4-6",
+  "msgcompat-sonnet-4-5",
+  "msgcompat-haiku-4-5",
+  "msgcompat-opus-4-5-20251101",
+  "msgcompat-opus-4-1",
+  "msgcompat-opus-4-1-20250805",
+  "msgcompat-opus-4-0",
+  "msgcompat-opus-4-20250514",
+  "msgcompat-sonnet-4-5-20250929",
+  "msgcompat-sonnet-4-0",
+  "msgcompat-sonnet-4-20250514",
+  "msgcompat-haiku-4-5-20251001",
+  "msgcompat-3-7-sonnet-latest",
+  "msgcompat-3-7-sonnet-20250219",
+  "msgcompat-3-5-sonnet-latest",
+  "msgcompat-3-5-sonnet-20241022",
+  "msgcompat-3-5-sonnet-20240620",
+  "msgcompat-3-opus-20240229",
+  "msgcompat-3-sonnet-20240229",
+  "msgcompat-3-5-haiku-latest",
+  "msgcompat-3-5-haiku-20241022",
+  "msgcompat-3-haiku-20240307"
+] as const
+
+const createdAt = new Date(modelsCreated * 1000).toISOString().replace(".000Z", "Z")
+
+const lines = ["opus", "sonnet", "haiku"] as const
+
+/** `msgcompat-3-5-haiku-latest` reads "Msgcompat 3.5 Haiku Latest", a date stands as it is. */
+const displayName = (id: string): string =>
+  id.replace(/(?<=-\d)-(?=\d(?:-|$))/g, ".").split("-")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
+
+const entry = (id: string): typeof MessagesModel.Type => ({
+  id,
+  object: "model",
+  type: "model",
+  created: modelsCreated,
+  created_at: createdAt,
+  owned_by: "anthropic",
+  display_name: displayName(id),
+  lifecycle: "active",
+  line: lines.find((line) => id.includes(line)) ?? null,
+  capabilities: null,
+  deprecated_at: null,
+  retires_at: null,
+  max_input_tokens: null,
+  max_tokens: null
+})
+
+/** The whole list. */
+export const messagesModelList: typeof MessagesModelList.Type = {
+  object: "list",
+  data: ids.map(entry),
+  first_id: ids[0],
+  last_id: ids[ids.length - 1]!,
+  has_more: false
+}
+
+/** The entry of any name that a messages request accepts; `undefined` where it would not. */
+export const findMessagesModel = (
+  table: ModelTable,
+  mapping: MessagesMapping,
+  requested: string
+): typeof MessagesModel.Type | undefined =>
+  resolveMessagesModel(table, mapping, requested) === undefined ? undefined : entry(normalizeModelName(requested))
