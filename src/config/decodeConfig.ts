@@ -42,6 +42,9 @@ export interface DecodeOptions {
 const keep = <A>(previous: A | undefined, next: A): A =>
   previous !== undefined && Equal.equals(previous, next) ? previous : next
 
+/** The native models by id; entries of `upstream.models` for them inherit their flags. */
+const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
+
 const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
@@ -56,7 +59,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
   }
   const models = Object.entries(group.models).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault("upstream.models", "must not have an empty id"))
-    const native = Groups.nativeFlags.get(normalizeModelName(id))
+    const native = natives.get(normalizeModelName(id))
     const { model, reasoning, search } = typeof entry === "string" ? { model: entry } : entry
     if (model.trim() === "") faults.push(fault(`upstream.models.${id}`, "must name a model"))
     return {
@@ -91,7 +94,7 @@ const toModelTable = (
     }
     normalized.set(name, target)
   }
-  const models = (upstream?.models ?? []).filter((model) => !Groups.nativeFlags.has(model.id))
+  const models = (upstream?.models ?? []).filter((model) => !natives.has(model.id))
     .map(({ id, reasoning, search }): Model => ({ id, reasoning, search }))
   return { models, aliases: normalized }
 }

@@ -6,7 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { nativeModels } from "../domain/models.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
@@ -146,8 +145,3 @@ export const Host = group({
   last_synced_hash: Schema.optionalKey(text),
   last_sync_time: Schema.optionalKey(integer(0, maxCount))
 })
-
-/** Flags of the native models, which entries of `upstream.models` for them inherit. */
-export const nativeFlags: ReadonlyMap<string, { readonly reasoning: boolean; readonly search: boolean }> = new Map(
-  nativeModels.map((model) => [model.id, { reasoning: model.reasoning, search: model.search }])
-)
