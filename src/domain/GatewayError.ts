@@ -22,6 +22,7 @@ export const errorTable = {
   upstream_rate_limited: { status: 429, type: "rate_limit_error", rpc: "RESOURCE_EXHAUSTED", retry: true },
   internal_error: { status: 500, type: "api_error", rpc: "INTERNAL", retry: true },
   embeddings_unavailable: { status: 501, type: "api_error", rpc: "UNIMPLEMENTED", retry: false },
+  config_not_saved: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: false },
   no_account_available: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
   upstream_error: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
   upstream_timeout: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },

@@ -73,11 +73,13 @@ export const RequestObserver = Context.Reference<(stats: RequestStats) => Effect
   { defaultValue: () => () => Effect.void }
 )
 
-interface EdgeOptions {
+/** What an edge is told of the endpoint that it stands before. */
+export interface EdgeOptions {
   readonly group: HttpApiGroup.Top
 }
 
-type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
+/** The handler behind an edge. */
+export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
 const begin = Effect.fnUntraced(function*(options: EdgeOptions) {
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -95,7 +97,8 @@ const withIdHeader = (idHeader: string | undefined, stats: RequestStats) =>
 
 /** The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id. */
 export const publicEdge =
-  (shape: ErrorShape, idHeader?: string) => (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
+  (shape: ErrorShape, idHeader?: string) =>
+  <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: EdgeOptions) =>
     Effect.flatMap(begin(options), ({ stats }) =>
       httpEffect.pipe(
         Effect.provideService(CurrentRequest, stats),
