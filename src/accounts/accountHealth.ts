@@ -29,7 +29,10 @@ const verdictOn = (failure: UpstreamFailure) => {
 
 const isFault = (health: AccountHealth): health is Fault => health !== "none" && health !== "token_expired"
 
-export interface HealthOf {
+/** It is out and being tried, so that it has no time of recovery. */
+const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY
+
+export interface AccountHealthKeeper {
   /**
    * What an attempt showed of an account; `undefined`: it worked. `fresh`: the attempt began after the last fault.
    * `retryAfter` is in seconds.
@@ -48,7 +51,7 @@ export interface HealthOf {
 export const makeAccountHealth = Effect.fnUntraced(function*(
   state: PoolState<PooledAccount>,
   probe: (slot: AccountSlot) => Effect.Effect<void, UpstreamFailure>
-): Effect.fn.Return<HealthOf, never, Scope.Scope> {
+): Effect.fn.Return<AccountHealthKeeper, never, Scope.Scope> {
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const setTimer = yield* Effect.flatMap(
     FiberHandle.make<void>(),
@@ -81,7 +84,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
         return Effect.void
       }))
 
-  const report: HealthOf["report"] = (slot, health, retryAfter, fresh) =>
+  const report: AccountHealthKeeper["report"] = (slot, health, retryAfter, fresh) =>
     Effect.suspend(() => {
       if (!slot.member) return Effect.void
       if (health === undefined) {
@@ -94,17 +97,19 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
       return isFault(health) ? failed(slot, health, retryAfter, fresh) : Effect.void
     })
 
-  const loginFailed: HealthOf["loginFailed"] = (slot, cause) => {
+  const loginFailed: AccountHealthKeeper["loginFailed"] = (slot, cause) => {
     const failure = Cause.findErrorOption(cause)
     if (failure._tag === "None") return Effect.void
-    const verdict = verdictOn(failure.value)
-    return report(slot, verdict.health, verdict.retryAfter, true)
+    const { health, retryAfter } = verdictOn(failure.value)
+    // Leases from before may go on trying to log in; beyond the pool's own tries, these are no further faults.
+    const fresh = slot.state !== "out" || isDue(slot)
+    return report(slot, health, retryAfter, fresh)
   }
 
   /** Tries an account that is out. It comes back when that works; that it is well is shown by the next reply only. */
   const tryAgain = (slot: AccountSlot): Effect.Effect<void> =>
     Effect.flatMap(Effect.exit(probe(slot)), (exit) => {
-      if (!slot.member || slot.until !== Number.POSITIVE_INFINITY) return Effect.void
+      if (!slot.member || !isDue(slot)) return Effect.void
       if (Exit.isSuccess(exit)) {
         return Effect.andThen(
           Effect.sync(() => state.restore(slot)),
@@ -119,7 +124,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
           Effect.clockWith((clock) => {
             const { fault, faults } = slot.account
             // The try itself went wrong, which says nothing of the account: the next one comes after the same delay.
-            if (!slot.member || slot.until !== Number.POSITIVE_INFINITY || fault === undefined) return Effect.void
+            if (!slot.member || !isDue(slot) || fault === undefined) return Effect.void
             return suspend(slot, fault, faults, suspensionFor(fault, faults, undefined, random).delay, clock)
           }))
       )

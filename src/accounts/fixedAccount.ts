@@ -2,13 +2,13 @@
 import * as Effect from "effect/Effect"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import type { Accounts, Lease } from "./Accounts.ts"
 import { fixedCredential } from "./credentials.ts"
+import type { AccountPool, Lease } from "./Lease.ts"
 
 /** Makes the service; every lease is on `token`, whoever calls. */
 export const makeFixed = Effect.fnUntraced(function*(
   token: string | undefined
-): Effect.fn.Return<Accounts["Service"], never, Upstream> {
+): Effect.fn.Return<AccountPool, never, Upstream> {
   const upstream = yield* Upstream
   const credential = fixedCredential(token)
   let leases = 0

@@ -17,9 +17,9 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import { type Driver, Upstream } from "../upstream/Upstream.ts"
 import { makeAccountHealth } from "./accountHealth.ts"
-import type { AccountAccess, AccountFacts, Accounts, Caller, Lease, LeaseOptions } from "./Accounts.ts"
 import { fixedCredential } from "./credentials.ts"
 import { reasonFor } from "./health.ts"
+import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions } from "./Lease.ts"
 import { monotonicMillis } from "./monotonicMillis.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
@@ -48,7 +48,7 @@ class Held {
 
 /** Makes the pool; the scope ends everything that it does in the background. */
 export const makePool: Effect.Effect<
-  Accounts["Service"],
+  AccountPool,
   never,
   ConfigStore | Upstream | Scope.Scope
 > = Effect.gen(function*() {

@@ -23,7 +23,7 @@ export const makeDriver = (overrides: Partial<Driver> = {}) => {
     capabilities: { login: true, sessions: true, anonymous: false, sampling: false },
     models: [],
     login: (login) =>
-      Effect.sync(() => {
+      Effect.map(Effect.yieldNow, () => {
         const name = nameOf(login)
         const count = (logins.get(name) ?? 0) + 1
         logins.set(name, count)
