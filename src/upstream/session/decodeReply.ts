@@ -124,7 +124,6 @@ export const makeReplyDecoder = (): ReplyDecoder => {
   let firstOfRound = false
   let produced = 0
   let usage: PartialUsage = {}
-  let counted = false
   const changes: Array<Change> = []
 
   const response = (): JsonRecord => {
@@ -241,18 +240,15 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     emit(channel, text, out)
   }
 
-  const readUsage = (snapshot: boolean, out: Array<UpstreamEvent>) => {
+  /** The last values count, over all rounds; `token_usage` wins where the document has both. */
+  const readUsage = (out: Array<UpstreamEvent>) => {
     const { accumulated_token_usage: accumulated, token_usage: given } = response()
     const total = count(accumulated)
     const detail = isRecord(given) ? given : { completion_tokens: given }
     const promptTokens = count(detail["prompt_tokens"])
-    const completionTokens = count(detail["completion_tokens"])
-    const reasoningTokens = count(detail["reasoning_tokens"])
-    // A snapshot that only accumulates is newer than the exact count of a round before it.
-    if (completionTokens !== undefined) counted = true
-    else if (snapshot && total) counted = false
     // Documents start with a total of 0, which says nothing.
-    const completion = completionTokens ?? (total && !counted ? total : undefined)
+    const completion = count(detail["completion_tokens"]) ?? (total === 0 ? undefined : total)
+    const reasoningTokens = count(detail["reasoning_tokens"])
     const changed = (promptTokens !== undefined && promptTokens !== usage.promptTokens) ||
       (completion !== undefined && completion !== usage.completionTokens) ||
       (reasoningTokens !== undefined && reasoningTokens !== usage.reasoningTokens)
@@ -291,7 +287,7 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     if (opensRound) stale = isIncomplete(status)
     else if (changes.some((change) => change._tag === "Root" || change.path[1] === "status")) stale = false
     final = status !== undefined && finalStatuses.has(status) && !stale
-    if (changes.length > 0) readUsage(snapshot, out)
+    if (changes.length > 0) readUsage(out)
     // A withdrawal may replace the text before it says so; text that goes on growing is no withdrawal.
     const goesOn = !wasConsistent && textual.some((change) => change._tag === "Grown")
     if (!consistent && status !== "CONTENT_FILTER" && (opensRound || goesOn)) fail(trouble("disagrees"))

@@ -1,0 +1,418 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
+import { makeSseDecoder, type SseEvent } from "../../../src/stream/sse.ts"
+import {
+  makeReplyDecoder,
+  type ReplyDecoder,
+  type ReplyTrouble,
+  type RoundEnd
+} from "../../../src/upstream/session/decodeReply.ts"
+import { generatedReply } from "./generateReply.ts"
+import type { Patch } from "./wholeDocument.ts"
+
+const encoder = new TextEncoder()
+
+interface Folded {
+  readonly reasoning: string
+  readonly text: string
+  readonly completionTokens: number | undefined
+}
+
+const fold = (events: ReadonlyArray<UpstreamEvent>): Folded => {
+  let reasoning = ""
+  let text = ""
+  let completionTokens: number | undefined
+  for (const event of events) {
+    if (event._tag === "UpstreamReasoning") reasoning += event.text
+    if (event._tag === "UpstreamText") text += event.text
+    if (event._tag === "UpstreamUsage") completionTokens = event.usage.completionTokens ?? completionTokens
+  }
+  return { reasoning, text, completionTokens }
+}
+
+/** Decodes one round's bytes. */
+const decodeRound = (decoder: ReplyDecoder, chunks: Iterable<Uint8Array>, out: Array<UpstreamEvent>): RoundEnd => {
+  const sse = makeSseDecoder()
+  const events: Array<SseEvent> = []
+  for (const chunk of chunks) sse.push(chunk, events)
+  for (const event of events.splice(0)) decoder.push(event, out)
+  sse.end(events)
+  for (const event of events) decoder.pushUnterminated(event, out)
+  return decoder.endRound()
+}
+
+/** Decodes rounds given as text; each but the first is a continued stream. */
+const decodeText = (...rounds: ReadonlyArray<string>) => {
+  const decoder = makeReplyDecoder()
+  const out: Array<UpstreamEvent> = []
+  const ends = rounds.map((text, i) => {
+    if (i > 0) decoder.startRound()
+    return decodeRound(decoder, [encoder.encode(text)], out)
+  })
+  return { decoder, out, end: ends.at(-1), ...fold(out) }
+}
+
+const patches = (...list: ReadonlyArray<unknown>) => list.map((patch) => `data: ${JSON.stringify(patch)}\n\n`).join("")
+
+const opening = (response: object) => ({ v: { response: { message_id: 2, status: "WIP", ...response } } })
+const fragment = (type: string, content: string) => ({ id: 1, type, content })
+const finished = { p: "response/status", o: "SET", v: "FINISHED" }
+const incomplete = { p: "response/status", o: "SET", v: "INCOMPLETE" }
+const stop: RoundEnd = { _tag: "Finished", reason: "stop" }
+const failed = (kind: ReplyTrouble["kind"], reason?: string, message?: string): RoundEnd => ({
+  _tag: "Failed",
+  trouble: { kind, reason, message }
+})
+
+const example = `event: ready
+data: {"request_message_id":1,"response_message_id":2}
+
+data: {"v":{"response":{"message_id":2,"parent_id":1,"role":"ASSISTANT","status":"WIP","thinking_enabled":true,"accumulated_token_usage":0,"fragments":[{"id":1,"type":"THINK","content":"Two","elapsed_secs":null}]}}}
+
+data: {"p":"response/fragments/-1/content","o":"APPEND","v":" and two"}
+
+data: {"v":" make"}
+
+data: {"v":" four."}
+
+data: {"p":"response/fragments/-1/elapsed_secs","o":"SET","v":0.4}
+
+data: {"p":"response/fragments","o":"APPEND","v":[{"id":2,"type":"RESPONSE","content":"4","references":[]}]}
+
+data: {"p":"response/fragments/-1/content","v":"."}
+
+data: {"p":"response","o":"BATCH","v":[{"p":"accumulated_token_usage","v":41},{"p":"quasi_status","v":"FINISHED"}]}
+
+data: {"p":"response/status","o":"SET","v":"FINISHED"}
+
+event: close
+data: {"click_behavior":"none"}
+
+`
+
+describe("makeReplyDecoder", () => {
+  it("decodes the protocol's example the same for every line end and every cut", () => {
+    for (const lineEnd of ["\n", "\r\n", "\r"]) {
+      const bytes = encoder.encode(example.replaceAll("\n", lineEnd))
+      for (let cut = 0; cut <= bytes.length; cut++) {
+        const decoder = makeReplyDecoder()
+        const out: Array<UpstreamEvent> = []
+        const end = decodeRound(decoder, [bytes.subarray(0, cut), bytes.subarray(cut)], out)
+        assert.deepStrictEqual(fold(out), { reasoning: "Two and two make four.", text: "4.", completionTokens: 41 })
+        assert.deepStrictEqual(end, stop)
+        assert.strictEqual(decoder.messageId, 2)
+      }
+    }
+  })
+
+  it("agrees with the whole document, over all rounds, shapes, sticky parts, line ends and cuts", () => {
+    fc.assert(
+      fc.property(
+        generatedReply,
+        fc.constantFrom("\n", "\r\n", "\r"),
+        fc.array(fc.nat(400), { maxLength: 8 }),
+        ({ ends, rounds }, lineEnd, cuts) => {
+          const decoder = makeReplyDecoder()
+          const out: Array<UpstreamEvent> = []
+          rounds.forEach((round: ReadonlyArray<Patch>, i) => {
+            if (i > 0) decoder.startRound()
+            const bytes = encoder.encode((": hi\n" + patches(...round)).replaceAll("\n", lineEnd))
+            const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
+            const end = decodeRound(decoder, places.slice(1).map((to, j) => bytes.subarray(places[j], to)), out)
+            const { status, ...expected } = ends[i]!
+            assert.deepStrictEqual(fold(out), expected)
+            const empty = expected.reasoning + expected.text === ""
+            if (status === "WIP") assert.strictEqual(end._tag, "CutOff")
+            else if (status === "FINISHED") assert.deepStrictEqual(end, empty ? failed("empty") : stop)
+            else assert.strictEqual(end._tag, "Incomplete")
+          })
+        }
+      ),
+      { numRuns: 1500 }
+    )
+  })
+
+  it("yields each growth at once, and one piece for each event", () => {
+    const { out } = decodeText(patches(
+      opening({ fragments: [] }),
+      { p: "response/fragments", o: "APPEND", v: [fragment("RESPONSE", "")] },
+      { p: "response/fragments/0/content", v: "a" },
+      { v: "b\"" },
+      { p: "response/fragments/0/content", o: "APPEND", v: "c" },
+      { v: "d" }
+    ))
+    assert.deepStrictEqual(out.map((event) => event._tag === "UpstreamText" ? event.text : ""), ["a", "b\"", "c", "d"])
+  })
+
+  it("takes neither reasoning nor text from fragments of other types, from titles and from unknown events", () => {
+    const { end, reasoning, text } = decodeText(
+      patches(opening({ fragments: [fragment("TIP", "tip")] }), {
+        p: "response/fragments",
+        o: "APPEND",
+        v: [{ id: 2, type: "TOOL_SEARCH", queries: [{ query: "q" }], results: [{ url: "u", cite_index: 1 }] }]
+      }) +
+        "event: title\ndata: {\"content\":\"A title\"}\n\nevent: update_session\ndata: {\"updated_at\":1}\n\n" +
+        "event: finish\ndata: {}\n\nevent: whatever\ndata: not json\n\n" +
+        patches(
+          { p: "response/fragments/0/content", o: "APPEND", v: " more" },
+          { v: " tip" },
+          { p: "response/fragments", v: [fragment("RESPONSE", "yes")] },
+          finished
+        )
+    )
+    assert.deepStrictEqual({ reasoning, text }, { reasoning: "", text: "yes" })
+    assert.deepStrictEqual(end, stop)
+  })
+
+  it("takes nothing after close or [DONE]", () => {
+    for (const last of ["event: close\ndata: {}\n\n", "data: [DONE]\n\n"]) {
+      const { decoder, text } = decodeText(
+        patches(opening({ content: "a" }), finished) + last + patches({ p: "response/content", v: "b" })
+      )
+      assert.strictEqual(text, "a")
+      assert.isTrue(decoder.closed)
+    }
+  })
+
+  it("passes message ids on as they came", () => {
+    assert.strictEqual(
+      decodeText("event: ready\ndata: {\"response_message_id\":\"m-1\"}\n\n").decoder.messageId,
+      "m-1"
+    )
+    assert.strictEqual(decodeText(patches({ v: { response: { message_id: 7 } } })).decoder.messageId, 7)
+  })
+
+  describe("usage", () => {
+    const usageOf = (...list: ReadonlyArray<unknown>) =>
+      decodeText(patches(opening({ content: "x", accumulated_token_usage: 0 }), ...list)).out
+        .filter((event) => event._tag === "UpstreamUsage").at(-1)?.usage
+
+    it("is what was accumulated, unless nothing was", () => {
+      assert.isUndefined(usageOf(finished))
+      assert.deepStrictEqual(usageOf({ p: "response/accumulated_token_usage", v: 7 }, { v: 9 }), {
+        completionTokens: 9
+      })
+    })
+
+    it("is token_usage where both are there, whichever comes last", () => {
+      const total = { p: "response/accumulated_token_usage", o: "SET", v: 7 }
+      const exact = {
+        p: "response/token_usage",
+        o: "SET",
+        v: { prompt_tokens: 1, completion_tokens: 5, reasoning_tokens: 2 }
+      }
+      const expected = { promptTokens: 1, completionTokens: 5, reasoningTokens: 2 }
+      assert.deepStrictEqual(usageOf(total, exact), expected)
+      assert.deepStrictEqual(usageOf(exact, total), expected)
+      assert.deepStrictEqual(usageOf(total, { p: "response/token_usage", v: 5 }), { completionTokens: 5 })
+      assert.deepStrictEqual(usageOf(total, { p: "response/token_usage", v: { prompt_tokens: 3 } }), {
+        promptTokens: 3,
+        completionTokens: 7
+      })
+    })
+
+    it("ignores what is no count", () => {
+      assert.isUndefined(usageOf({ p: "response/token_usage", v: { completion_tokens: "5", prompt_tokens: -1 } }))
+    })
+  })
+
+  describe("replaced text", () => {
+    const before = [opening({ fragments: [fragment("RESPONSE", "Hello")] })]
+    const set = (v: string) => ({ p: "response/fragments/0/content", o: "SET", v })
+
+    it("grows where it begins with what was sent", () => {
+      const { end, text } = decodeText(patches(...before, set("Hello you"), finished))
+      assert.strictEqual(text, "Hello you")
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("is a failure where it does not", () => {
+      for (const other of ["Help", "Hell", "", "x"]) {
+        const { end, text } = decodeText(patches(...before, set(other), finished))
+        assert.strictEqual(text, "Hello")
+        assert.deepStrictEqual(end, failed("disagrees"))
+      }
+    })
+
+    it("is a failure as soon as it grows on", () => {
+      const { decoder } = decodeText(patches(...before, set("Help"), { o: "APPEND", v: "!" }))
+      assert.isTrue(decoder.closed)
+    })
+
+    it("is forgiven where it comes back", () => {
+      const { end, text } = decodeText(patches(...before, set("Help"), set("Hello you"), finished))
+      assert.strictEqual(text, "Hello you")
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("is a failure where an earlier fragment grows under a later one", () => {
+      const { end } = decodeText(patches(
+        opening({ fragments: [fragment("RESPONSE", "a"), fragment("RESPONSE", "b")] }),
+        { p: "response/fragments/0/content", o: "APPEND", v: "x" },
+        finished
+      ))
+      assert.deepStrictEqual(end, failed("disagrees"))
+    })
+  })
+
+  describe("the content filter", () => {
+    const canned = { p: "response/fragments", o: "SET", v: [fragment("TEMPLATE_RESPONSE", "I cannot say.")] }
+    const filter = { p: "response/status", o: "SET", v: "CONTENT_FILTER" }
+
+    it("withdraws a reply of which nothing has left", () => {
+      const { end, text } = decodeText(patches(opening({ fragments: [] }), canned, filter))
+      assert.strictEqual(text, "")
+      assert.deepStrictEqual(end, failed("withdrawn"))
+    })
+
+    it("ends a reply of which something has left, and the canned words are no text", () => {
+      for (const order of [[canned, filter], [filter, canned]]) {
+        const { end, text } = decodeText(patches(opening({ fragments: [fragment("RESPONSE", "He")] }), ...order))
+        assert.strictEqual(text, "He")
+        assert.deepStrictEqual(end, { _tag: "Finished", reason: "content_filter" })
+      }
+    })
+  })
+
+  describe("failures", () => {
+    it("tells those of the status", () => {
+      for (const status of ["TIMEOUT", "ERROR"]) {
+        const { end } = decodeText(patches(opening({ content: "a" }), { p: "response/status", v: status }))
+        assert.deepStrictEqual(end, failed("gave_up", status))
+      }
+    })
+
+    it("fails at once on a hint before there is text, with its words", () => {
+      for (const name of ["hint", "toast"]) {
+        const { decoder, end } = decodeText(
+          patches(opening({ fragments: [fragment("THINK", "hm")] })) +
+            `event: ${name}\ndata: {"type":"error","content":"Slow down","finish_reason":"rate_limit_reached"}\n\n`
+        )
+        assert.isTrue(decoder.closed)
+        assert.deepStrictEqual(end, failed("gave_up", "rate_limit_reached", "Slow down"))
+      }
+    })
+
+    it("takes a hint after text as the reason for which the reply was cut off", () => {
+      const hint = "event: hint\ndata: {\"type\":\"error\",\"content\":\"Busy\"}\n\n"
+      const { end } = decodeText(patches(opening({ content: "a" })) + hint)
+      assert.deepStrictEqual(end, {
+        _tag: "CutOff",
+        trouble: { kind: "gave_up", reason: undefined, message: "Busy" }
+      })
+      assert.deepStrictEqual(decodeText(patches(opening({ content: "a" })) + hint + patches(finished)).end, stop)
+    })
+
+    it("ignores a toast that is no error", () => {
+      const toast = "event: toast\ndata: {\"type\":\"info\",\"content\":\"Tip\"}\n\n"
+      assert.deepStrictEqual(decodeText(toast + patches(opening({ content: "a" }), finished)).end, stop)
+    })
+
+    it("fails on an event that is not JSON, and takes one that the end of the stream broke as cut off", () => {
+      const start = patches(opening({ content: "a" }))
+      const broken = "data: {\"p\":\"response/con"
+      assert.strictEqual(decodeText(start + broken + "\n\n" + patches(finished)).end?._tag, "Failed")
+      const { end } = decodeText(start + broken)
+      assert.deepStrictEqual(end, {
+        _tag: "CutOff",
+        trouble: { kind: "truncated", reason: undefined, message: undefined }
+      })
+    })
+
+    it("counts a whole last event without its blank line", () => {
+      const { end, text } = decodeText(
+        patches(opening({ content: "a" })) + "data: {\"p\":\"response/status\",\"v\":\"FINISHED\"}"
+      )
+      assert.strictEqual(text, "a")
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("says that a finished reply without a word is empty", () => {
+      assert.deepStrictEqual(decodeText(patches(opening({ fragments: [] }), finished)).end, failed("empty"))
+    })
+  })
+
+  describe("continued streams", () => {
+    const first = patches(opening({ fragments: [fragment("THINK", "hm"), fragment("RESPONSE", "Hel")] }), incomplete)
+    const snapshot = (text: string, status = "WIP") =>
+      opening({ status, fragments: [fragment("THINK", "hm"), fragment("RESPONSE", text)] })
+    const grow = (text: string) => ({ p: "response/fragments/-1/content", o: "APPEND", v: text })
+
+    it("swallow a snapshot of what was received", () => {
+      const { end, reasoning, text } = decodeText(first, patches(snapshot("Hello"), grow("!"), finished))
+      assert.deepStrictEqual({ reasoning, text }, { reasoning: "hm", text: "Hello!" })
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("fail at once on a snapshot that disagrees", () => {
+      for (const text of ["Hal", "He", "Bye now"]) {
+        const { decoder, end } = decodeText(first, patches(snapshot(text)))
+        assert.isTrue(decoder.closed)
+        assert.deepStrictEqual(end, failed("disagrees"))
+      }
+    })
+
+    it("take all growth after an empty snapshot as new", () => {
+      const empties = [
+        { fragments: [] },
+        { fragments: [fragment("RESPONSE", "")] },
+        { content: "", thinking_content: "" }
+      ]
+      for (const empty of empties) {
+        const path = "content" in empty ? "response/content" : "response/fragments"
+        const value = "content" in empty ? "lo" : [fragment("RESPONSE", "lo")]
+        const { text } = decodeText(first, patches(opening(empty), { p: path, o: "APPEND", v: value }, finished))
+        assert.strictEqual(text, "Hello")
+      }
+    })
+
+    it("go on upon the document as it was where there is no snapshot", () => {
+      const { end, text } = decodeText(first, patches(grow("l"), { v: "o" }, finished))
+      assert.strictEqual(text, "Hello")
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("go on where the stream before stopped where the first patch names nothing", () => {
+      const { text } = decodeText(
+        patches(opening({ fragments: [fragment("RESPONSE", "a")] }), grow("b")),
+        patches({ v: "c" }, { v: "d" })
+      )
+      assert.strictEqual(text, "abcd")
+    })
+
+    it("do not take the status of the round before for their own end", () => {
+      assert.strictEqual(decodeText(first, patches(grow("lo"))).end?._tag, "CutOff")
+      const { decoder, end } = decodeText(first, patches(snapshot("Hello", "INCOMPLETE"), grow("!")))
+      assert.isFalse(decoder.final)
+      assert.strictEqual(end?._tag, "Incomplete")
+    })
+
+    it("finish with a snapshot of a reply that was complete", () => {
+      const { decoder, end, text } = decodeText(first, patches(snapshot("Hello", "FINISHED")))
+      assert.strictEqual(text, "Hello")
+      assert.isTrue(decoder.final)
+      assert.deepStrictEqual(end, stop)
+    })
+
+    it("count usage over all rounds, the last value wins", () => {
+      const round = (n: number, text: string) =>
+        opening({ fragments: [fragment("RESPONSE", text)], accumulated_token_usage: n, status: "INCOMPLETE" })
+      assert.strictEqual(decodeText(patches(round(3, "a")), patches(round(5, "ab"))).completionTokens, 5)
+      assert.strictEqual(decodeText(patches(round(3, "a")), patches(round(0, "ab"))).completionTokens, 3)
+    })
+  })
+
+  it("takes 100,000 patches in linear time", () => {
+    const decoder = makeReplyDecoder()
+    const out: Array<UpstreamEvent> = []
+    decoder.push({ event: undefined, data: JSON.stringify(opening({ fragments: [fragment("RESPONSE", "")] })) }, out)
+    const batch = JSON.stringify({
+      p: "response",
+      o: "BATCH",
+      v: [{ p: "fragments/-1/content", o: "APPEND", v: "word " }, { p: "elapsed_secs", o: "SET", v: 1 }]
+    })
+    for (let i = 0; i < 100_000; i++) decoder.push({ event: undefined, data: batch }, out)
+    assert.strictEqual(decoder.produced, 500_000)
+  })
+})
