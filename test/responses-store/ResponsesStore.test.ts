@@ -1,0 +1,180 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { setField } from "../../src/config/edit.ts"
+import { jsonSize } from "../../src/responses-store/jsonSize.ts"
+import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
+
+const roomy = { count: 10_000, bytes: 128 * 1024 * 1024 }
+
+/** A store with its own configuration, for the length of the test. */
+const start = (limits = roomy, ttl?: number) =>
+  Effect.map(
+    Layer.build(
+      ResponsesStore.layerLimits(limits).pipe(
+        Layer.provideMerge(
+          ConfigStore.layerMemory(ttl === undefined ? {} : { responses: { store_ttl_seconds: ttl } }, { adminKey: "a" })
+        )
+      )
+    ),
+    (context) => ({ store: Context.get(context, ResponsesStore), config: Context.get(context, ConfigStore) })
+  )
+
+const response = (id: string, body = `{"id":"${id}"}`) => ({ id, body, items: [{ role: "user", content: "hello" }] })
+
+describe("ResponsesStore", () => {
+  it.effect("gives a response back to its owner and to nobody else", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start()
+      yield* store.put("alice", response("resp_1"))
+      assert.deepStrictEqual(yield* store.get("alice", "resp_1"), response("resp_1"))
+      assert.isUndefined(yield* store.get("bob", "resp_1"))
+      assert.isUndefined(yield* store.get("alice", "resp_2"))
+    }))
+
+  it.effect("lets go of a response when its time-to-live is over", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start()
+      yield* store.put("alice", response("resp_1"))
+      yield* TestClock.adjust("899 seconds")
+      assert.isDefined(yield* store.get("alice", "resp_1"))
+      yield* TestClock.adjust("1 seconds")
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+    }))
+
+  it.effect("counts the time-to-live from the last change", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start(roomy, 60)
+      const open = yield* store.open("alice", response("resp_1", "in progress"))
+      yield* TestClock.adjust("50 seconds")
+      open.settleUnsafe("completed")
+      yield* TestClock.adjust("59 seconds")
+      assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
+      yield* TestClock.adjust("1 seconds")
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+    }))
+
+  it.effect("keeps a response that is in progress, however long it takes", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start(roomy, 30)
+      yield* store.put("alice", response("resp_before"))
+      const open = yield* store.open("alice", response("resp_1", "in progress"))
+      yield* store.put("alice", response("resp_after"))
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "in progress")
+      assert.strictEqual((yield* store.held).count, 1)
+      open.settleUnsafe("completed")
+      assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
+    }))
+
+  it.effect("follows a changed time-to-live at once, for what is there already too", () =>
+    Effect.gen(function*() {
+      const { config, store } = yield* start()
+      yield* store.put("alice", response("resp_1"))
+      yield* TestClock.adjust("100 seconds")
+      yield* config.update((raw) => Effect.succeed(setField(raw, ["responses", "store_ttl_seconds"], 90)))
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+    }))
+
+  it.effect("lets go of what has expired without a request", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start()
+      yield* store.put("alice", response("resp_1"))
+      yield* TestClock.adjust("931 seconds")
+      assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
+    }))
+
+  it.effect("does not bring back a response that was removed while it was in progress", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start()
+      const open = yield* store.open("alice", response("resp_1"))
+      assert.isFalse(yield* store.remove("bob", "resp_1"))
+      assert.isTrue(yield* store.remove("alice", "resp_1"))
+      assert.isFalse(yield* store.remove("alice", "resp_1"))
+      open.settleUnsafe("completed")
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+      assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
+    }))
+
+  it.effect("drops the oldest when there are too many", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, count: 2 })
+      yield* store.put("alice", response("resp_1"))
+      const open = yield* store.open("alice", response("resp_2"))
+      yield* store.put("alice", response("resp_3"))
+      open.settleUnsafe("completed")
+      yield* store.put("alice", response("resp_4"))
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+      assert.isDefined(yield* store.get("alice", "resp_2"))
+      assert.isUndefined(yield* store.get("alice", "resp_3"))
+      assert.isDefined(yield* store.get("alice", "resp_4"))
+    }))
+
+  it.effect("drops the oldest when they take too much memory, and what is too large by itself", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, bytes: 10_000 })
+      yield* store.put("alice", response("resp_1", "x".repeat(2000)))
+      yield* store.put("alice", response("resp_2", "x".repeat(2000)))
+      yield* store.put("alice", response("resp_3", "x".repeat(2000)))
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+      assert.isDefined(yield* store.get("alice", "resp_2"))
+      yield* store.put("alice", response("resp_4", "x".repeat(5001)))
+      assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
+    }))
+
+  it.effect("stores a response that was dropped for room while it was in progress once it is final", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, count: 1 })
+      const open = yield* store.open("alice", response("resp_1"))
+      yield* store.put("alice", response("resp_2"))
+      assert.isUndefined(yield* store.get("alice", "resp_1"))
+      open.settleUnsafe("completed")
+      assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
+    }))
+
+  it.effect("never holds more than its bounds, and counts to nothing when all is gone", () =>
+    Effect.gen(function*() {
+      const limits = { count: 8, bytes: 6000 }
+      const { store } = yield* start(limits)
+      const steps = fc.sample(
+        fc.record({
+          act: fc.constantFrom("put", "open", "settle", "remove", "wait"),
+          id: fc.nat({ max: 15 }),
+          size: fc.nat({ max: 1200 })
+        }),
+        { seed: 7, numRuns: 3000 }
+      )
+      const open = new Map<number, (body: string) => void>()
+      let made = 0
+      for (const { act, id, size } of steps) {
+        if (act === "put") yield* store.put("a", response(`resp_${made++}`, "x".repeat(size)))
+        if (act === "open") {
+          open.set(id, (yield* store.open("a", response(`resp_${made++}`, "x".repeat(size)))).settleUnsafe)
+        }
+        if (act === "settle") {
+          open.get(id)?.("y".repeat(size))
+          open.delete(id)
+        }
+        if (act === "remove") yield* store.remove("a", `resp_${made - 1 - id}`)
+        if (act === "wait") yield* TestClock.adjust(size * 100)
+        const held = yield* store.held
+        assert.isAtMost(held.count, limits.count)
+        assert.isAtMost(held.bytes, limits.bytes)
+      }
+      for (const settle of open.values()) settle("done")
+      yield* TestClock.adjust("20 minutes")
+      assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
+    }))
+})
+
+describe("jsonSize", () => {
+  it("is at least what the strings of a value take, and grows with it", () => {
+    fc.assert(fc.property(fc.jsonValue(), fc.string(), (value, text) => {
+      const whole = { value: JSON.parse(JSON.stringify(value)), text }
+      assert.isAtLeast(jsonSize(whole), 2 * text.length)
+      assert.isAbove(jsonSize(whole), jsonSize(whole.value))
+    }))
+  })
+})
