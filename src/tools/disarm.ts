@@ -1,0 +1,74 @@
+/**
+ * Makes markers in a caller's own text harmless: a zero-width space after their `<`, which a reader does not see.
+ *
+ * Always covered are the role markers of the prompt (`<|user|>`, …), the tags and special tokens in which calls are written, and the
+ * tags around results, opening or closing, with noise and in look-alike characters: a text that a caller quotes can neither end its
+ * turn nor show the model a call that never was. Forms without a `<` stay: they mean something in the model's own reply only.
+ */
+import { foldText, openers } from "./fold.ts"
+import { closingName } from "./readers/tagHead.ts"
+
+const zeroWidthSpace = "\u200b"
+
+const roles = new Set(["system", "user", "assistant", "tool", "end"])
+
+const tags = new Set([
+  "tool_call",
+  "tool_calls",
+  "function_call",
+  "function_calls",
+  "function",
+  "invoke",
+  "parameter",
+  "tool_use",
+  "tool_result",
+  "arg_key",
+  "arg_value"
+])
+
+const tokens = new Set([
+  "tool_calls_begin",
+  "tool_call_begin",
+  "tool_sep",
+  "tool_call_end",
+  "tool_calls_end",
+  "tool_calls_section_begin",
+  "tool_call_argument_begin",
+  "tool_calls_section_end",
+  "python_tag",
+  "action_start",
+  "plugin",
+  "action_end",
+  "start",
+  "channel",
+  "constrain",
+  "message",
+  "call"
+])
+
+const opener = new RegExp("[" + String.fromCharCode(...openers) + "]", "g")
+
+/** No marker is longer up to where its name is known. */
+const maximalHead = 96
+
+/** Whether a marker begins at a `<`, which is folded and in lower case. */
+const isMarker = (head: string): boolean => {
+  const inner = /^<([\s|/-]*[a-z0-9_.:-][a-z0-9_.:\s|/-]{0,80})/.exec(head)?.[1]
+  if (inner === undefined) return false
+  // A name is followed by attributes: it is the first word that is known, whatever noise stands before it.
+  const words = inner.split(/\s/)
+  for (let i = 1; i <= Math.min(words.length, 6); i++) {
+    const name = closingName("<" + words.slice(0, i).join(" ") + ">")
+    if (name === undefined) continue
+    if (tags.has(name)) return true
+    if (inner.includes("|") && (tokens.has(name) || roles.has(name))) return true
+  }
+  return false
+}
+
+/** `text` with every marker disarmed; disarming it again changes nothing. */
+export const disarm = (text: string): string =>
+  text.replace(opener, (less, at: number) => {
+    const head = foldText(text.slice(at, at + maximalHead)).toLowerCase()
+    return isMarker(head) ? less + zeroWidthSpace : less
+  })

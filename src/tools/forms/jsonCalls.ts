@@ -1,0 +1,307 @@
+/**
+ * Calls written as JSON objects, wherever they stand: members that name the tool and hold its arguments, beside ids and types, at
+ * the top or in a nested object.
+ */
+import type { Context } from "../form.ts"
+import { quoteText } from "../readers/json.ts"
+import { readKey, readString } from "../readers/jsonTokens.ts"
+import { JsonStretch, RestOfBrackets, RestOfTag, StringStretch } from "../readers/stretches.ts"
+import type { Reading } from "../reading.ts"
+import { END, isBlank, peek, readWith, skipBlanks } from "../reading.ts"
+import { parametersOf, propertyOf } from "../schema.ts"
+
+const BRACE = 123
+const CLOSE_BRACE = 125
+const BRACKET = 91
+const CLOSE_BRACKET = 93
+const COMMA = 44
+const COLON = 58
+const QUOTE = 34
+const BACKSLASH = 92
+
+/** Where an object stands. In a wrapper any name is a call's and arguments may come before it; alone, it must be a declared one. */
+export type Place = "wrapped" | "bare"
+
+/**
+ * `call`: one was read, with what closes it. `open`: one was read, but what closes it is not there. `broken`: one was started and
+ * cut off inside its arguments. `none`: there is no call.
+ */
+export type Outcome = "call" | "open" | "broken" | "none"
+
+const nameKeys = new Set(["name", "tool_name", "tool", "function_name", "function"])
+const argumentKeys = new Set(["arguments", "input", "args", "parameters", "params"])
+const nestedKeys = new Set(["function", "function_call", "functionCall", "tool_call", "toolCall"])
+const otherKeys = new Set(["id", "call_id", "tool_call_id", "index"])
+const wrapperKeys = new Set(["tool_calls", "toolCalls"])
+/** What `type` may say of a call, and whether nothing but a call says so. */
+const callTypes = new Map([
+  ["function", false],
+  ["tool", false],
+  ["function_call", true],
+  ["tool_use", true],
+  ["tool_call", true]
+])
+
+const ignore = (): void => undefined
+
+interface Found {
+  readonly place: Place
+  name: string | undefined
+  /** Something beside the name and the arguments says that it is a call. */
+  isMarked: boolean
+  /** Arguments that came before the name. */
+  early: string | undefined
+  /** It has members that no call has. */
+  hasOthers: boolean
+  isFinished: boolean
+  /** After `broken`: the brackets that are still open. */
+  depth: number
+}
+
+/** How the reading of arguments ended: `none` when they are no object. */
+type ArgumentsEnd = "complete" | "broken" | "none"
+
+/**
+ * Reads arguments, an object or a string that holds one, whose first character is `c`. `begin` is called when that is certain,
+ * before anything is written. Gives the depth of the brackets left open too.
+ */
+function* readArguments(
+  context: Context,
+  c: number,
+  begin: () => void,
+  write: (piece: string) => void
+): Reading<readonly [ArgumentsEnd, number]> {
+  const { source } = context
+  if (c === BRACE) {
+    begin()
+    const stretch = yield* readWith(new JsonStretch(write))
+    return [stretch.isComplete ? "complete" : "broken", stretch.depth]
+  }
+  if (c !== QUOTE) return ["none", 0]
+  source.pos++
+  for (;;) {
+    const d = yield* peek(source)
+    if (d === QUOTE) {
+      source.pos++
+      begin()
+      write("{}")
+      return ["complete", 0]
+    }
+    if (d === BRACE) break
+    if (d === BACKSLASH) {
+      source.pos++
+      const e = yield* peek(source)
+      if (e !== 110 && e !== 114 && e !== 116) return ["none", 0]
+    } else if (!isBlank(d)) {
+      return ["none", 0]
+    }
+    source.pos++
+  }
+  begin()
+  const stretch = yield* readWith(new StringStretch(write))
+  return [stretch.isComplete ? "complete" : "broken", stretch.depth]
+}
+
+/** Reads arguments that stand by themselves, for a tool whose name is known, and finishes the call. */
+export function* readNamedArguments(context: Context, name: string): Reading<Outcome> {
+  const c = yield* peek(context.source)
+  const [end] = yield* readArguments(context, c, () => context.start(name), context.write)
+  if (end === "none") return "none"
+  if (end === "broken") {
+    context.cutOff()
+    return "broken"
+  }
+  context.finish()
+  return "call"
+}
+
+/** True for `{"name": …, "parameters": {"type": "object", …}}`, which declares a tool and calls none. */
+const isDeclaration = (context: Context, name: string, key: string): boolean =>
+  (key === "type" || key === "properties" || key === "$schema") &&
+  propertyOf(parametersOf(context.tools.get(name)), key) === undefined
+
+/** Reads the arguments of `found` from their first character on. */
+function* readFoundArguments(context: Context, found: Found, key: string): Reading<ArgumentsEnd> {
+  const { source } = context
+  const c = yield* peek(source)
+  const { name } = found
+  if (name === undefined) {
+    if (found.place === "bare") return "none"
+    let early = ""
+    const [end] = yield* readArguments(context, c, context.commit, (piece) => {
+      early += piece
+    })
+    found.early = early
+    return end === "complete" ? "complete" : "none"
+  }
+  if (found.place === "bare" && !found.isMarked && !context.tools.has(name)) return "none"
+  let end: ArgumentsEnd
+  let depth: number
+  if (key === "parameters" && c === BRACE && found.place === "bare") {
+    source.pos++
+    const d = yield* skipBlanks(source)
+    const first = d === QUOTE ? yield* readString(source) : undefined
+    if (first === undefined ? d === QUOTE || d === END : isDeclaration(context, name, first)) return "none"
+    context.start(name)
+    const stretch = new JsonStretch(context.write)
+    const begun = first === undefined ? "{" : "{" + quoteText(first)
+    stretch.json.feed(begun, 0, begun.length)
+    yield stretch
+    end = stretch.isComplete ? "complete" : "broken"
+    depth = stretch.depth
+  } else {
+    const result = yield* readArguments(context, c, () => context.start(name), context.write)
+    end = result[0]
+    depth = result[1]
+  }
+  if (end === "complete") {
+    context.finish()
+    found.isFinished = true
+  } else if (end === "broken") {
+    context.cutOff()
+    found.depth = depth
+  }
+  return end
+}
+
+const finishEarly = (context: Context, found: Found, name: string, json: string): void => {
+  context.start(name)
+  context.write(json)
+  context.finish()
+  found.isFinished = true
+}
+
+/** Reads the value of a member of `found`; the reading goes on after `call` only. */
+function* readMember(context: Context, found: Found, key: string, isFirst: boolean, depth: number): Reading<Outcome> {
+  const { source } = context
+  const c = yield* peek(source)
+  if (found.isFinished) {
+    const skipped = yield* readWith(new JsonStretch(ignore))
+    if (!skipped.isComplete) return "open"
+    context.settle()
+    return "call"
+  }
+  if (isFirst && depth === 1 && found.place === "bare" && wrapperKeys.has(key)) {
+    if (c === BRACKET) source.pos++
+    const outcome = c === BRACKET
+      ? yield* readCallList(context, "wrapped")
+      : c === BRACE
+      ? yield* readCallObject(context, "wrapped")
+      : "none"
+    found.isFinished = outcome === "call"
+    return outcome
+  }
+  if (c === BRACE && nestedKeys.has(key)) {
+    if (key !== "function") found.isMarked = true
+    return yield* readMembers(context, found, depth + 1)
+  }
+  if (c === QUOTE && nameKeys.has(key)) {
+    const name = yield* readString(source)
+    if (name === undefined || name === "") return "none"
+    found.name ??= name
+    if (found.early !== undefined) finishEarly(context, found, found.name, found.early)
+    return "call"
+  }
+  if (argumentKeys.has(key) && found.early === undefined) {
+    const end = yield* readFoundArguments(context, found, key)
+    if (end === "broken") found.depth += depth
+    return end === "complete" ? "call" : end
+  }
+  if (key === "type" && c === QUOTE) {
+    const type = yield* readString(source)
+    const isOnlyCall = type === undefined ? undefined : callTypes.get(type)
+    if (isOnlyCall === undefined && found.place === "bare") return "none"
+    if (isOnlyCall === true) found.isMarked = true
+    return type === undefined ? "none" : "call"
+  }
+  if (!otherKeys.has(key)) {
+    if (found.place === "bare") return "none"
+    found.hasOthers = true
+  }
+  const skipped = yield* readWith(new JsonStretch(ignore))
+  return skipped.isComplete ? "call" : "none"
+}
+
+/** Reads an object's members from its `{`; `call` when it closed. */
+function* readMembers(context: Context, found: Found, depth: number): Reading<Outcome> {
+  const { source } = context
+  const left = (): Outcome => found.isFinished ? "open" : "none"
+  source.pos++
+  for (let isFirst = true;; isFirst = false) {
+    let c = yield* skipBlanks(source)
+    if (!isFirst && c === COMMA) {
+      source.pos++
+      c = yield* skipBlanks(source)
+    } else if (!isFirst && c !== CLOSE_BRACE) {
+      return left()
+    }
+    if (c === CLOSE_BRACE) {
+      source.pos++
+      if (found.isFinished) context.settle()
+      return "call"
+    }
+    const key = yield* readKey(source, c)
+    if (key === undefined || (yield* skipBlanks(source)) !== COLON) return left()
+    source.pos++
+    yield* skipBlanks(source)
+    const outcome = yield* readMember(context, found, key, isFirst, depth)
+    if (outcome !== "call") return outcome
+  }
+}
+
+/** Says how a reading ended; at the end of the reply closers that are missing are no matter. */
+const ended = (context: Context, outcome: Outcome): Outcome => {
+  const { source } = context
+  if (outcome === "open" && source.ended && source.pos === source.stop) context.settle()
+  return outcome
+}
+
+/**
+ * Reads one call from its `{`. Of a malformed one the rest is dropped: to the end of the object, or, where it stands in a tag, to one
+ * of its `closers`, which is `broken` then.
+ */
+export function* readCallObject(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
+  const found: Found = {
+    place,
+    name: undefined,
+    isMarked: false,
+    early: undefined,
+    hasOthers: false,
+    isFinished: false,
+    depth: 0
+  }
+  const outcome = yield* readMembers(context, found, 1)
+  if (outcome === "broken") {
+    yield closers === undefined ? new RestOfBrackets(context, found.depth) : new RestOfTag(context, closers)
+    return closers === undefined ? "call" : "broken"
+  }
+  if (outcome !== "call" || found.isFinished) return ended(context, outcome)
+  const { name } = found
+  const isCall = name !== undefined && found.early === undefined && !found.hasOthers &&
+    (place === "wrapped" || found.isMarked)
+  if (!isCall) return "none"
+  finishEarly(context, found, name, "{}")
+  return "call"
+}
+
+/** Reads a list of calls from after its `[`. */
+export function* readCallList(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
+  const { source } = context
+  for (let isFirst = true;; isFirst = false) {
+    let c = yield* skipBlanks(source)
+    if (!isFirst && c === COMMA) {
+      source.pos++
+      context.settle()
+      c = yield* skipBlanks(source)
+    } else if (!isFirst && c !== CLOSE_BRACKET) {
+      return ended(context, "open")
+    }
+    if (!isFirst && c === CLOSE_BRACKET) {
+      source.pos++
+      context.settle()
+      return "call"
+    }
+    const outcome = c === BRACE ? yield* readCallObject(context, place, closers) : "none"
+    if (outcome !== "call") return isFirst || outcome === "broken" ? outcome : ended(context, "open")
+  }
+}

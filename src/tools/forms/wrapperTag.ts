@@ -1,0 +1,26 @@
+/**
+ * A tag that holds calls: `<tool_calls>…</tool_calls>` or `<function_calls>…`, with call tags of any kind in it, or JSON.
+ */
+import { fold } from "../fold.ts"
+import type { Form } from "../form.ts"
+import { skipBlanks } from "../reading.ts"
+import { callTags, readCalls, readJsonCalls, readPiece, wrapperTags } from "./tagCalls.ts"
+
+export const wrapperTag: Form = {
+  name: "wrapper tag",
+  opening: { at: "tag", claims: (name) => wrapperTags.has(name) },
+  bound: 2048,
+  *read(context, head) {
+    if (head === undefined || head.isSelfClosing) return
+    const { source } = context
+    const closers = new Set([head.name])
+    const c = yield* skipBlanks(source)
+    if (c === 91 || c === 123) {
+      yield* readJsonCalls(context, c, closers)
+    } else if (fold(c) === 60) {
+      const piece = yield* readPiece(source)
+      if (typeof piece !== "object" || piece.isClosing || !piece.isComplete || !callTags.has(piece.name)) return
+      yield* readCalls(context, piece, closers)
+    }
+  }
+}

@@ -1,0 +1,388 @@
+/**
+ * The incremental JSON reader: takes one value piece by piece and passes on its normalised text as it arrives.
+ *
+ * Lenient where the repair is unambiguous: unquoted keys, raw control characters and invalid backslashes in strings,
+ * trailing commas, Python's spelling of the three literals. Anything else fails it. Every character is looked at once,
+ * whatever the cut, and what needs no repair is passed on in slices.
+ */
+
+/**
+ * `python` also takes what Python's literals have beyond JSON: quotes of both kinds, tripled ones, tuples, `\x41`. `loose` takes
+ * anything that looks like data in a language like these.
+ */
+export type Flavour = "json" | "python" | "loose"
+
+const VALUE = 0
+const FIRST_KEY = 1
+const KEY = 2
+const COLON = 3
+const AFTER = 4
+const FIRST_ITEM = 5
+const ITEM = 6
+const STRING = 7
+const ESCAPE = 8
+const HEX = 9
+const NUMBER = 10
+const WORD = 11
+const BARE_KEY = 12
+const QUOTES = 13
+
+const QUOTE = 34
+const APOSTROPHE = 39
+const BACKSLASH = 92
+const CLOSE_BRACE = 125
+const CLOSE_BRACKET = 93
+const CLOSE_PARENTHESIS = 41
+
+const words = new Map([
+  ["true", "true"],
+  ["false", "false"],
+  ["null", "null"],
+  ["True", "true"],
+  ["False", "false"],
+  ["None", "null"]
+])
+
+const beginsWord = (prefix: string): boolean => {
+  for (const word of words.keys()) if (word.startsWith(prefix)) return true
+  return false
+}
+
+const isBlank = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9
+
+const isDigit = (c: number): boolean => c >= 48 && c <= 57
+
+const isHex = (c: number): boolean => isDigit(c) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)
+
+const isSimpleEscape = (c: number): boolean =>
+  c === QUOTE || c === BACKSLASH || c === 47 || c === 98 || c === 102 || c === 110 || c === 114 || c === 116
+
+/** True for what an unquoted key may hold; it may not begin with a digit or a hyphen. */
+export const isKeyCharacter = (c: number): boolean =>
+  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || isDigit(c) || c === 95 || c === 36 || c === 45
+
+export const isKeyStart = (c: number): boolean => isKeyCharacter(c) && !isDigit(c) && c !== 45
+
+const escapes: { readonly [character: string]: string } = {
+  "\"": "\\\"",
+  "\\": "\\\\",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t"
+}
+
+const escapeCharacter = (character: string): string =>
+  escapes[character] ?? "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0")
+
+/**
+ * The inside of the JSON string for a text. Unlike `JSON.stringify` it escapes each character by itself, so that escaping
+ * the pieces of a text gives the pieces of the escaped text, even where a surrogate pair was cut.
+ */
+// oxlint-disable-next-line no-control-regex
+export const escapeText = (text: string): string => text.replace(/["\\\u0000-\u001f]/g, escapeCharacter)
+
+/** The JSON string for a text. */
+export const quoteText = (text: string): string => "\"" + escapeText(text) + "\""
+
+/** A number's next state after a character: -1 nothing yet, 0 sign, 1 zero, 2 integer, 3 point,
+ * 4 fraction, 5 e, 6 its sign, 7 exponent. Gives -1 where the number ends. */
+const nextInNumber = (state: number, c: number): number => {
+  if (state === -1 && c === 45) return 0
+  if (isDigit(c)) {
+    if (state <= 0) return c === 48 ? 1 : 2
+    if (state === 1) return -1
+    if (state === 3) return 4
+    if (state === 5 || state === 6) return 7
+    return state
+  }
+  if (c === 46) return state === 1 || state === 2 ? 3 : -1
+  if (c === 101 || c === 69) return state === 1 || state === 2 || state === 4 ? 5 : -1
+  if (c === 43 || c === 45) return state === 5 ? 6 : -1
+  return -1
+}
+
+const isWholeNumber = (state: number): boolean => state === 1 || state === 2 || state === 4 || state === 7
+
+export class JsonReader {
+  /** The value is complete; nothing after it was taken. */
+  done = false
+  /** The text is no JSON, beyond repair. */
+  failed = false
+  /** The text was no JSON as it stood. */
+  repaired = false
+
+  private state = VALUE
+  /** The closing brackets that are due, innermost last. */
+  private readonly closers: Array<number> = []
+  /** What was taken but not passed on: a comma with the blanks after it, an escape or a word that is not complete. */
+  private held = ""
+  private isKey = false
+  private number = 0
+  private quote = QUOTE
+  private tripled = false
+  private quotes = 0
+  private readonly sink: (piece: string) => void
+  private readonly python: boolean
+  private readonly bareKeys: boolean
+
+  /** `sink` gets the normalised text, at most once a `feed`. */
+  constructor(sink: (piece: string) => void, flavour: Flavour = "json") {
+    this.sink = sink
+    this.python = flavour !== "json"
+    this.bareKeys = flavour !== "python"
+  }
+
+  /** How many objects and arrays are open. */
+  get depth(): number {
+    return this.closers.length
+  }
+
+  get inString(): boolean {
+    return this.state === STRING || this.state === ESCAPE || this.state === HEX || this.state === QUOTES
+  }
+
+  /** Says that no input follows: a number at the root is complete only then. */
+  end(): void {
+    if (this.state === NUMBER && this.closers.length === 0 && isWholeNumber(this.number)) this.done = true
+  }
+
+  /**
+   * Takes `text` from `from` to `to`; returns the index after the last character that it took, which is less than `to` when
+   * it is done or failed.
+   */
+  feed(text: string, from: number, to: number): number {
+    let out = ""
+    let i = from
+    while (i < to && !this.done && !this.failed) {
+      const c = text.charCodeAt(i)
+      switch (this.state) {
+        case STRING: {
+          const start = i
+          let d = c
+          while (d !== this.quote && d !== QUOTE && d !== BACKSLASH && d >= 32) {
+            if (++i === to) break
+            d = text.charCodeAt(i)
+          }
+          if (i > start) out += text.slice(start, i)
+          if (i === to) break
+          i++
+          if (d === this.quote) {
+            if (this.tripled) {
+              this.quotes = 1
+              this.state = QUOTES
+            } else {
+              out += "\""
+              this.endString()
+            }
+          } else if (d === BACKSLASH) {
+            this.state = ESCAPE
+          } else {
+            this.repaired = true
+            out += escapeCharacter(text.charAt(i - 1))
+          }
+          break
+        }
+        case ESCAPE:
+          this.state = STRING
+          if (isSimpleEscape(c)) {
+            out += "\\" + text.charAt(i++)
+          } else if (c === 117 || (this.python && c === 120)) {
+            this.held = "\\" + text.charAt(i++)
+            this.state = HEX
+          } else if (this.python && c === APOSTROPHE) {
+            out += text.charAt(i++)
+          } else {
+            this.repaired = true
+            out += "\\\\"
+          }
+          break
+        case HEX: {
+          const isByte = this.held.charCodeAt(1) === 120
+          if (isHex(c)) {
+            this.held += text.charAt(i++)
+            if (this.held.length < (isByte ? 4 : 6)) break
+            out += isByte ? "\\u00" + this.held.slice(2) : this.held
+          } else {
+            this.repaired = true
+            out += "\\" + this.held
+          }
+          this.held = ""
+          this.state = STRING
+          break
+        }
+        case QUOTES:
+          out += this.afterQuotes(c)
+          if (c === this.quote) i++
+          break
+        case NUMBER: {
+          const start = i
+          let next = nextInNumber(this.number, c)
+          while (next >= 0) {
+            this.number = next
+            if (++i === to) break
+            next = nextInNumber(next, text.charCodeAt(i))
+          }
+          out += text.slice(start, i)
+          if (i === to) break
+          if (isWholeNumber(this.number)) this.endValue()
+          else this.failed = true
+          break
+        }
+        case WORD: {
+          this.held += text.charAt(i)
+          const word = words.get(this.held)
+          if (word !== undefined) {
+            if (word !== this.held) this.repaired = true
+            out += word
+            this.held = ""
+            this.endValue()
+          } else if (!beginsWord(this.held)) {
+            this.failed = true
+            break
+          }
+          i++
+          break
+        }
+        case BARE_KEY: {
+          const start = i
+          while (i < to && isKeyCharacter(text.charCodeAt(i))) i++
+          out += text.slice(start, i)
+          if (i === to) break
+          out += "\""
+          this.state = COLON
+          break
+        }
+        default:
+          if (isBlank(c)) {
+            if (this.held === "") out += text.charAt(i)
+            else this.held += text.charAt(i)
+            i++
+          } else {
+            if (this.held !== "" && c !== this.closers[this.closers.length - 1]) out += this.held
+            else if (this.held !== "") {
+              this.repaired = true
+              out += this.held.slice(1)
+            }
+            this.held = ""
+            out += this.take(c)
+            if (!this.failed && this.state !== NUMBER && this.state !== WORD) i++
+          }
+      }
+    }
+    if (out !== "") this.sink(out)
+    return i
+  }
+
+  /** Takes a character between the tokens and gives what it becomes. A word and a number are left to their states. */
+  private take(c: number): string {
+    const state = this.state
+    const takesValue = state === VALUE || state === FIRST_ITEM || state === ITEM
+    if (c === this.closers[this.closers.length - 1]) {
+      if (state !== AFTER && state !== FIRST_KEY && state !== KEY && state !== FIRST_ITEM && state !== ITEM) {
+        return this.fail()
+      }
+      this.closers.pop()
+      this.endValue()
+      return c === CLOSE_BRACE ? "}" : "]"
+    }
+    if (state === AFTER) {
+      if (c !== 44) return this.fail()
+      this.held = ","
+      this.state = this.closers[this.closers.length - 1] === CLOSE_BRACE ? KEY : ITEM
+      return ""
+    }
+    if (state === COLON) {
+      if (c !== 58) return this.fail()
+      this.state = VALUE
+      return ":"
+    }
+    if (c === QUOTE || (this.python && c === APOSTROPHE)) {
+      this.isKey = !takesValue
+      this.quote = c
+      this.tripled = false
+      this.quotes = 1
+      this.state = this.python ? QUOTES : STRING
+      return "\""
+    }
+    if (!takesValue) {
+      if (!isKeyStart(c) || !this.bareKeys) return this.fail()
+      this.repaired = true
+      this.state = BARE_KEY
+      return "\"" + String.fromCharCode(c)
+    }
+    if (c === 123) {
+      this.closers.push(CLOSE_BRACE)
+      this.state = FIRST_KEY
+      return "{"
+    }
+    if (c === 91 || (this.python && c === 40)) {
+      this.closers.push(c === 91 ? CLOSE_BRACKET : CLOSE_PARENTHESIS)
+      this.state = FIRST_ITEM
+      return "["
+    }
+    if (c === 45 || isDigit(c)) {
+      this.number = -1
+      this.state = NUMBER
+      return ""
+    }
+    this.state = WORD
+    return ""
+  }
+
+  /** Python: decides between an empty string, a tripled quote and a string that has begun, and between their ends. */
+  private afterQuotes(c: number): string {
+    if (c === this.quote) {
+      this.quotes++
+      if (this.quotes < 3) return ""
+      if (this.tripled) {
+        this.endString()
+        return "\""
+      }
+      this.tripled = true
+      this.state = STRING
+      return ""
+    }
+    if (this.tripled) {
+      this.state = STRING
+      return (this.quote === QUOTE ? "\\\"" : "'").repeat(this.quotes)
+    }
+    if (this.quotes === 1) {
+      this.state = STRING
+      return ""
+    }
+    this.endString()
+    return "\""
+  }
+
+  private endString(): void {
+    if (this.isKey) this.state = COLON
+    else this.endValue()
+  }
+
+  private endValue(): void {
+    if (this.closers.length === 0) this.done = true
+    else this.state = AFTER
+  }
+
+  private fail(): string {
+    this.failed = true
+    return ""
+  }
+}
+
+/**
+ * The normalised text of a whole JSON value, or `undefined` when it is none. Blanks around it are not part of it. Without
+ * `repairs` it must be JSON as it stands.
+ */
+export const normaliseJson = (text: string, repairs: boolean): string | undefined => {
+  let out = ""
+  const reader = new JsonReader((piece) => {
+    out += piece
+  })
+  const trimmed = text.trim()
+  const end = reader.feed(trimmed, 0, trimmed.length)
+  reader.end()
+  return reader.done && end === trimmed.length && (repairs || !reader.repaired) ? out : undefined
+}

@@ -1,0 +1,19 @@
+/**
+ * The sieve: turns the tool calls that a model writes as text into structured calls, while the text streams.
+ */
+import type { ToolDeclaration } from "../domain/Conversation.ts"
+import type { SieveEvent } from "../domain/ReplyEvent.ts"
+import type { Transducer } from "../stream/transducer.ts"
+import { Engine } from "./engine.ts"
+
+export interface SieveOptions {
+  /** The declared tools: forms that could be an answer are calls only for these, and schemas give values their types. */
+  readonly tools: ReadonlyArray<ToolDeclaration>
+  /** The id for the call with this index; asked once a call. */
+  readonly callId: (index: number) => string
+}
+
+export const sieve = (options: SieveOptions): Transducer<string, SieveEvent> => {
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  return () => new Engine(tools, options.callId)
+}
