@@ -99,8 +99,8 @@ class SlotNode<A> implements Slot<A> {
   cleaning = false
   /** The number of the grant that gave it last. */
   lastGiven: number
-  /** Those who wait for this account and no other. */
-  readonly line: TicketLine<A> = new Line<TicketNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
+  /** Those who wait for this account and no other; made when somebody asks for it. */
+  line: TicketLine<A> | undefined = undefined
   /** Place in the rotation: among the accounts with spare capacity, by `lastGiven`. */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
   /** Place among those that cool, or among those that are out, by `until`. */
@@ -114,6 +114,11 @@ class SlotNode<A> implements Slot<A> {
 
   get available(): boolean {
     return this.rotation.position !== -1
+  }
+
+  ownLine(): TicketLine<A> {
+    this.line ??= new Line<TicketNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
+    return this.line
   }
 }
 
@@ -262,7 +267,7 @@ export class PoolState<A> {
     const node = slot as SlotNode<A>
     if (!node.member) return
     this.#setState(node, state, until)
-    this.#refuse(node.line)
+    if (node.line !== undefined) this.#refuse(node.line)
     this.#refuseShared()
     this.#serve()
   }
@@ -331,7 +336,7 @@ export class PoolState<A> {
     slot.member = false
     this.#setState(slot, "ready", 0)
     if (slot.inUse > 0) this.#draining.set(slot.key, slot)
-    this.#refuse(slot.line)
+    if (slot.line !== undefined) this.#refuse(slot.line)
   }
 
   #setState(slot: SlotNode<A>, state: SlotState, until: number): void {
@@ -351,7 +356,7 @@ export class PoolState<A> {
     } else {
       this.#spare.remove(slot.rotation)
     }
-    if (slot.line.head !== undefined) this.#placeLine(slot.line)
+    if (slot.line?.head !== undefined) this.#placeLine(slot.line)
   }
 
   #placeLine(line: TicketLine<A>): void {
@@ -365,7 +370,7 @@ export class PoolState<A> {
 
   #lineOf(wish: Wish): TicketLine<A> | undefined {
     if (wish._tag === "Direct") return this.#direct
-    if (wish._tag === "Pinned") return this.#members.get(wish.key)?.line
+    if (wish._tag === "Pinned") return this.#members.get(wish.key)?.ownLine()
     if (wish.avoid.size === 0) return this.#any
     const id = [...wish.avoid].sort().join("\n")
     return this.#choosy.get(id) ?? new Line<TicketNode<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(wish.avoid), id })

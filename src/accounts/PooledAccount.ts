@@ -21,6 +21,16 @@ export interface CleanUp {
   readonly fiber: Fiber.Fiber<void>
 }
 
+const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undefined =>
+  secret === undefined ? undefined : Redacted.value(secret)
+
+/** Whether two configurations of an account log in alike and go by the same name. */
+export const isSameAccount = (one: Account, other: Account): boolean =>
+  one === other || (
+    one.identifier === other.identifier && one.email === other.email && one.mobile === other.mobile &&
+    secretOf(one.password) === secretOf(other.password) && secretOf(one.token) === secretOf(other.token)
+  )
+
 export class PooledAccount {
   readonly key: string
   /** As shown in the admin API. */
@@ -55,15 +65,13 @@ export class PooledAccount {
 
   get login(): Login | undefined {
     const account = this.account
-    if (account?.password === undefined || (account.email === undefined && account.mobile === undefined)) {
-      return undefined
-    }
-    return { email: account.email, mobile: account.mobile, password: Redacted.value(account.password) }
+    if (account === undefined || (account.email === undefined && account.mobile === undefined)) return undefined
+    const password = secretOf(account.password)
+    return password === undefined ? undefined : { email: account.email, mobile: account.mobile, password }
   }
 
   get configuredToken(): string | undefined {
-    const token = this.account?.token
-    return token === undefined ? undefined : Redacted.value(token)
+    return secretOf(this.account?.token)
   }
 
   /** Counts a fault; the number of that kind in a row. */

@@ -63,7 +63,9 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const account = slot.account
     state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
     if (state.nextRecovery < wakeAt) setTimer(recovery)
-    return Effect.logWarning("An upstream account leaves the rotation").pipe(
+    // Cool-downs are everyday; an account that is refused wants its operator.
+    const log = stateAfter(fault) === "out" ? Effect.logWarning : Effect.logDebug
+    return log("An upstream account leaves the rotation").pipe(
       Effect.annotateLogs({ account: account.hash, reason: reasonFor(fault), seconds: delay / 1_000, count })
     )
   }

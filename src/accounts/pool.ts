@@ -170,7 +170,7 @@ export const makePool: Effect.Effect<
     const ticket = yield* claim(wish, clock, restore).pipe(
       Effect.catch((refusal) =>
         // Staying on an account is a preference, unlike a pin.
-        wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
+        refusal._tag !== "Late" && wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
           ? claim({ _tag: "Any", avoid: options.avoid }, clock, restore)
           : Effect.fail(refusal)
       ),

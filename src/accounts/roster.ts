@@ -4,15 +4,11 @@
  * An account whose credentials changed is a new one to the pool, but for its slots: running leases go on counting, tokens
  * and faults are forgotten. So is every account's when the upstream changes: no token is ever sent to another address.
  */
-import * as Equal from "effect/Equal"
 import type { Account } from "../config/Account.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import { PooledAccount } from "./PooledAccount.ts"
+import { isSameAccount, PooledAccount } from "./PooledAccount.ts"
 import type { PoolState } from "./PoolState.ts"
-
-const isSame = (known: Account | undefined, account: Account): boolean =>
-  known === account || Equal.equals(known, account)
 
 /** Makes the roster of a pool. `apply` costs two comparisons as long as nothing changed. */
 export const makeRoster = (state: PoolState<PooledAccount>) => {
@@ -26,7 +22,7 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
     for (const account of configured) {
       const key = account.identity[0]!
       const known = keep ? pooled.get(key) : undefined
-      if (known !== undefined && isSame(known.account, account)) enrolled.set(key, known)
+      if (known?.account !== undefined && isSameAccount(known.account, account)) enrolled.set(key, known)
       else enrolled.set(key, new PooledAccount(key, account.identifier, account))
     }
     // An upstream that asks for no credential has one account of its own.

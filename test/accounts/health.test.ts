@@ -178,6 +178,20 @@ describe("a rate limit", () => {
     }))
 })
 
+describe("a login that is rate limited", () => {
+  it.effect("lets the account cool down", () =>
+    Effect.gen(function*() {
+      const { driver, state } = switchable()
+      const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
+      state.failure = new UpstreamFailure({ phase: "login", kind: "refused", code: 42900, retryAfter: 7 })
+      const { free, lease } = yield* hold(pool)
+      yield* Effect.flip(lease.credential.token)
+      yield* lease.report("rate_limited", 7)
+      yield* free
+      assert.deepInclude(yield* factsOf(pool, a), { health: "cooling", recovery: 7000, testStatus: "" })
+    }))
+})
+
 describe("an account that is busy elsewhere", () => {
   it.effect("is left alone for half a second, however often that happens", () =>
     Effect.gen(function*() {
