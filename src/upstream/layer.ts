@@ -1,0 +1,67 @@
+/**
+ * The configured upstream: one driver for as long as the configuration's `upstream` group stands.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import type { UpstreamConfig } from "../config/GatewayConfig.ts"
+import { nativeModels } from "../domain/models.ts"
+import type { ConnectionLimits } from "./connection.ts"
+import { makeEmbeddedDriver } from "./embedded/driver.ts"
+import { makeOpenAiDriver } from "./openai/driver.ts"
+import { makeSessionDriver } from "./session/driver.ts"
+import type { Driver, UpstreamModel } from "./Upstream.ts"
+import { Upstream } from "./Upstream.ts"
+
+const furtherModels = (config: UpstreamConfig): ReadonlyArray<UpstreamModel> =>
+  config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
+
+const limits = ({ timeouts }: UpstreamConfig): ConnectionLimits => ({
+  firstByte: timeouts.first_byte * 1000,
+  silence: timeouts.silence * 1000
+})
+
+/** The driver that a configuration asks for. */
+const makeDriver = (client: HttpClient.HttpClient, config: UpstreamConfig): Effect.Effect<Driver> => {
+  switch (config.driver) {
+    case "embedded":
+      return makeEmbeddedDriver({ furtherModels: furtherModels(config), limits: limits(config) })
+    case "session":
+      return Effect.succeed(makeSessionDriver(client, {
+        name: "session",
+        baseUrl: config.base_url,
+        furtherModels: furtherModels(config),
+        limits: limits(config),
+        anonymous: false
+      }))
+    case "openai":
+      return Effect.succeed(makeOpenAiDriver(client, {
+        baseUrl: config.base_url,
+        models: config.models,
+        furtherModels: furtherModels(config),
+        tools: config.tools,
+        limits: limits(config)
+      }))
+  }
+}
+
+/** Follows the configuration; needs the HTTP client that drivers call through. */
+export const layer: Layer.Layer<Upstream, never, ConfigStore | HttpClient.HttpClient> = Layer.effect(
+  Upstream,
+  Effect.gen(function*() {
+    const store = yield* ConfigStore
+    const client = yield* HttpClient.HttpClient
+    let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
+    return Upstream.of({
+      driver: Effect.suspend(() => {
+        const config = store.unsafeCurrent().upstream
+        if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
+        return Effect.map(makeDriver(client, config), (driver) => {
+          made = { config, driver }
+          return driver
+        })
+      })
+    })
+  })
+)
