@@ -5,20 +5,17 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { estimateConversation } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
-import { GenerateGroup, GenerateRequest } from "./Api.ts"
+import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
 import { generateModel, modelName } from "./models.ts"
-import { normalizeCountRequest, normalizeRequest } from "./normalizeRequest.ts"
+import { readCountRequest, readGenerateRequest } from "./readRequest.ts"
 import type { GenerateReplyInfo } from "./render.ts"
 import { generateFailure, generateFrames, generateResponse } from "./render.ts"
 
@@ -26,18 +23,6 @@ interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly params: { readonly model: string }
 }
-
-/** Reads a body once it has been brought to the form of the schema. */
-const normalizedBody = (normalize: (body: unknown) => unknown) =>
-  jsonBody(
-    Schema.Unknown.pipe(
-      Schema.decode(SchemaTransformation.transform({ decode: normalize, encode: (body) => body })),
-      Schema.decodeTo(GenerateRequest, SchemaTransformation.passthrough({ strict: false }))
-    )
-  )
-
-const readBody = normalizedBody(normalizeRequest)
-const readCount = normalizedBody(normalizeCountRequest)
 
 /** Serves the group; errors are rendered by its edges. */
 export const GenerateHandlers = HttpApiBuilder.group(
@@ -63,7 +48,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const stats = yield* CurrentRequest
       const requested = modelName(params.model)
       const model = yield* modelOf(requested)
-      const body = yield* readBody(request)
+      const body = yield* readGenerateRequest(request)
       const conversation = yield* Effect.fromResult(decodeGenerate(body))
       const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
       return { open: completion.open({ caller, model, conversation, stats }), info, stats }
@@ -89,7 +74,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
 
     const countTokens = Effect.fnUntraced(function*({ params, request }: Raw) {
       yield* modelOf(modelName(params.model))
-      const body = yield* readCount(request)
+      const body = yield* readCountRequest(request)
       const conversation = yield* Effect.fromResult(decodeGenerate(body))
       return jsonReply({ totalTokens: estimateConversation(conversation) })
     })

@@ -1,0 +1,56 @@
+/**
+ * Every way to put a value of a wrong type into a body: from one body that uses all fields.
+ */
+
+type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+type Path = ReadonlyArray<string | number>
+
+/** A body with one fault, and the name of the field that has it. */
+export interface Faulty {
+  readonly field: string
+  readonly body: Json
+}
+
+const isObject = (value: Json): value is { readonly [key: string]: Json } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const children = (value: Json): ReadonlyArray<readonly [string | number, Json]> =>
+  Array.isArray(value) ? value.map((item, i) => [i, item] as const) : isObject(value) ? Object.entries(value) : []
+
+const replaceAt = (value: Json, path: Path, replacement: Json): Json => {
+  const [key, ...rest] = path
+  if (key === undefined) return replacement
+  if (Array.isArray(value)) return value.map((item, i) => i === key ? replaceAt(item, rest, replacement) : item)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, name === key ? replaceAt(item, rest, replacement) : item])
+  )
+}
+
+const fieldName = (path: Path): string =>
+  path.reduce<string>(
+    (name, key) => typeof key === "number" ? `${name}[${key}]` : name === "" ? key : `${name}.${key}`,
+    ""
+  )
+
+/** Replacements that no schema of a value's own kind takes; an object is what lenient fields wrap least. */
+const wrong = (value: Json): ReadonlyArray<Json> => {
+  if (typeof value === "string") return [5, { no: 1 }]
+  if (typeof value === "number") return ["5x", true, { no: 1 }]
+  if (typeof value === "boolean") return ["yes", 1]
+  return [5, true]
+}
+
+/** All bodies with one value of a wrong type. Values under `free` fields are the caller's own and are left alone. */
+export const wrongTypes = (body: Json, free: ReadonlyArray<string>): ReadonlyArray<Faulty> => {
+  const faulty: Array<Faulty> = []
+  const visit = (value: Json, path: Path) => {
+    for (const replacement of path.length === 0 ? [] : wrong(value)) {
+      faulty.push({ field: fieldName(path), body: replaceAt(body, path, replacement) })
+    }
+    if (free.includes(String(path.at(-1)))) return
+    for (const [key, child] of children(value)) visit(child, [...path, key])
+  }
+  visit(body, [])
+  return faulty
+}
