@@ -81,13 +81,16 @@ const cutAt = (bytes: Uint8Array, cuts: ReadonlyArray<number>): Array<Uint8Array
 
 describe("makeSseDecoder", () => {
   it("follows the standard for whatever lines and line ends come, wherever the bytes are cut", () => {
-    fc.assert(fc.property(stream, fc.array(fc.nat(200), { maxLength: 6 }), (text, cuts) => {
-      const bytes = encoder.encode(text)
-      const expected = interpret(text)
-      assert.deepStrictEqual(decode([bytes]).out, expected)
-      assert.deepStrictEqual(decode(cutAt(bytes, cuts.map((cut) => Math.min(cut, bytes.length)))).out, expected)
-      assert.deepStrictEqual(decode(Array.from(bytes, (byte) => Uint8Array.of(byte))).out, expected)
-    }), { numRuns: 400 })
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(200), { maxLength: 6 }), (text, cuts) => {
+        const bytes = encoder.encode(text)
+        const expected = interpret(text)
+        assert.deepStrictEqual(decode([bytes]).out, expected)
+        assert.deepStrictEqual(decode(cutAt(bytes, cuts.map((cut) => Math.min(cut, bytes.length)))).out, expected)
+        assert.deepStrictEqual(decode(Array.from(bytes, (byte) => Uint8Array.of(byte))).out, expected)
+      }),
+      { numRuns: 400 }
+    )
   })
 
   it("gives the same events for every two-way cut, also inside characters and between CR and LF", () => {
@@ -107,7 +110,9 @@ describe("makeSseDecoder", () => {
   })
 
   it("replaces invalid bytes and goes on", () => {
-    assert.deepStrictEqual(decode([Uint8Array.of(0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a)]).out, [event("\uFFFD")])
+    assert.deepStrictEqual(decode([Uint8Array.of(0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a)]).out, [
+      event("\uFFFD")
+    ])
   })
 
   it("takes lines of 16 MB, cut into network chunks, in linear time", () => {
