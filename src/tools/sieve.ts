@@ -4,7 +4,7 @@
 import type { ToolDeclaration } from "../domain/Conversation.ts"
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import type { Transducer } from "../stream/transducer.ts"
-import { Engine } from "./engine.ts"
+import { FencedReply } from "./fencedReply.ts"
 
 export interface SieveOptions {
   /** The declared tools: forms that could be an answer are calls only for these, and schemas give values their types. */
@@ -15,5 +15,5 @@ export interface SieveOptions {
 
 export const sieve = (options: SieveOptions): Transducer<string, SieveEvent> => {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
-  return () => new Engine(tools, options.callId)
+  return () => new FencedReply(tools, options.callId)
 }

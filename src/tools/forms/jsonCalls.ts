@@ -6,7 +6,7 @@ import type { Context } from "../form.ts"
 import { quoteText } from "../readers/json.ts"
 import { readKey, readString } from "../readers/jsonTokens.ts"
 import { JsonStretch, RestOfBrackets, RestOfTag, StringStretch } from "../readers/stretches.ts"
-import type { Reading } from "../reading.ts"
+import type { Reader, Reading } from "../reading.ts"
 import { END, isBlank, peek, readWith, skipBlanks } from "../reading.ts"
 import { parametersOf, propertyOf } from "../schema.ts"
 
@@ -102,13 +102,21 @@ function* readArguments(
   return [stretch.isComplete ? "complete" : "broken", stretch.depth]
 }
 
-/** Reads arguments that stand by themselves, for a tool whose name is known, and finishes the call. */
-export function* readNamedArguments(context: Context, name: string): Reading<Outcome> {
+/** Drops the rest of a malformed block: up to one of the `closers` where it stands in a tag, else until `depth` brackets are closed. */
+const restOf = (context: Context, depth: number, closers: ReadonlySet<string> | undefined): Reader =>
+  closers === undefined ? new RestOfBrackets(context, depth) : new RestOfTag(context, closers)
+
+/**
+ * Reads arguments that stand by themselves, for a tool whose name is known, and finishes the call. Of a malformed one the rest
+ * is dropped, with the one of `closers` that ends it.
+ */
+export function* readNamedArguments(context: Context, name: string, closers?: ReadonlySet<string>): Reading<Outcome> {
   const c = yield* peek(context.source)
-  const [end] = yield* readArguments(context, c, () => context.start(name), context.write)
+  const [end, depth] = yield* readArguments(context, c, () => context.start(name), context.write)
   if (end === "none") return "none"
   if (end === "broken") {
     context.cutOff()
+    yield restOf(context, depth, closers)
     return "broken"
   }
   context.finish()
@@ -272,7 +280,7 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
   }
   const outcome = yield* readMembers(context, found, 1)
   if (outcome === "broken") {
-    yield closers === undefined ? new RestOfBrackets(context, found.depth) : new RestOfTag(context, closers)
+    yield restOf(context, found.depth, closers)
     return closers === undefined ? "call" : "broken"
   }
   if (outcome !== "call" || found.isFinished) return ended(context, outcome)

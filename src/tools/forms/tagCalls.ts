@@ -82,12 +82,8 @@ function* readJsonBody(
   closers: ReadonlySet<string>
 ): Reading<Outcome> {
   const { source } = context
-  const outcome = yield* readNamedArguments(context, name)
-  if (outcome === "none") return outcome
-  if (outcome === "broken") {
-    yield new RestOfTag(context, closers)
-    return "call"
-  }
+  const outcome = yield* readNamedArguments(context, name, closers)
+  if (outcome !== "call") return outcome === "broken" ? "call" : outcome
   if (isCdata && (yield* skipBlanks(source)) !== END && !(yield* takeLiteral(source, "]]>"))) return "open"
   return (yield* takeCloser(context, closers)) ? "call" : "open"
 }

@@ -134,9 +134,9 @@ export class JsonReader {
     this.bareKeys = flavour !== "python"
   }
 
-  /** How many objects and arrays are open. */
+  /** How many objects and arrays are open; tuples do not count. */
   get depth(): number {
-    return this.closers.length
+    return this.closers.filter((closer) => closer !== CLOSE_PARENTHESIS).length
   }
 
   get inString(): boolean {

@@ -140,6 +140,10 @@ export class RestOfBrackets extends Rest {
     this.depth = depth
   }
 
+  override read(source: Source): boolean {
+    return this.depth <= 0 || super.read(source)
+  }
+
   protected ends(c: number): boolean {
     if (c === 123 || c === 91) this.depth++
     else if (c === 125 || c === 93) this.depth--

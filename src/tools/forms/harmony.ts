@@ -1,0 +1,44 @@
+/**
+ * The harmony form: a message to a function, `<|channel|>commentary to=functions.wx <|constrain|>json<|message|>{…}<|call|>`, perhaps
+ * with `<|start|>assistant` before it; the recipient may stand there too.
+ */
+import { fold } from "../fold.ts"
+import type { Form } from "../form.ts"
+import { END, skipBlanks, takeUntil } from "../reading.ts"
+import { readNamedArguments } from "./jsonCalls.ts"
+import { functionName, isToken, readToken } from "./tokens.ts"
+
+const isLess = (c: number): boolean => fold(c) === 60
+
+const endTokens = new Set(["call", "end"])
+
+export const harmony: Form = {
+  name: "harmony",
+  opening: { at: "tag", claims: (name) => name === "channel" || name === "start" },
+  bound: 512,
+  *read(context, head) {
+    if (head === undefined || !head.isMarked) return
+    const { source } = context
+    let words = ""
+    let token = head
+    while (!isToken(token, "message")) {
+      if (!token.isMarked || !token.isComplete) return
+      if (token.name !== "channel" && token.name !== "constrain" && token !== head) return
+      words += " " + (yield* takeUntil(source, (c) => isLess(c) || c === 123 || c === 10))
+      if (!isLess(yield* skipBlanks(source))) return
+      const next = yield* readToken(context)
+      if (next === undefined) return
+      token = next
+    }
+    const recipient = words.split(/\s+/).find((word) => word.startsWith("to="))?.slice("to=".length)
+    if (recipient === undefined || !(recipient.startsWith("functions.") || context.tools.has(recipient))) return
+    const name = functionName(recipient, context.tools)
+    if (name === "") return
+    yield* skipBlanks(source)
+    if ((yield* readNamedArguments(context, name, endTokens)) !== "call") return
+    const c = yield* skipBlanks(source)
+    if (c === END || !isLess(c)) return
+    const end = yield* readToken(context)
+    if (end !== undefined && end.isMarked && end.isComplete && endTokens.has(end.name)) context.settle()
+  }
+}

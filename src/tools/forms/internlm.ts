@@ -1,0 +1,31 @@
+/**
+ * InternLM's form: `<|action_start|><|plugin|>{…}<|action_end|>`.
+ */
+import { fold } from "../fold.ts"
+import type { Form } from "../form.ts"
+import { skipBlanks } from "../reading.ts"
+import { readCallList, readCallObject } from "./jsonCalls.ts"
+import { isToken, readToken } from "./tokens.ts"
+
+const ends = new Set(["action_end"])
+
+export const internlm: Form = {
+  name: "action_start",
+  opening: { at: "tag", claims: (name) => name === "action_start" },
+  bound: 512,
+  *read(context, head) {
+    if (head === undefined || !head.isMarked) return
+    if (fold(yield* skipBlanks(context.source)) !== 60) return
+    if (!isToken(yield* readToken(context), "plugin")) return
+    const c = yield* skipBlanks(context.source)
+    if (c === 91) context.source.pos++
+    const outcome = c === 123
+      ? yield* readCallObject(context, "wrapped", ends)
+      : c === 91
+      ? yield* readCallList(context, "wrapped", ends)
+      : "none"
+    if (outcome !== "call" || fold(yield* skipBlanks(context.source)) !== 60) return
+    const token = yield* readToken(context)
+    if (token?.isMarked === true && ends.has(token.name)) context.settle()
+  }
+}
