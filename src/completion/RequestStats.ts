@@ -24,7 +24,9 @@ export interface RequestStats {
   firstEventAt: number | undefined
   usage: Usage | undefined
   finish: FinishReason | undefined
-  /** Code of the error that the caller was told. */
+  /** HTTP status of the reply; `undefined` when the caller left before there was one. */
+  status: number | undefined
+  /** Code of the error that the caller was told, in the stream too. */
   error: string | undefined
   calls: number
 }
@@ -45,6 +47,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   firstEventAt: undefined,
   usage: undefined,
   finish: undefined,
+  status: undefined,
   error: undefined,
   calls: 0
 })

@@ -90,10 +90,24 @@ const begin = Effect.fnUntraced(function*(options: EdgeOptions) {
   return { request, stats }
 })
 
-const withIdHeader = (idHeader: string | undefined, stats: RequestStats) =>
-  Effect.map((response: HttpServerResponse.HttpServerResponse) =>
-    idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, stats.id)
-  )
+const timing = (stats: RequestStats, now: number): string => {
+  const upstream = stats.upstream ?? 0
+  const gateway = Math.max(0, now - stats.startedAt - stats.queued - upstream)
+  const [queued, waited, own] = [stats.queued, upstream, gateway].map(Math.round)
+  return `queue;dur=${queued}, upstream;dur=${waited}, gateway;dur=${own}`
+}
+
+/** Notes how the request was answered and adds the headers that say so. */
+const answered = (idHeader: string | undefined, stats: RequestStats) =>
+  Effect.flatMap((response: HttpServerResponse.HttpServerResponse) => {
+    stats.status = response.status
+    const named = idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, stats.id)
+    if (stats.attempts === 0) return Effect.succeed(named)
+    return Effect.map(
+      Clock.currentTimeMillis,
+      (now) => HttpServerResponse.setHeader(named, "server-timing", timing(stats, now))
+    )
+  })
 
 /** The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id. */
 export const publicEdge =
@@ -103,7 +117,7 @@ export const publicEdge =
       httpEffect.pipe(
         Effect.provideService(CurrentRequest, stats),
         Effect.catchCause(rendered(shape, stats)),
-        withIdHeader(idHeader, stats)
+        answered(idHeader, stats)
       ))
 
 /** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
@@ -121,7 +135,7 @@ export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
           Effect.flatMap((known) => Effect.provideService(httpEffect, CurrentCaller, known)),
           Effect.provideService(CurrentRequest, stats),
           Effect.catchCause(rendered(shape, stats)),
-          withIdHeader(idHeader, stats)
+          answered(idHeader, stats)
         )
       })
   )

@@ -20,6 +20,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../stream/transducer.ts"
 import { toGatewayError } from "./edge.ts"
+import { CurrentRequest } from "./Request.ts"
 
 /** How a style writes one reply's frames. */
 export interface FrameRenderer {
@@ -62,7 +63,8 @@ export const streamReply = Effect.fnUntraced(function*<R>(
   render: (output: CompletionOutput) => FrameRenderer,
   failureBefore: (error: GatewayError) => string,
   limits: StreamLimits
-): Effect.fn.Return<HttpServerResponse.HttpServerResponse, GatewayError, R | Scope.Scope> {
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> {
+  const stats = yield* CurrentRequest
   const clock = yield* Clock.Clock
   const queue = yield* Queue.bounded<string, Cause.Done>(queueSize)
   const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
@@ -100,6 +102,7 @@ export const streamReply = Effect.fnUntraced(function*<R>(
       Effect.flatMap(toGatewayError(cause), (error) => {
         if (error === undefined) return Effect.void
         if (!headersSent && renderer === undefined) return Deferred.fail(opened, error)
+        stats.error = error.code
         return send(renderer === undefined ? failureBefore(error) : renderer.failure(error))
       })
     ),

@@ -4,8 +4,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as HttpServer from "effect/http/HttpServer"
-import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { createServer } from "node:http"
@@ -27,7 +25,7 @@ const keepAliveTimeout = 65_000
  */
 export const NodeServer = (options: ListenOptions) => {
   const node = createServer({ keepAliveTimeout })
-  const server: Layer.Layer<HttpServer.HttpServer, ServeError> = NodeHttpServer.layer(() => node, {
+  const server = NodeHttpServer.layer(() => node, {
     port: options.port,
     host: options.host,
     gracefulShutdownTimeout: "1 seconds"

@@ -33,7 +33,7 @@ const makeDriver = (client: HttpClient.HttpClient, config: UpstreamConfig): Effe
         baseUrl: config.base_url,
         furtherModels: furtherModels(config),
         limits: limits(config),
-        anonymous: false
+        anonymousToken: undefined
       }))
     case "openai":
       return Effect.succeed(makeOpenAiDriver(client, {

@@ -37,10 +37,22 @@ export interface Calls {
 
 const isEventStream = (contentType: string | undefined): boolean => /^\s*text\/event-stream\b/i.test(contentType ?? "")
 
-/** Makes the calls. `baseUrl` has no trailing slash. */
-export const makeCalls = (client: HttpClient.HttpClient, baseUrl: string, limits: ConnectionLimits): Calls => {
-  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) =>
-    token === undefined ? request : HttpClientRequest.bearerToken(request, token)
+/** Where and how calls go. */
+export interface CallOptions {
+  /** Without a trailing slash. */
+  readonly baseUrl: string
+  readonly limits: ConnectionLimits
+  /** Sent where a call has no token of its own. */
+  readonly anonymousToken: string | undefined
+}
+
+/** Makes the calls. */
+export const makeCalls = (client: HttpClient.HttpClient, options: CallOptions): Calls => {
+  const { anonymousToken, baseUrl, limits } = options
+  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) => {
+    const bearer = token ?? anonymousToken
+    return bearer === undefined ? request : HttpClientRequest.bearerToken(request, bearer)
+  }
 
   const envelope = Effect.fnUntraced(function*(phase: FailurePhase, connection: Connection) {
     const { headers, status } = connection.response

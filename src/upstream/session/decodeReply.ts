@@ -41,6 +41,8 @@ export interface ReplyDecoder {
   readonly messageId: MessageId | undefined
   /** Nothing more will come of this round: the upstream said so, or the reply has failed. */
   readonly closed: boolean
+  /** The reply has failed: nothing more is wanted of this round. */
+  readonly failed: boolean
   /**
    * The document has a final status: little may follow, and nothing that must be waited for. The status with which a
    * continued stream opens may be the one of the round before, and is not final while it says `INCOMPLETE`.
@@ -423,6 +425,9 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     },
     get closed() {
       return closed
+    },
+    get failed() {
+      return cause !== undefined
     },
     get final() {
       return final

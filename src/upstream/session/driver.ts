@@ -1,82 +1,90 @@
 /**
- * The `session` driver: a provider that speaks the session protocol over HTTP (upstream-protocol).
+ * The `session` driver: a provider that speaks the session protocol over HTTP.
+ *
+ * A completion runs in a session of its own. Whatever ends its scope leaves nothing running upstream.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Scope from "effect/Scope"
-import { nationalMobile } from "../../domain/identity.ts"
-import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ConnectionLimits } from "../connection.ts"
-import type { CompletionRequest, Driver, Login, UpstreamModel, UpstreamSession } from "../Upstream.ts"
-import { makeCalls } from "./calls.ts"
-import type { MessageId, ReplyDecoder } from "./decodeReply.ts"
-import { isRecord, type JsonRecord } from "./patchDocument.ts"
+import type { CompletionReply, CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../Upstream.ts"
+import { makeSessionClient, type SessionClient, type StreamCall } from "./client.ts"
+import type { MessageId } from "./decodeReply.ts"
 import { renderPrompt } from "./prompt.ts"
-import { replyEvents, type Round } from "./reply.ts"
+import { type Round, runRounds } from "./rounds.ts"
 
 /** What the driver needs to know of its provider. */
 export interface SessionOptions {
-  readonly name: "session" | "embedded"
   /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Ids that are served beyond the natives. */
+  /** Ids that are listed and served beyond the natives. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly limits: ConnectionLimits
-  /** A completion needs no account of its own. */
-  readonly anonymous: boolean
 }
 
-/** Time for `stop_stream` when a reply is left early (behaviour §7). */
-const stopTime = "2 seconds"
+/** How long the upstream may take to hear that a reply is no longer wanted, in milliseconds (behaviour, "The pool"). */
+const longestStop = 2_000
 
-const paths = {
-  login: "/api/v0/users/login",
-  current: "/api/v0/users/current",
-  createSession: "/api/v0/chat_session/create",
-  listSessions: "/api/v0/chat_session/fetch_page",
-  deleteSession: "/api/v0/chat_session/delete",
-  deleteAllSessions: "/api/v0/chat_session/delete_all",
-  completion: "/api/v0/chat/completion",
-  continue: "/api/v0/chat/continue",
-  stop: "/api/v0/chat/stop_stream"
-} as const
+const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
+  code === 40001 || code === 40002 || code === 40003 || status === 401
 
-const textOf = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
+/** Opens one round and tells the recorder of it. */
+const openRound = Effect.fnUntraced(function*(
+  client: SessionClient,
+  recorder: Recorder | undefined,
+  sessionId: string,
+  call: Omit<StreamCall, "round">
+) {
+  const label = call.path === "chat/completion" ? "completion" : "continue"
+  const round = recorder?.round({ label, url: client.url(call.path), requestBody: call.body, sessionId })
+  if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
+  const connection = yield* client.openStream({ ...call, round })
+  const opened: Round = { connection, recorder: round }
+  return opened
+})
 
-const sessionOf = (value: unknown): ReadonlyArray<UpstreamSession> => {
-  if (!isRecord(value)) return []
-  const { id, title, updated_at: updatedAt } = value
-  if (typeof id !== "string") return []
-  return [{ id, title: textOf(title) ?? "", updatedAt: typeof updatedAt === "number" ? updatedAt : 0 }]
-}
+/** Continues a message. A token that has expired meanwhile is renewed once. */
+const openContinue =
+  (client: SessionClient, recorder: Recorder | undefined, credential: Credential, sessionId: string) =>
+  (messageId: MessageId) => {
+    const body = JSON.stringify({ chat_session_id: sessionId, message_id: messageId, fallback_to_resume: true })
+    const open = (token: string | undefined) =>
+      openRound(client, recorder, sessionId, { path: "chat/continue", phase: "resume", body, token })
+    return Effect.flatMap(
+      credential.token,
+      (token) =>
+        Effect.catch(
+          open(token),
+          (failure) => isTokenRefusal(failure) ? Effect.flatMap(credential.renew(token), open) : Effect.fail(failure)
+        )
+    )
+  }
 
-/** Makes the driver over a client. */
-export const makeSessionDriver = (client: HttpClient.HttpClient, options: SessionOptions): Driver => {
-  const { call, open } = makeCalls(client, options.baseUrl, options.limits)
+/** Makes the driver. */
+export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionOptions): Driver => {
+  const client = makeSessionClient(http, options.baseUrl, options.limits)
 
-  const login = Effect.fn("SessionDriver.login")(function*({ email, mobile, password }: Login) {
-    const who: JsonRecord = email === undefined
-      ? { mobile: nationalMobile(mobile ?? "") }
-      : { email }
-    const data = yield* call("login", paths.login, undefined, {
-      ...who,
-      password,
-      device_id: "model-gateway",
-      os: "web"
-    })
-    const token = isRecord(data["user"]) ? textOf(data["user"]["token"]) : undefined
-    return token ?? (yield* new UpstreamFailure({ phase: "login", kind: "malformed" }))
-  })
-
-  const createSession = Effect.fnUntraced(function*(token: string | undefined) {
-    const data = yield* call("session", paths.createSession, token, { agent: "chat" })
-    return textOf(data["id"]) ?? (yield* new UpstreamFailure({ phase: "session", kind: "malformed" }))
-  })
-
-  const complete = Effect.fnUntraced(function*({ conversation, credential, model, recorder }: CompletionRequest) {
+  const complete = Effect.fnUntraced(function*(
+    { conversation, credential, model, onSession, recorder }: CompletionRequest
+  ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const scope = yield* Effect.scope
-    let token = yield* credential.token
-    const sessionId = yield* createSession(token)
+    const token = yield* credential.token
+    const sessionId = yield* client.createSession(token)
+    if (onSession !== undefined) yield* onSession(sessionId)
+    let unfinished = (): MessageId | undefined => undefined
+    // Closed after the connections, which are opened later.
+    yield* Effect.addFinalizer(() => {
+      const messageId = unfinished()
+      if (messageId === undefined) return Effect.void
+      return credential.token.pipe(
+        Effect.flatMap((token) => client.stopStream(token, sessionId, messageId)),
+        Effect.interruptible,
+        Effect.timeoutOption(longestStop),
+        Effect.ignore
+      )
+    })
+    const firstScope = yield* Scope.fork(scope)
     const body = JSON.stringify({
       chat_session_id: sessionId,
       parent_message_id: null,
@@ -85,80 +93,27 @@ export const makeSessionDriver = (client: HttpClient.HttpClient, options: Sessio
       thinking_enabled: model.reasoning,
       search_enabled: model.search
     })
-
-    const openRound = Effect.fnUntraced(function*(label: "completion" | "continue", requestBody: string) {
-      const path = paths[label]
-      const recording = recorder?.round({ label, url: `${options.baseUrl}${path}`, requestBody, sessionId })
-      if (recording !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => recording.closed()))
-      const phase = label === "completion" ? "completion" : "resume"
-      const connection = yield* open(phase, path, token, requestBody, recording?.opened)
-      const round: Round = { connection, record: recording?.bytes }
-      return round
-    })
-
-    const nextRound = (message: MessageId) => {
-      const request = JSON.stringify({ chat_session_id: sessionId, message_id: message, fallback_to_resume: true })
-      return openRound("continue", request).pipe(
-        Effect.catch((failure) =>
-          tokenRefused(failure)
-            ? Effect.flatMap(credential.renew(token), (fresh) => {
-              token = fresh
-              return openRound("continue", request)
-            })
-            : Effect.fail(failure)
-        )
-      )
-    }
-
-    let decoder: ReplyDecoder | undefined
-    let running = true
-    // Added before the connection, so that it runs after the connection was closed.
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        const message = decoder?.messageId
-        if (!running || message === undefined) return Effect.void
-        return call("stream", paths.stop, token, { chat_session_id: sessionId, message_id: message }).pipe(
-          Effect.timeoutOption(stopTime),
-          Effect.ignore
-        )
-      })
-    )
-    const firstScope = yield* Scope.fork(scope)
-    const first = yield* Scope.provide(openRound("completion", body), firstScope)
-    return {
-      id: sessionId,
-      sessionId,
-      events: replyEvents({
-        first,
-        firstScope,
-        next: nextRound,
-        started: (started) => {
-          decoder = started
-        },
-        ended: () => {
-          running = false
-        }
-      })
-    }
+    const first = yield* openRound(client, recorder, sessionId, {
+      path: "chat/completion",
+      phase: "completion",
+      body,
+      token
+    }).pipe(Scope.provide(firstScope))
+    const running = runRounds(first, firstScope, scope, openContinue(client, recorder, credential, sessionId))
+    unfinished = running.unfinished
+    return { id: sessionId, sessionId, events: running.events }
   })
 
   return {
-    name: options.name,
-    capabilities: { login: true, sessions: true, anonymous: options.anonymous, sampling: false },
+    name: "session",
+    capabilities: { login: true, sessions: true, anonymous: false, sampling: false },
     models: options.furtherModels,
-    login,
-    verify: (token) => Effect.asVoid(call("session", paths.current, token)),
+    login: client.login,
+    verify: client.verify,
     complete,
-    createSession,
-    listSessions: (token, count) =>
-      Effect.map(call("session", `${paths.listSessions}?count=${count}`, token), (data) => {
-        const sessions = data["chat_sessions"]
-        return Array.isArray(sessions) ? sessions.flatMap(sessionOf) : []
-      }),
-    deleteSession: (token, id) => Effect.asVoid(call("session", paths.deleteSession, token, { chat_session_id: id })),
-    deleteAllSessions: (token) => Effect.asVoid(call("session", paths.deleteAllSessions, token, {}))
+    createSession: client.createSession,
+    listSessions: client.listSessions,
+    deleteSession: client.deleteSession,
+    deleteAllSessions: client.deleteAllSessions
   }
 }
-
-const tokenRefused = (failure: UpstreamFailure): boolean =>
-  failure.status === 401 || failure.code === 40001 || failure.code === 40002 || failure.code === 40003

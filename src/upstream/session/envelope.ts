@@ -1,54 +1,63 @@
 /**
- * The envelope of every reply that is no event stream (upstream-protocol, "Envelope"): its data, or the facts of a refusal.
+ * Reads the envelope that every reply without an event stream wears (upstream-protocol, "Envelope").
+ *
+ * The envelope decides, not the HTTP status: a refusal may come with 200, and a page of an intermediary with anything.
  */
-import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
-import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { isRecord, type JsonRecord } from "./patchDocument.ts"
 
-/** What a reply was, beyond its body. */
-export interface ReplyHead {
-  readonly phase: FailurePhase
-  readonly status: number
-  /** Seconds, where the reply has the header. */
-  readonly retryAfter: number | undefined
+/** Facts of a refusal, by the names of `UpstreamFailure`. */
+export interface RefusalFacts {
+  readonly kind: "refused" | "malformed" | "empty"
+  readonly code?: number
+  readonly bizCode?: number
+  readonly message?: string
 }
 
-const parse = (text: string): unknown => {
+export type Envelope =
+  | { readonly _tag: "Accepted"; readonly data: JsonRecord }
+  | { readonly _tag: "Refused"; readonly facts: RefusalFacts }
+
+const refused = (facts: RefusalFacts): Envelope => ({ _tag: "Refused", facts })
+
+const malformed = refused({ kind: "malformed" })
+
+/** A code that a server may have written as a string. */
+const numeric = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined
+}
+
+const firstText = (...candidates: ReadonlyArray<unknown>): { readonly message?: string } => {
+  for (const candidate of candidates) {
+    if (typeof candidate === "string" && candidate !== "") return { message: candidate }
+  }
+  return {}
+}
+
+const parse = (body: string): unknown => {
   try {
-    return JSON.parse(text)
+    return JSON.parse(body)
   } catch {
     return undefined
   }
 }
 
-const text = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
-
-const isCode = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
-
-/**
- * Reads an envelope: `biz_data` as a record, or the failure that it tells. A page, an empty body or any other JSON is
- * malformed; a status that says trouble is told even where the body does not.
- */
-export const readEnvelope = (body: string, head: ReplyHead): JsonRecord | UpstreamFailure => {
-  const { phase, retryAfter, status } = head
-  const facts = { phase, status, ...(retryAfter === undefined ? {} : { retryAfter }) }
+/** Reads a body. A page, broken JSON or any other shape is `malformed`; `empty` is a body without a word. */
+export const readEnvelope = (status: number, body: string): Envelope => {
+  if (body.trim() === "") return refused({ kind: "empty" })
   const envelope = parse(body)
-  if (!isRecord(envelope) || !isCode(envelope["code"])) {
-    return status >= 400
-      ? new UpstreamFailure({ ...facts, kind: "refused" })
-      : new UpstreamFailure({ ...facts, kind: body.trim() === "" ? "empty" : "malformed" })
+  if (!isRecord(envelope)) return malformed
+  const code = numeric(envelope["code"])
+  if (code === undefined) return malformed
+  if (code !== 0) return refused({ kind: "refused", code, ...firstText(envelope["msg"]) })
+  const data = envelope["data"]
+  if (!isRecord(data)) return malformed
+  const bizCode = numeric(data["biz_code"])
+  if (bizCode === undefined) return malformed
+  if (bizCode !== 0) {
+    return refused({ kind: "refused", bizCode, ...firstText(data["biz_msg"], envelope["msg"]) })
   }
-  const { code, data, msg } = envelope
-  if (code !== 0) {
-    const message = text(msg)
-    return new UpstreamFailure({ ...facts, kind: "refused", code, ...(message === undefined ? {} : { message }) })
-  }
-  const inner = isRecord(data) ? data : {}
-  const { biz_code: bizCode, biz_data: bizData, biz_msg: bizMsg } = inner
-  if (isCode(bizCode) && bizCode !== 0) {
-    const message = text(bizMsg)
-    return new UpstreamFailure({ ...facts, kind: "refused", bizCode, ...(message === undefined ? {} : { message }) })
-  }
-  if (status >= 400) return new UpstreamFailure({ ...facts, kind: "refused" })
-  return isRecord(bizData) ? bizData : {}
+  // Success under an error status: somebody on the way disagrees with the service.
+  if (status >= 400) return malformed
+  return { _tag: "Accepted", data: isRecord(data["biz_data"]) ? data["biz_data"] : {} }
 }

@@ -1,0 +1,206 @@
+/**
+ * One reply over all its rounds: the completion's own stream, then a `chat/continue` whenever it was cut (upstream-protocol,
+ * "The document"). What comes out is one seamless stream of upstream events.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
+import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import { type BodyDecoder, type Connection, decodeBody } from "../connection.ts"
+import type { RoundRecorder } from "../Upstream.ts"
+import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
+
+/** Times that a reply cut at the output limit is continued (upstream-protocol). */
+export const mostContinues = 16
+/** Resumes in a row that may bring nothing new (upstream-protocol). */
+export const mostIdleResumes = 3
+
+/** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
+const settleAfterStatus = 2_000
+const settleAfterClose = 100
+/** Milliseconds before a resume that follows one without success, times how many there were. */
+const resumeDelay = 250
+
+/** A round whose reply has begun. */
+export interface Round {
+  readonly connection: Connection
+  readonly recorder: RoundRecorder | undefined
+}
+
+/** Opens a `chat/continue` of the message; the scope holds its connection. */
+export type OpenContinue = (messageId: MessageId) => Effect.Effect<Round, UpstreamFailure, Scope.Scope>
+
+/** A reply that runs. */
+export interface RunningReply {
+  readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
+  /** The message to stop, while the upstream may still be at it and its id is known. */
+  readonly unfinished: () => MessageId | undefined
+}
+
+const asFailure = (phase: FailurePhase, { kind, message, reason }: ReplyTrouble): UpstreamFailure =>
+  new UpstreamFailure({
+    phase,
+    kind,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message })
+  })
+
+const tooLong: ReplyTrouble = {
+  kind: "malformed",
+  reason: undefined,
+  message: "An event of the reply is too long"
+}
+
+/** Decodes one round's body. */
+const startBody = (reply: ReplyDecoder, { connection, recorder }: Round) => {
+  const sse = makeSseDecoder()
+  const events: Array<SseEvent> = []
+  let ended = false
+  let settled = 0
+  const settle = (millis: number) => {
+    if (settled === millis) return
+    settled = millis
+    connection.settle(millis)
+  }
+  return {
+    get overflowed() {
+      return sse.overflowed
+    },
+    push(bytes: Uint8Array, out: Array<UpstreamEvent>) {
+      recorder?.bytes(bytes)
+      sse.push(bytes, events)
+      for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
+      events.length = 0
+      if (reply.closed) settle(settleAfterClose)
+      else if (reply.final) settle(settleAfterStatus)
+    },
+    end(out: Array<UpstreamEvent>) {
+      if (ended) return
+      ended = true
+      sse.end(events)
+      for (const event of events) reply.pushUnterminated(event, out)
+      events.length = 0
+    }
+  }
+}
+
+/** Runs a reply from its first round on. `scope` is to hold the connections of further rounds. */
+export const runRounds = (
+  first: Round,
+  firstScope: Scope.Closeable,
+  scope: Scope.Scope,
+  openContinue: OpenContinue
+): RunningReply => {
+  const reply = makeReplyDecoder()
+  let running = true
+
+  const pull = Effect.gen(function*() {
+    let roundScope = firstScope
+    let phase: FailurePhase = "stream"
+    let continues = 0
+    let idle = 0
+    let producedBefore = 0
+    let finished = false
+
+    const start = (round: Round) => {
+      const body = startBody(reply, round)
+      const decoder = (): BodyDecoder<UpstreamEvent> => ({
+        push: body.push,
+        end: body.end,
+        failure: () => body.overflowed ? asFailure(phase, tooLong) : undefined,
+        done: () => reply.failed,
+        complete: () => reply.final || reply.closed
+      })
+      return Stream.toPull(decodeBody(round.connection.bytes, decoder)).pipe(
+        Scope.provide(roundScope),
+        Effect.map((pull) => ({ pull, body }))
+      )
+    }
+
+    let current = yield* start(first)
+
+    const finish = (reason: UpstreamFinish["reason"]) => {
+      finished = true
+      running = false
+      return Effect.as(Scope.close(roundScope, Exit.void), Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
+    }
+
+    /** Opens the next round; a round that cannot be opened is a resume that brought nothing. */
+    const goOn = (messageId: MessageId): Effect.Effect<void, UpstreamFailure> =>
+      Effect.gen(function*() {
+        yield* Scope.close(roundScope, Exit.void)
+        if (idle > 0) yield* Effect.sleep(resumeDelay * idle)
+        reply.startRound()
+        phase = "resume"
+        producedBefore = reply.produced
+        roundScope = yield* Scope.fork(scope)
+        running = true
+        const round = yield* Scope.provide(openContinue(messageId), roundScope)
+        current = yield* start(round)
+      }).pipe(
+        // The service's own refusal stands; trouble on the way to it may pass.
+        Effect.catch((failure) =>
+          failure.kind === "refused" || ++idle >= mostIdleResumes ? Effect.fail(failure) : goOn(messageId)
+        )
+      )
+
+    const endRound = (): Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> => {
+      const end = reply.endRound()
+      const { messageId } = reply
+      switch (end._tag) {
+        case "Finished":
+          return finish(end.reason)
+        case "Failed":
+          return Effect.fail(asFailure(phase, end.trouble))
+        case "Incomplete":
+          if (continues >= mostContinues || messageId === undefined) return finish("length")
+          continues++
+          idle = 0
+          return Effect.andThen(goOn(messageId), next)
+        case "CutOff":
+          idle = phase === "resume" && reply.produced === producedBefore ? idle + 1 : 0
+          if (messageId === undefined || idle >= mostIdleResumes) {
+            return Effect.fail(asFailure(phase, end.trouble))
+          }
+          return Effect.andThen(goOn(messageId), next)
+      }
+    }
+
+    /** A connection that broke ends its round like one that ended early; what had come of a last event may be whole. */
+    const breakOff = (failure: UpstreamFailure) => {
+      if (failure.kind !== "transport") return Effect.fail(failure)
+      const out: Array<UpstreamEvent> = []
+      current.body.end(out)
+      return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : endRound()
+    }
+
+    const next: Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> = Effect.suspend(() => {
+      if (finished) return Cause.done()
+      return Effect.matchCauseEffect(current.pull, {
+        onSuccess: Effect.succeed,
+        onFailure: (cause): Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> => {
+          if (Pull.isDoneCause(cause)) {
+            running = false
+            return endRound()
+          }
+          const failure = Cause.findErrorOption(cause)
+          return failure._tag === "Some" && failure.value._tag === "UpstreamFailure"
+            ? breakOff(failure.value)
+            : Effect.failCause(cause)
+        }
+      })
+    })
+    return next
+  })
+
+  return {
+    events: Stream.fromPull(pull),
+    unfinished: () => running ? reply.messageId : undefined
+  }
+}
