@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
-import type { Fault } from "./health.ts"
+import type { Fault } from "./backOff.ts"
 import type { AccountTokens } from "./tokens.ts"
 
 /** What an account test showed last; empty before the first. */

@@ -154,23 +154,23 @@ describe("PoolState", () => {
   })
 
   it("may be called back by those whom it tells, however many that are", () => {
-    const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 20_000 })
+    const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000 })
     pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits)
     const order: Array<number> = []
     const first = pool.request({ _tag: "Pinned", key: "a" }, 0, patience, () => {})
     assert.isFalse("_tag" in first)
-    for (let i = 0; i < 10_000; i++) {
+    for (let i = 0; i < 50_000; i++) {
       const ticket = pool.request({ _tag: "Pinned", key: "a" }, 0, patience, () => {
         order.push(i)
         if (!("_tag" in ticket)) pool.close(ticket)
       })
     }
-    assert.strictEqual(pool.waiting, 10_000)
+    assert.strictEqual(pool.waiting, 50_000)
     // Nobody who waits for the busy account is in the way of somebody who does not.
     const other = pool.request({ _tag: "Any", avoid: new Set() }, 0, patience, () => {})
     assert.strictEqual("_tag" in other ? other._tag : other.slot?.key, "b")
     if (!("_tag" in first)) pool.close(first)
-    assert.deepStrictEqual(order, Array.from({ length: 10_000 }, (_, i) => i))
+    assert.deepStrictEqual(order, Array.from({ length: 50_000 }, (_, i) => i))
     assert.strictEqual(pool.inUse, 1)
   })
 })

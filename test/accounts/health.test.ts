@@ -316,6 +316,26 @@ describe("a refused account", () => {
       yield* hold(pool)
     }))
 
+  it.effect("comes back at once when the upstream changes", () =>
+    Effect.gen(function*() {
+      let driver = makeDriver().driver
+      const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
+      yield* attempt(pool, "suspended")
+      driver = makeDriver().driver
+      assert.deepInclude(yield* factsOf(pool, a), { health: "ready", testStatus: "" })
+      yield* attempt(pool, "suspended")
+      assert.isAtMost(yield* recovery(pool, a), 75_000)
+    }))
+
+  it.effect("stays out, whatever rate limit is met on the way", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({ accounts: accounts("a") })
+      yield* attempt(pool, "suspended")
+      const access = yield* pool.withAccount(a)
+      yield* access.report("rate_limited", 1)
+      assert.deepInclude(yield* factsOf(pool, a), { health: "out", reason: "the upstream has suspended it" })
+    }))
+
   it.effect("comes back when a test of it succeeds", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })

@@ -128,6 +128,8 @@ describe("auto_delete", () => {
       assert.strictEqual(state.running, 1)
       assert.strictEqual((yield* hold(pool)).account, "b@x.org")
       yield* open
+      yield* Effect.yieldNow
+      assert.strictEqual((yield* hold(pool)).account, a)
     }))
 
   it.effect("all: a lease waits for a running deletion", () =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
@@ -8,15 +8,16 @@ import { accounts, buildPool, hold, makeDriver, managed, nameOf, type Pool, wron
 const credentialOf = (pool: Pool, target?: string) =>
   Effect.map(hold(pool, managed(target)), ({ lease }) => lease.credential)
 
-/** Logins that end when the test says so. */
-const heldLogins = Effect.gen(function*() {
+/** Logins that end when the test says so, from the `first` on. */
+const heldLogins = Effect.fnUntraced(function*(first: number) {
   const gate = yield* Deferred.make<void>()
   const logins: Array<string> = []
   const { driver } = makeDriver({
     login: (login) =>
       Effect.suspend(() => {
         logins.push(nameOf(login))
-        return Effect.as(Deferred.await(gate), `${nameOf(login)}-${logins.length}`)
+        const token = `${nameOf(login)}-${logins.length}`
+        return logins.length < first ? Effect.succeed(token) : Effect.as(Deferred.await(gate), token)
       })
   })
   return { driver, logins, open: Deferred.succeed(gate, undefined) }
@@ -36,7 +37,7 @@ describe("a token", () => {
 
   it.effect("is got by one login, however many need it, though the first of them goes away", () =>
     Effect.gen(function*() {
-      const { driver, logins, open } = yield* heldLogins
+      const { driver, logins, open } = yield* heldLogins(1)
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
         runtime: { account_max_inflight: 256, global_max_inflight: 256 }
@@ -133,6 +134,34 @@ describe("a token", () => {
       yield* Effect.yieldNow
       assert.strictEqual(yield* credential.token, "token-3")
       assert.deepInclude((yield* pool.describe(["a@x.org"]))[0], { health: "ready", testStatus: "" })
+    }))
+
+  it.effect("is refreshed by one login at a time, however long that takes", () =>
+    Effect.gen(function*() {
+      const { driver, logins, open } = yield* heldLogins(2)
+      const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
+      const credential = yield* credentialOf(pool)
+      yield* credential.token
+      yield* TestClock.adjust("6 hours")
+      for (let minute = 0; minute < 5; minute++) {
+        assert.strictEqual(yield* credential.token, "a-1")
+        yield* TestClock.adjust("1 minute")
+      }
+      assert.lengthOf(logins, 2)
+      yield* open
+      yield* Effect.yieldNow
+      assert.strictEqual(yield* credential.token, "a-2")
+    }))
+
+  it.effect("is not waited for any longer when the pool is closed", () =>
+    Effect.gen(function*() {
+      const { driver } = yield* heldLogins(1)
+      const scope = yield* Scope.make()
+      const { pool } = yield* Scope.provide(buildPool({ accounts: accounts("a") }, () => driver), scope)
+      const waiting = yield* Effect.forkChild((yield* credentialOf(pool)).token)
+      yield* Effect.yieldNow
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(waiting)))
     }))
 
   it.effect("that the operator configured is used until the upstream refuses it", () =>
