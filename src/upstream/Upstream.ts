@@ -64,6 +64,8 @@ export interface CompletionRequest {
   readonly conversation: Conversation
   readonly credential: Credential
   readonly recorder: Recorder | undefined
+  /** Told of the upstream session as soon as there is one: what comes after may fail, and the session stays behind. */
+  readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
 }
 
 /** A running completion. */

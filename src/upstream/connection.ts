@@ -10,8 +10,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Latch from "effect/Latch"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -36,8 +38,12 @@ export interface Connection {
   readonly settle: (millis: number) => void
 }
 
-/** What went wrong below HTTP, for logs; never the caller's words. */
-const transport = (phase: FailurePhase) => () => new UpstreamFailure({ phase, kind: "transport" })
+/** What went wrong below HTTP: the client's own limit for connecting, or the network. */
+const transport = (phase: FailurePhase) => (error?: HttpClientError.HttpClientError) =>
+  new UpstreamFailure({ phase, kind: isConnectTimeout(error?.reason.cause) ? "timeout" : "transport" })
+
+const isConnectTimeout = (cause: unknown): boolean =>
+  typeof cause === "object" && cause !== null && Reflect.get(cause, "code") === "UND_ERR_CONNECT_TIMEOUT"
 
 const timedOut = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "timeout" })
 
@@ -59,12 +65,15 @@ export const openConnection = Effect.fnUntraced(function*(
   let waitingSince: number | undefined
   let expired = false
   let settled = false
+  /** Wakes the watchdog, whose sleep may be long, for the shorter limit. */
+  const settling = Latch.makeUnsafe(false)
 
   const watch = Effect.gen(function*() {
     for (;;) {
       const left = waitingSince === undefined ? limit : waitingSince + limit - clock.currentTimeMillisUnsafe()
       if (left > 0) {
-        yield* Effect.sleep(Math.min(left, limits.firstByte))
+        yield* Effect.timeoutOption(settling.await, Math.min(left, limits.firstByte))
+        settling.closeUnsafe()
         continue
       }
       expired = true
@@ -100,6 +109,7 @@ export const openConnection = Effect.fnUntraced(function*(
     settle: (millis) => {
       settled = true
       limit = millis
+      settling.openUnsafe()
     }
   }
 })
