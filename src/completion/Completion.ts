@@ -109,9 +109,9 @@ export class Completion extends Context.Service<Completion, {
         model: input.model,
         conversation,
         credential: lease.credential,
-        recorder: captures.recorder(lease.account, input.stats.id)
+        recorder: captures.recorder(lease.account, input.stats.id),
+        onSession: lease.usedSession
       })
-      if (reply.sessionId !== undefined) yield* lease.usedSession(reply.sessionId)
       const enabled = toolsEnabled(conversation)
       const seed = input.stats.id.replaceAll("-", "").slice(-18)
       const callId = (index: number) => `call_${seed}${index}`

@@ -29,11 +29,9 @@ const makeDriver = (client: HttpClient.HttpClient, config: UpstreamConfig): Effe
       return makeEmbeddedDriver({ furtherModels: furtherModels(config), limits: limits(config) })
     case "session":
       return Effect.succeed(makeSessionDriver(client, {
-        name: "session",
         baseUrl: config.base_url,
         furtherModels: furtherModels(config),
-        limits: limits(config),
-        anonymousToken: undefined
+        limits: limits(config)
       }))
     case "openai":
       return Effect.succeed(makeOpenAiDriver(client, {

@@ -22,7 +22,7 @@ export const makeEmbeddedDriver = (options: {
           method: request.method,
           path: url.pathname,
           query: url.search,
-          authorization: request.headers["authorization"],
+          authorization: request.headers["authorization"] ?? "Bearer embedded",
           body
         })
         const at = call.steps.findIndex((step) => step._tag === "Head")
@@ -45,10 +45,15 @@ export const makeEmbeddedDriver = (options: {
           Stream.ensuring(Effect.sync(() => call.end("finished")))
         )
         return HttpServerResponse.toClientResponse(
-          HttpServerResponse.stream(bytes, { status: head.status, headers: head.headers, contentType: head.headers["content-type"] ?? "" }),
+          HttpServerResponse.stream(bytes, {
+            status: head.status,
+            headers: head.headers,
+            contentType: head.headers["content-type"] ?? ""
+          }),
           { request }
         )
       })
     )
-    return makeSessionDriver(client, { name: "embedded", baseUrl: "http://embedded", anonymousToken: "embedded", ...options })
+    const driver = makeSessionDriver(client, { baseUrl: "http://embedded", ...options })
+    return { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } }
   })
