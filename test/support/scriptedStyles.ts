@@ -1,0 +1,63 @@
+/**
+ * Styles over a completion service that tests script, without sockets: for what a style itself decides.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Callers } from "../../src/accounts/Callers.ts"
+import type { CompletionInput } from "../../src/completion/Completion.ts"
+import { Completion } from "../../src/completion/Completion.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import type { GatewayError } from "../../src/domain/GatewayError.ts"
+import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { apiId } from "../../src/http/reply.ts"
+import { GenerateEdge, GeneratePublicEdge, MessagesEdge, MessagesPublicEdge } from "../../src/styles/edges.ts"
+import { GenerateGroup } from "../../src/styles/generate/Api.ts"
+import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
+import { MessagesGroup } from "../../src/styles/messages/Api.ts"
+import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
+
+export const businessKey = "test-key"
+
+/** The reply to a completion: its events, or the failure to open it. */
+export type Script = (
+  input: CompletionInput
+) => Effect.Effect<Stream.Stream<ReplyEvent, GatewayError>, GatewayError, Scope.Scope>
+
+/** A script that gives the same events every time, each in a chunk of its own. */
+export const always = (events: ReadonlyArray<ReplyEvent>): Script => () =>
+  Effect.succeed(Stream.rechunk(Stream.fromIterable(events), 1))
+
+/** Serves the styles; `inputs` are the completions that were asked for. */
+export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
+  const inputs: Array<CompletionInput> = []
+  const completion = Completion.of({
+    open: (input) =>
+      Effect.suspend(() => {
+        inputs.push(input)
+        return Effect.map(script(input), (events) => ({ id: "session-1", driver: "session" as const, events }))
+      })
+  })
+  const { dispose, handler } = HttpRouter.toWebHandler(
+    HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
+      Layer.provide([MessagesHandlers, GenerateHandlers]),
+      Layer.provide([MessagesEdge.layer, MessagesPublicEdge.layer, GenerateEdge.layer, GeneratePublicEdge.layer]),
+      Layer.provide([Callers.layer, Layer.succeed(Completion, completion)]),
+      Layer.provide(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
+      Layer.provide(HttpServer.layerServices),
+      Layer.provide(Logger.layer([])),
+      Layer.orDie
+    ),
+    { disableLogger: true, routerConfig: { maxParamLength: 4096, caseSensitive: true } }
+  )
+  const fetch = (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
+    handler(new Request(input, init))
+  return { fetch, inputs, dispose }
+}
