@@ -242,15 +242,17 @@ export class Completion extends Context.Service<Completion, {
           return output
         }
         const failure = result.failure
-        yield* Scope.close(attempt, Exit.void)
         if (failure._tag === "GatewayError") return yield* failure
         const judged = classify(failure, { direct: caller._tag === "Direct", mayRefresh: !refreshed, shown: false })
+        const refresh = judged.retry === "here_after_refresh"
+        // The pool learns of it before the slot is free: whoever waits must not be given the account that has just failed.
         yield* lease.report(judged.health, judged.retryAfter)
+        if (refresh) yield* lease.refreshToken
+        yield* Scope.close(attempt, Exit.void)
         if (judged.retry === "no" || stats.attempts >= mostAttempts || spent >= budget) return yield* judged.error
-        if (judged.retry === "here_after_refresh") {
+        if (refresh) {
           refreshed = true
           stay = lease.account
-          yield* lease.refreshToken
           continue
         }
         if (caller._tag === "Managed" && caller.target !== undefined) return yield* judged.error
