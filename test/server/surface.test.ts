@@ -1,0 +1,117 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const send = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
+  fetch(`${gateway.url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
+
+const hello = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
+
+describe("health probes", () => {
+  it("answer GET and HEAD without a credential", async () => {
+    for (const [path, status] of [["/healthz", "ok"], ["/readyz", "ready"]] as const) {
+      assert.deepStrictEqual(await (await send("GET", path)).json(), { status })
+      const head = await send("HEAD", path)
+      assert.strictEqual(head.status, 200)
+      assert.strictEqual(await head.text(), "")
+    }
+  })
+})
+
+describe("cross-origin requests", () => {
+  it("are allowed from anywhere with the headers of the contract", async () => {
+    const preflight = await send("OPTIONS", "/v1/chat/completions", {
+      origin: "https://app.example",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization"
+    })
+    assert.strictEqual(preflight.status, 204)
+    assert.strictEqual(preflight.headers.get("access-control-allow-origin"), "*")
+    const allowed = preflight.headers.get("access-control-allow-headers")!.split(",").map((name) => name.trim())
+    assert.sameMembers(allowed, [
+      "Content-Type",
+      "Authorization",
+      "X-API-Key",
+      "X-Gateway-Target-Account",
+      "X-Host-Protection-Bypass"
+    ])
+    const refused = await send("POST", "/v1/chat/completions", { origin: "https://app.example" }, "{}")
+    assert.strictEqual(refused.status, 401)
+    assert.strictEqual(refused.headers.get("access-control-allow-origin"), "*")
+    assert.isNull(refused.headers.get("access-control-allow-credentials"))
+  })
+})
+
+describe("what no route answers", () => {
+  it("is a 404 in the shape of its family", async () => {
+    const shapes: ReadonlyArray<readonly [string, (body: Record<string, unknown>) => boolean]> = [
+      ["/nope", (body) => (body["error"] as { code: string }).code === "not_found"],
+      ["/admin/nope", (body) => typeof body["detail"] === "string"],
+      ["/v1beta/nope", (body) => (body["error"] as { status: string }).status === "NOT_FOUND"],
+      ["/msgcompat/v1/nope", (body) => body["type"] === "error"]
+    ]
+    for (const [path, fits] of shapes) {
+      const response = await send("GET", path)
+      assert.strictEqual(response.status, 404, path)
+      assert.isTrue(fits(await response.json() as Record<string, unknown>), path)
+    }
+  })
+
+  it("is a 405 with Allow where another method would do", async () => {
+    const response = await send("GET", "/v1/chat/completions")
+    assert.strictEqual(response.status, 405)
+    assert.strictEqual(response.headers.get("allow"), "POST")
+    const other = await send("DELETE", "/v1/models/x")
+    assert.strictEqual(other.headers.get("allow"), "GET, HEAD")
+  })
+})
+
+describe("request ids", () => {
+  it("are on every reply, and a caller's own is kept when it is one", async () => {
+    for (const path of ["/healthz", "/v1/models", "/nope", "/v1/chat/completions"]) {
+      assert.match((await send("GET", path)).headers.get("x-request-id") ?? "", /^req_[0-9a-f]{32}$/, path)
+    }
+    assert.strictEqual((await send("GET", "/healthz", { "x-request-id": "mine-1" })).headers.get("x-request-id"), "mine-1")
+    const hostile = await send("GET", "/healthz", { "x-request-id": "a b\"<script>" })
+    assert.match(hostile.headers.get("x-request-id") ?? "", /^req_/)
+  })
+})
+
+describe("a credential", () => {
+  it("is taken from every source of the contract", async () => {
+    const sources: ReadonlyArray<readonly [Record<string, string>, string]> = [
+      [{ authorization: `Bearer ${businessKey}` }, ""],
+      [{ authorization: `bearer ${businessKey}` }, ""],
+      [{ "x-api-key": businessKey }, ""],
+      [{ "x-gen-api-key": businessKey }, ""],
+      [{ "x-goog-api-key": businessKey }, ""],
+      [{}, `?key=${businessKey}`],
+      [{}, `?api_key=${businessKey}`]
+    ]
+    for (const [headers, query] of sources) {
+      const response = await send("POST", `/v1/chat/completions${query}`, headers, hello)
+      assert.strictEqual(response.status, 200, JSON.stringify([headers, query]))
+      assert.strictEqual(response.headers.get("x-gateway-upstream"), "embedded")
+    }
+  })
+
+  it("that is absent or empty is a 401", async () => {
+    for (const headers of [{}, { authorization: "Bearer " }, { authorization: "Basic abc" }, { "x-api-key": " " }]) {
+      assert.strictEqual((await send("POST", "/v1/chat/completions", headers, hello)).status, 401)
+    }
+  })
+
+  it("that names an unknown account to pin is a 400", async () => {
+    const response = await send("POST", "/v1/chat/completions", {
+      authorization: `Bearer ${businessKey}`,
+      "x-gateway-target-account": "nobody@example.com"
+    }, hello)
+    assert.strictEqual(response.status, 400)
+  })
+})
