@@ -1,0 +1,130 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import type { CompletionOutput } from "../../src/completion/Completion.ts"
+import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.ts"
+import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { Finish, TextDelta } from "../../src/domain/ReplyEvent.ts"
+import { CurrentRequest } from "../../src/http/Request.ts"
+import { type FrameRenderer, streamReply } from "../../src/http/streamReply.ts"
+
+const renderer = (): FrameRenderer => ({
+  keepAlive: "[ping]",
+  failure: (error) => `[failed ${error.code}]`,
+  frames: {
+    push: (event, out) => {
+      out.push(event._tag === "TextDelta" ? event.text : "[end]")
+    },
+    end: () => undefined
+  }
+})
+
+const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutput => ({
+  id: "r",
+  driver: "session",
+  events
+})
+
+/** Answers with a stream; what has been sent can be read at any time. */
+const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutput, GatewayError, R>) {
+  const response = yield* streamReply(open, renderer, (error) => `[failed before ${error.code}]`, { client: 120_000 })
+    .pipe(Effect.provideService(CurrentRequest, makeRequestStats("id", 0)))
+  return response
+})
+
+const read = Effect.fnUntraced(function*(response: HttpServerResponse.HttpServerResponse) {
+  assert(response.body._tag === "Stream")
+  const sent: Array<string> = []
+  const reading = yield* Stream.runForEach(response.body.stream, (bytes) =>
+    Effect.sync(() => sent.push(new TextDecoder().decode(bytes)))).pipe(Effect.forkScoped)
+  return { sent: () => sent.join(""), done: Fiber.join(reading) }
+})
+
+describe("a streamed reply", () => {
+  it.effect("waits for the first event, and a failure before it is no stream", () =>
+    Effect.gen(function*() {
+      const failure = gatewayError("upstream_error", "no")
+      const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+      const answering = yield* Effect.forkScoped(Effect.exit(answer(Deferred.await(opened))))
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(answering.pollUnsafe())
+      yield* Deferred.fail(opened, failure)
+      const exit = yield* Fiber.join(answering)
+      assert.deepStrictEqual(exit, Exit.fail(failure))
+    }))
+
+  it.effect("sends its headers after 10 s of silence, and comments until the first frame", () =>
+    Effect.gen(function*() {
+      const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+      const answering = yield* Effect.forkScoped(answer(Deferred.await(opened)))
+      yield* TestClock.adjust("10 seconds")
+      const { done, sent } = yield* read(yield* Fiber.join(answering))
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(sent(), ": keep-alive\n\n")
+      yield* TestClock.adjust("6 seconds")
+      assert.strictEqual(sent(), ": keep-alive\n\n: keep-alive\n\n")
+      yield* Deferred.succeed(opened, output(Stream.make(TextDelta("hi"), Finish("stop"))))
+      yield* done
+      assert.isTrue(sent().endsWith("\n\nhi[end]"))
+    }))
+
+  it.effect("tells a failure in the stream once its headers are out", () =>
+    Effect.gen(function*() {
+      const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+      const answering = yield* Effect.forkScoped(answer(Deferred.await(opened)))
+      yield* TestClock.adjust("10 seconds")
+      const { done, sent } = yield* read(yield* Fiber.join(answering))
+      yield* Deferred.fail(opened, gatewayError("upstream_timeout", "late"))
+      yield* done
+      assert.isTrue(sent().endsWith("[failed before upstream_timeout]"))
+    }))
+
+  it.effect("keeps the connection alive through every 5 s of silence, in its own style", () =>
+    Effect.gen(function*() {
+      const events = yield* Queue.unbounded<ReplyEvent, GatewayError>()
+      const response = yield* Effect.forkScoped(answer(Effect.succeed(output(Stream.fromQueue(events)))))
+      yield* Queue.offer(events, TextDelta("a"))
+      const { done, sent } = yield* read(yield* Fiber.join(response))
+      yield* TestClock.adjust("4 seconds")
+      assert.strictEqual(sent(), "a")
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(sent(), "a[ping]")
+      yield* TestClock.adjust("5 seconds")
+      yield* Queue.offer(events, TextDelta("b"))
+      yield* TestClock.adjust("4 seconds")
+      assert.strictEqual(sent(), "a[ping][ping]b")
+      yield* Queue.fail(events, gatewayError("upstream_error", "gone"))
+      yield* done
+      assert.strictEqual(sent(), "a[ping][ping]b[failed upstream_error]")
+    }))
+
+  it.effect("ends with an error of its own when the gateway has a bug", () =>
+    Effect.gen(function*() {
+      const events = Stream.concat(Stream.make(TextDelta("a")), Stream.die(new Error("secret internals")))
+      const { done, sent } = yield* read(yield* answer(Effect.succeed(output(events))))
+      yield* done
+      assert.strictEqual(sent(), "a[failed internal_error]")
+    }))
+
+  it.effect("makes the upstream wait for a slow client, and leaves one that does not read at all", () =>
+    Effect.gen(function*() {
+      let pulled = 0
+      let closed = false
+      const endless = Stream.forever(Stream.make(TextDelta("x"))).pipe(
+        Stream.rechunk(1),
+        Stream.tap(() => Effect.sync(() => pulled++)),
+        Stream.ensuring(Effect.sync(() => {
+          closed = true
+        }))
+      )
+      yield* Effect.forkScoped(Effect.andThen(answer(Effect.succeed(output(endless))), Effect.never))
+      yield* TestClock.adjust("1 seconds")
+      assert.isAbove(pulled, 10)
+      assert.isBelow(pulled, 200)
+      assert.isFalse(closed)
+      yield* TestClock.adjust("130 seconds")
+      assert.isTrue(closed)
+    }))
+})
