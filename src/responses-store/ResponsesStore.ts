@@ -59,8 +59,11 @@ interface ResponsesStoreShape {
   readonly get: (owner: string, id: string) => Effect.Effect<StoredResponse | undefined>
   /** Stores a response that is final. */
   readonly put: (owner: string, response: StoredResponse) => Effect.Effect<void>
-  /** Stores a response that is still being made; it does not expire before it is settled. */
-  readonly open: (owner: string, response: StoredResponse) => Effect.Effect<OpenResponse>
+  /**
+   * Stores a response that is still being made; it does not expire before it is settled. Synchronous, so that it is there
+   * before the frame that tells its id leaves.
+   */
+  readonly openUnsafe: (owner: string, response: StoredResponse) => OpenResponse
   /** Removes a response; false when this owner has none with this id. */
   readonly remove: (owner: string, id: string) => Effect.Effect<boolean>
   /** What is held at the moment. */
@@ -138,20 +141,19 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         Effect.sync(() => {
           add(owner, response, true)
         }),
-      open: (owner, response) =>
-        Effect.sync(() => {
-          const { id } = response
-          const entry = add(owner, response, false)
-          return {
-            settleUnsafe(body) {
-              if (entry.removed) return
-              if (entries.get(id) === entry) drop(id, entry)
-              entry.body = body
-              entry.settled = true
-              insert(id, entry)
-            }
+      openUnsafe(owner, response) {
+        const { id } = response
+        const entry = add(owner, response, false)
+        return {
+          settleUnsafe(body) {
+            if (entry.removed) return
+            if (entries.get(id) === entry) drop(id, entry)
+            entry.body = body
+            entry.settled = true
+            insert(id, entry)
           }
-        }),
+        }
+      },
       remove: (owner, id) =>
         Effect.sync(() => {
           const entry = find(owner, id)

@@ -47,7 +47,7 @@ describe("ResponsesStore", () => {
   it.effect("counts the time-to-live from the last change", () =>
     Effect.gen(function*() {
       const { store } = yield* start(roomy, 60)
-      const open = yield* store.open("alice", response("resp_1", "in progress"))
+      const open = store.openUnsafe("alice", response("resp_1", "in progress"))
       yield* TestClock.adjust("50 seconds")
       open.settleUnsafe("completed")
       yield* TestClock.adjust("59 seconds")
@@ -60,7 +60,7 @@ describe("ResponsesStore", () => {
     Effect.gen(function*() {
       const { store } = yield* start(roomy, 30)
       yield* store.put("alice", response("resp_before"))
-      const open = yield* store.open("alice", response("resp_1", "in progress"))
+      const open = store.openUnsafe("alice", response("resp_1", "in progress"))
       yield* store.put("alice", response("resp_after"))
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "in progress")
@@ -89,7 +89,7 @@ describe("ResponsesStore", () => {
   it.effect("does not bring back a response that was removed while it was in progress", () =>
     Effect.gen(function*() {
       const { store } = yield* start()
-      const open = yield* store.open("alice", response("resp_1"))
+      const open = store.openUnsafe("alice", response("resp_1"))
       assert.isFalse(yield* store.remove("bob", "resp_1"))
       assert.isTrue(yield* store.remove("alice", "resp_1"))
       assert.isFalse(yield* store.remove("alice", "resp_1"))
@@ -102,7 +102,7 @@ describe("ResponsesStore", () => {
     Effect.gen(function*() {
       const { store } = yield* start({ ...roomy, count: 2 })
       yield* store.put("alice", response("resp_1"))
-      const open = yield* store.open("alice", response("resp_2"))
+      const open = store.openUnsafe("alice", response("resp_2"))
       yield* store.put("alice", response("resp_3"))
       open.settleUnsafe("completed")
       yield* store.put("alice", response("resp_4"))
@@ -127,7 +127,7 @@ describe("ResponsesStore", () => {
   it.effect("stores a response that was dropped for room while it was in progress once it is final", () =>
     Effect.gen(function*() {
       const { store } = yield* start({ ...roomy, count: 1 })
-      const open = yield* store.open("alice", response("resp_1"))
+      const open = store.openUnsafe("alice", response("resp_1"))
       yield* store.put("alice", response("resp_2"))
       assert.isUndefined(yield* store.get("alice", "resp_1"))
       open.settleUnsafe("completed")
@@ -151,7 +151,7 @@ describe("ResponsesStore", () => {
       for (const { act, id, size } of steps) {
         if (act === "put") yield* store.put("a", response(`resp_${made++}`, "x".repeat(size)))
         if (act === "open") {
-          open.set(id, (yield* store.open("a", response(`resp_${made++}`, "x".repeat(size)))).settleUnsafe)
+          open.set(id, store.openUnsafe("a", response(`resp_${made++}`, "x".repeat(size))).settleUnsafe)
         }
         if (act === "settle") {
           open.get(id)?.("y".repeat(size))

@@ -1,0 +1,153 @@
+/**
+ * The Responses endpoints at work.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Stream from "effect/Stream"
+import type { CompletionOutput } from "../../completion/Completion.ts"
+import { Completion } from "../../completion/Completion.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { resolveModel } from "../../domain/models.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply, modelNotFound, upstreamHeaders } from "../../http/reply.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { streamReply } from "../../http/streamReply.ts"
+import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
+import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
+import { ResponseRequest, ResponsesGroup } from "./Api.ts"
+import { decodeResponse } from "./decode.ts"
+import { responseId, responseSeed } from "./ids.ts"
+import { listInputItems } from "./listItems.ts"
+import { responseFrames } from "./render.ts"
+import { storedReferences } from "./requestItems.ts"
+import { inProgressText, responseInfo } from "./responseText.ts"
+
+const readBody = jsonBody(ResponseRequest)
+
+const notFound = (id: string) =>
+  gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)
+
+const bodyReply = (body: string, headers: Record<string, string> = {}) =>
+  HttpServerResponse.text(body, { contentType: "application/json", headers })
+
+/** Serves the group; errors are rendered by its edge. */
+export const ResponsesHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(ResponsesGroup),
+  "responses",
+  Effect.fnUntraced(function*(handlers) {
+    const completion = yield* Completion
+    const config = yield* ConfigStore
+    const store = yield* ResponsesStore
+    const clock = yield* Clock.Clock
+
+    const find = Effect.fnUntraced(function*(id: string) {
+      const { owner } = yield* CurrentCaller
+      const stored = yield* store.get(owner, id)
+      if (stored === undefined) return yield* notFound(id)
+      return { owner, stored }
+    })
+
+    const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
+      const found = new Map<string, StoredResponse>()
+      for (const id of storedReferences(request)) {
+        const stored = yield* store.get(owner, id)
+        if (stored !== undefined) found.set(id, stored)
+      }
+      return found
+    })
+
+    return handlers
+      .handleRaw(
+        "create",
+        Effect.fnUntraced(function*({ request }) {
+          const caller = yield* CurrentCaller
+          const stats = yield* CurrentRequest
+          const body = yield* readBody(request)
+          const current = config.unsafeCurrent()
+          const model = resolveModel(current.model_table, body.model)
+          stats.requestedModel = body.model
+          stats.stream = body.stream === true
+          if (model === undefined) return yield* modelNotFound(body.model)
+          stats.model = model.id
+          const { conversation, items } = yield* Effect.fromResult(
+            decodeResponse(body, {
+              wideInput: current.compat.wide_input_strict_output,
+              stored: yield* referenced(caller.owner, body)
+            })
+          )
+          const seed = responseSeed(crypto.randomUUID())
+          const id = responseId(seed)
+          const now = () => clock.currentTimeMillisUnsafe()
+          const info = responseInfo(seed, Math.floor(now() / 1000), body)
+          const keep = body.store !== false
+          const open = completion.open({ caller, model, conversation, stats })
+
+          if (!stats.stream) {
+            const output = yield* open
+            let final = ""
+            const renderer = responseFrames(info, {
+              now,
+              settled(text) {
+                final = text
+              }
+            })
+            yield* Stream.runForEachArray(output.events, (events) => {
+              for (let i = 0; i < events.length; i++) renderer.frames.push(events[i]!, [])
+              return Effect.void
+            })
+            if (keep) yield* store.put(caller.owner, { id, body: final, items })
+            return bodyReply(final, upstreamHeaders(output.driver))
+          }
+
+          let stored: OpenResponse | undefined
+          const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
+          const begin = () => {
+            if (keep) stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items })
+            return renderer
+          }
+          // Whoever leaves before the response is final leaves a cancelled one.
+          yield* Effect.addFinalizer(() => Effect.sync(renderer.cancel))
+          const opened = open.pipe(
+            // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
+            Effect.catchIf(
+              (error) => error.code === "tool_choice_violation",
+              (error): Effect.Effect<CompletionOutput> =>
+                Effect.succeed({ id, driver: current.upstream.driver, events: Stream.fail(error) })
+            )
+          )
+          return yield* streamReply(opened, begin, (error) => begin().failure(error), {
+            client: current.upstream.timeouts.client * 1000
+          })
+        })
+      )
+      .handleRaw(
+        "retrieve",
+        Effect.fnUntraced(function*({ params, query }) {
+          if (query.stream === "true") {
+            return yield* invalidRequest("stream: a stored response is not streamed again", "stream")
+          }
+          const { stored } = yield* find(params.id)
+          return bodyReply(stored.body)
+        })
+      )
+      .handleRaw(
+        "remove",
+        Effect.fnUntraced(function*({ params }) {
+          const { owner } = yield* CurrentCaller
+          if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
+          return jsonReply({ id: params.id, object: "response", deleted: true })
+        })
+      )
+      .handleRaw(
+        "inputItems",
+        Effect.fnUntraced(function*({ params, query }) {
+          const { stored } = yield* find(params.id)
+          return jsonReply(listInputItems(stored, query))
+        })
+      )
+  })
+)

@@ -1,0 +1,89 @@
+/**
+ * The response object: what a request without `stream` is answered with, what is stored, and what the events of a stream's
+ * beginning and end carry. It has every field that the vendor's SDK requires.
+ */
+import * as Schema from "effect/Schema"
+import { JsonObject, optional, OutputItem } from "./items.ts"
+
+/** A declared function, echoed with every field that the SDK requires. */
+const FunctionTool = Schema.Struct({
+  type: Schema.Literal("function"),
+  name: Schema.String,
+  description: optional(Schema.String),
+  parameters: Schema.NullOr(JsonObject),
+  strict: Schema.NullOr(Schema.Boolean)
+})
+
+/** `text` of a request. */
+export const TextFormat = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    name: Schema.String,
+    description: optional(Schema.String),
+    schema: JsonObject,
+    strict: optional(Schema.Boolean)
+  })
+])
+
+export const ResponseUsage = Schema.Struct({
+  input_tokens: Schema.Int,
+  input_tokens_details: Schema.Struct({ cached_tokens: Schema.Int, cache_write_tokens: Schema.Int }),
+  output_tokens: Schema.Int,
+  output_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int }),
+  total_tokens: Schema.Int
+}).annotate({ identifier: "ResponseUsage" })
+
+/** What has gone wrong, for a response that failed; `code` is one of the gateway's error codes. */
+export const ResponseError = Schema.Struct({
+  code: Schema.String,
+  message: Schema.String,
+  type: Schema.String,
+  param: Schema.NullOr(Schema.String)
+})
+
+/** What of a response follows from the request alone. */
+export const ResponseEcho = Schema.Struct({
+  access_programs: Schema.Null,
+  background: Schema.Literal(false),
+  instructions: Schema.NullOr(Schema.String),
+  max_output_tokens: Schema.NullOr(Schema.Int),
+  max_tool_calls: Schema.NullOr(Schema.Int),
+  metadata: Schema.Record(Schema.String, Schema.String),
+  model: Schema.String,
+  parallel_tool_calls: Schema.Boolean,
+  previous_response_id: Schema.NullOr(Schema.String),
+  prompt_cache_key: Schema.NullOr(Schema.String),
+  reasoning: Schema.Struct({ effort: Schema.NullOr(Schema.String), summary: Schema.NullOr(Schema.String) }),
+  safety_identifier: Schema.NullOr(Schema.String),
+  service_tier: Schema.NullOr(Schema.String),
+  store: Schema.Boolean,
+  temperature: Schema.NullOr(Schema.Finite),
+  text: Schema.Struct({ format: TextFormat, verbosity: Schema.optionalKey(Schema.String) }),
+  tool_choice: Schema.Union([Schema.Literals(["auto", "none", "required"]), JsonObject]),
+  tools: Schema.Array(Schema.Union([FunctionTool, JsonObject])),
+  top_logprobs: Schema.NullOr(Schema.Int),
+  top_p: Schema.NullOr(Schema.Finite),
+  truncation: Schema.Literal("disabled"),
+  user: Schema.optionalKey(Schema.String)
+})
+
+/** A response. */
+export const ResponseObject = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("response"),
+  /** Unix seconds. */
+  created_at: Schema.Int,
+  status: Schema.Literals(["in_progress", "completed", "incomplete", "failed", "cancelled"]),
+  completed_at: Schema.NullOr(Schema.Int),
+  error: Schema.NullOr(ResponseError),
+  incomplete_details: Schema.NullOr(
+    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter"]) })
+  ),
+  output: Schema.Array(OutputItem),
+  /** All text of the output's messages. */
+  output_text: Schema.String,
+  /** Absent as long as it is not known. */
+  usage: Schema.optionalKey(ResponseUsage),
+  ...ResponseEcho.fields
+}).annotate({ identifier: "Response" })

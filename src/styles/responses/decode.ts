@@ -1,0 +1,77 @@
+/**
+ * From a Responses request to the canonical conversation and to the items that are stored of it.
+ */
+import type * as Result from "effect/Result"
+import type { Conversation, Sampling, StructuredOutput, Turn } from "../../domain/Conversation.ts"
+import { Text } from "../../domain/Conversation.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import { gatewayError } from "../../domain/GatewayError.ts"
+import { makeFaults } from "../../http/Faults.ts"
+import type { ResponseRequest } from "./Api.ts"
+import type { Item } from "./items.ts"
+import type { DecodeOptions } from "./requestItems.ts"
+import { requestItems } from "./requestItems.ts"
+import { decodeTools } from "./tools.ts"
+import { turnsOf } from "./turns.ts"
+
+/** What a request asks for. */
+export interface DecodedRequest {
+  readonly conversation: Conversation
+  /** Every item of the conversation, those of earlier responses included, without `instructions`. */
+  readonly items: ReadonlyArray<Item>
+}
+
+const sampling = (request: ResponseRequest): Sampling => ({
+  temperature: request.temperature ?? undefined,
+  topP: request.top_p ?? undefined,
+  topK: request.top_k ?? undefined,
+  maxTokens: request.max_output_tokens ?? undefined,
+  seed: request.seed ?? undefined,
+  presencePenalty: request.presence_penalty ?? undefined,
+  frequencyPenalty: request.frequency_penalty ?? undefined,
+  reasoningEffort: request.reasoning?.effort ?? undefined
+})
+
+const structuredOutput = (request: ResponseRequest): StructuredOutput | undefined => {
+  const format = request.text?.format
+  if (format === undefined || format === null) return undefined
+  if (format.type !== "json_schema") return format.type === "text" ? undefined : { _tag: "JsonObject" }
+  return {
+    _tag: "JsonSchema",
+    name: format.name,
+    description: format.description ?? undefined,
+    schema: format.schema,
+    strict: format.strict ?? undefined
+  }
+}
+
+const stopSequences = (stop: ResponseRequest["stop"]): ReadonlyArray<string> =>
+  stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
+
+/** The conversation that a request asks to continue, `instructions` first. */
+export const decodeResponse = (
+  request: ResponseRequest,
+  options: DecodeOptions
+): Result.Result<DecodedRequest, GatewayError> => {
+  const faults = makeFaults()
+  for (const param of ["conversation", "prompt"] as const) {
+    if (request[param]) {
+      faults.add(gatewayError("unknown_reference", `${param}: the gateway keeps none`, { param }))
+    }
+  }
+  const items = requestItems(request, options, faults)
+  const system: ReadonlyArray<Turn> = request.instructions
+    ? [{ role: "system", parts: [Text(request.instructions)] }]
+    : []
+  return faults.result<DecodedRequest>({
+    conversation: {
+      turns: [...system, ...turnsOf(items, faults)],
+      ...decodeTools(request, faults),
+      parallelToolCalls: request.parallel_tool_calls !== false,
+      stop: stopSequences(request.stop),
+      sampling: sampling(request),
+      output: structuredOutput(request)
+    },
+    items: items.map(({ item }) => item)
+  })
+}

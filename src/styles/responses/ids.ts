@@ -1,0 +1,40 @@
+/**
+ * Ids of responses and of their items. An item's id holds its response's, so that a reference finds it without an index.
+ */
+
+const pattern = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d+$/
+
+/** What the ids of one response have in common: 32 hex digits. */
+export const responseSeed = (uuid: string): string => uuid.replaceAll("-", "").toLowerCase()
+
+export const responseId = (seed: string): string => `resp_${seed}`
+
+/** The seed that a response's id was made from. */
+export const seedOf = (id: string): string => id.slice("resp_".length)
+
+const prefixes = {
+  message: "msg",
+  reasoning: "rs",
+  function_call: "fc",
+  function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco"
+} as const
+
+/** Types of items that have ids of ours. */
+export type ItemType = keyof typeof prefixes
+
+/** Id of a response's output item. */
+export const outputItemId = (seed: string, type: ItemType, index: number): string =>
+  `${prefixes[type]}_${seed}_${index}`
+
+const prefixOf = (type: string): string => Object.hasOwn(prefixes, type) ? prefixes[type as ItemType] : "item"
+
+/** Id of an item that a response was made from, where the caller gave it none. */
+export const inputItemId = (seed: string, type: string, index: number): string => `${prefixOf(type)}_${seed}_in${index}`
+
+/** The response that an item belongs to; `undefined` when the id is none of ours. */
+export const responseOfItem = (id: string): string | undefined => {
+  const seed = pattern.exec(id)?.[1]
+  return seed === undefined ? undefined : responseId(seed)
+}

@@ -1,0 +1,224 @@
+/**
+ * The items of the Responses style: what a conversation and an output are made of. Callers send any mixture of them, those of
+ * earlier outputs included; items of types that are not named here are accepted.
+ */
+import * as Schema from "effect/Schema"
+
+export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+export const JsonObject = Schema.Record(Schema.String, Schema.Json)
+
+/** A part of a message's content, in the words of this style or of chat completions; other types are accepted. */
+export const ContentPart = Schema.Struct({
+  type: Schema.String,
+  text: optional(Schema.String),
+  refusal: optional(Schema.String),
+  image_url: optional(
+    Schema.Union([Schema.String, Schema.Struct({ url: Schema.String, detail: optional(Schema.String) })])
+  ),
+  detail: optional(Schema.String),
+  file_id: optional(Schema.String),
+  file_url: optional(Schema.String),
+  file_data: optional(Schema.String),
+  filename: optional(Schema.String),
+  file: optional(Schema.Struct({
+    file_data: optional(Schema.String),
+    file_id: optional(Schema.String),
+    filename: optional(Schema.String)
+  })),
+  input_audio: optional(Schema.Struct({ data: Schema.String, format: optional(Schema.String) }))
+})
+
+const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
+
+const Status = Schema.Literals(["in_progress", "completed", "incomplete"])
+
+const itemFields = { id: optional(Schema.String), status: optional(Schema.String) }
+
+const messageFields = {
+  ...itemFields,
+  role: Schema.Literals(["user", "assistant", "system", "developer"]),
+  content: Content
+}
+
+const Message = Schema.Struct({ ...messageFields, type: Schema.Literal("message") })
+const UntypedMessage = Schema.Struct({ ...messageFields, type: optional(Schema.Never) })
+
+const FunctionCall = Schema.Struct({
+  ...itemFields,
+  type: Schema.Literal("function_call"),
+  call_id: optional(Schema.String),
+  name: Schema.NonEmptyString,
+  arguments: optional(Schema.Union([Schema.String, JsonObject]))
+})
+
+const FunctionCallOutput = Schema.Struct({
+  ...itemFields,
+  type: Schema.Literal("function_call_output"),
+  call_id: optional(Schema.String),
+  name: optional(Schema.String),
+  output: Content
+})
+
+const CustomToolCall = Schema.Struct({
+  ...itemFields,
+  type: Schema.Literal("custom_tool_call"),
+  call_id: optional(Schema.String),
+  name: Schema.NonEmptyString,
+  input: Schema.String
+})
+
+const CustomToolCallOutput = Schema.Struct({
+  ...itemFields,
+  type: Schema.Literal("custom_tool_call_output"),
+  call_id: optional(Schema.String),
+  name: optional(Schema.String),
+  output: Content
+})
+
+const ReasoningText = Schema.Struct({ type: optional(Schema.String), text: Schema.String })
+
+const Reasoning = Schema.Struct({
+  ...itemFields,
+  type: Schema.Literal("reasoning"),
+  summary: optional(Schema.Array(ReasoningText)),
+  content: optional(Schema.Array(ReasoningText)),
+  encrypted_content: optional(Schema.String)
+})
+
+const ItemReference = Schema.Struct({ type: Schema.Literal("item_reference"), id: Schema.NonEmptyString })
+const UntypedReference = Schema.Struct({
+  type: optional(Schema.Never),
+  id: Schema.NonEmptyString,
+  role: Schema.optionalKey(Schema.Never),
+  content: Schema.optionalKey(Schema.Never)
+})
+
+const loosePartTypes = ["input_text", "input_image", "input_file", "input_audio", "text", "image_url"] as const
+
+/** A content part where an item is expected: a user message of its own. */
+const LoosePart = Schema.Struct({ ...ContentPart.fields, type: Schema.Literals(loosePartTypes) })
+
+const knownTypes: ReadonlySet<string> = new Set([
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "reasoning",
+  "item_reference",
+  ...loosePartTypes
+])
+
+/** A JSON object that is told apart by a `type` which the gateway has no use for. */
+export const otherTypes = (known: ReadonlySet<string>) =>
+  Schema.StructWithRest(
+    Schema.Struct({
+      type: Schema.String.check(Schema.makeFilter((type: string) => !known.has(type))).pipe(Schema.brand("OtherType"))
+    }),
+    [JsonObject]
+  )
+
+const OtherItem = otherTypes(knownTypes)
+
+// Typed members first: a fault is told by the first that fits.
+const itemMembers = [
+  Message,
+  FunctionCall,
+  FunctionCallOutput,
+  CustomToolCall,
+  CustomToolCallOutput,
+  Reasoning,
+  LoosePart,
+  UntypedMessage
+] as const
+
+/** An item of a conversation, as the caller may write it. */
+export const Item = Schema.Union([...itemMembers, OtherItem])
+
+/** An item of a request: an item, or a reference to one. */
+export const InputItem = Schema.Union([ItemReference, ...itemMembers, UntypedReference, OtherItem])
+  .annotate({ identifier: "ResponseInputItem" })
+
+export type Item = typeof Item.Type
+export type InputItem = typeof InputItem.Type
+export type InputContent = typeof Content.Type
+export type InputContentPart = typeof ContentPart.Type
+
+/** True for an item of a type that the gateway has no use for. */
+export const isOtherItem = (item: Item): item is typeof OtherItem.Type =>
+  typeof item.type === "string" && !knownTypes.has(item.type)
+
+/** A reference to an item of a stored response. */
+export type ItemReference = typeof ItemReference.Type | typeof UntypedReference.Type
+
+/** True for references; they may come without `type`. */
+export const isReference = (item: InputItem): item is ItemReference =>
+  item.type === "item_reference" || (typeof item.type !== "string" && !("role" in item))
+
+/** A message of the chat-completions form, accepted in `messages`. */
+export const InputMessage = Schema.Struct({
+  role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
+  content: optional(Content),
+  reasoning_content: optional(Schema.String),
+  refusal: optional(Schema.String),
+  name: optional(Schema.String),
+  tool_calls: optional(Schema.Array(Schema.Struct({
+    id: optional(Schema.String),
+    type: optional(Schema.String),
+    function: Schema.Struct({
+      name: Schema.NonEmptyString,
+      arguments: optional(Schema.Union([Schema.String, JsonObject]))
+    })
+  }))),
+  tool_call_id: optional(Schema.String)
+}).annotate({ identifier: "ResponseInputMessage" })
+
+export type InputMessage = typeof InputMessage.Type
+
+/** A text of an output message. */
+export const OutputText = Schema.Struct({
+  type: Schema.Literal("output_text"),
+  text: Schema.String,
+  annotations: Schema.Array(Schema.Never),
+  logprobs: Schema.Array(Schema.Never)
+})
+
+/** A part of a reasoning item's summary, which holds the model's reasoning trace. */
+export const SummaryText = Schema.Struct({ type: Schema.Literal("summary_text"), text: Schema.String })
+
+export const OutputMessage = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("message"),
+  status: Status,
+  role: Schema.Literal("assistant"),
+  content: Schema.Array(OutputText)
+})
+
+export const OutputReasoning = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("reasoning"),
+  status: Status,
+  summary: Schema.Array(SummaryText)
+})
+
+export const OutputFunctionCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("function_call"),
+  status: Status,
+  call_id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String
+})
+
+export const OutputCustomToolCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("custom_tool_call"),
+  status: Status,
+  call_id: Schema.String,
+  name: Schema.String,
+  input: Schema.String
+})
+
+/** An item of a response's output. */
+export const OutputItem = Schema.Union([OutputMessage, OutputReasoning, OutputFunctionCall, OutputCustomToolCall])
+  .annotate({ identifier: "ResponseOutputItem" })

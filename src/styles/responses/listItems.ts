@@ -1,0 +1,83 @@
+/**
+ * The items that a stored response was made from, as the vendor's list endpoint shows them: each with an id and with its
+ * content as a list, a page at a time.
+ */
+import * as Schema from "effect/Schema"
+import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
+import type { InputItemList } from "./Api.ts"
+import { inputItemId, seedOf } from "./ids.ts"
+import type { InputContent } from "./items.ts"
+import { isOtherItem, Item } from "./items.ts"
+
+/** Which page is asked for. */
+export interface PageQuery {
+  readonly limit?: number
+  readonly order?: "asc" | "desc"
+  readonly after?: string
+}
+
+type Listed = (typeof InputItemList.Type)["data"][number]
+
+// What is stored was written by this style: it always decodes.
+const decodeItems = Schema.decodeUnknownSync(Schema.Array(Item))
+
+const contentList = (content: InputContent, assistant: boolean): InputContent =>
+  typeof content !== "string"
+    ? content
+    : assistant
+    ? [{ type: "output_text", text: content }]
+    : [{ type: "input_text", text: content }]
+
+const listedItem = (item: Item, seed: string, index: number): Listed => {
+  const id = (type: string) => "id" in item && typeof item.id === "string" ? item.id : inputItemId(seed, type, index)
+  if (isOtherItem(item)) return { ...item, id: id(item.type) }
+  switch (item.type) {
+    case "function_call": {
+      const args = item.arguments ?? "{}"
+      return {
+        ...item,
+        id: id(item.type),
+        status: item.status ?? "completed",
+        call_id: item.call_id ?? "",
+        arguments: typeof args === "string" ? args : JSON.stringify(args)
+      }
+    }
+    case "custom_tool_call":
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return { ...item, id: id(item.type), status: item.status ?? "completed", call_id: item.call_id ?? "" }
+    case "reasoning":
+      return { ...item, id: id(item.type), summary: item.summary ?? [] }
+    case "message":
+    case undefined:
+    case null: {
+      const content = contentList(item.content, item.role === "assistant")
+      return { ...item, id: id("message"), type: "message", status: item.status ?? "completed", content }
+    }
+    default:
+      // A content part where an item is expected.
+      return { id: id("message"), type: "message", role: "user", status: "completed", content: [{ ...item }] }
+  }
+}
+
+/** One page of the items that a response was made from, newest first unless `order` says otherwise. */
+export const listInputItems = (
+  stored: StoredResponse,
+  { after, limit = 20, order = "desc" }: PageQuery
+): typeof InputItemList.Type => {
+  const all = decodeItems(stored.items).map((item, index) => listedItem(item, seedOf(stored.id), index))
+  if (order === "desc") all.reverse()
+  const start = after === undefined ? 0 : all.findIndex((item) => item["id"] === after) + 1
+  const data = all.slice(start, start + limit)
+  const idAt = (index: number): string | null => {
+    const id = data[index]?.["id"]
+    return typeof id === "string" ? id : null
+  }
+  return {
+    object: "list",
+    data,
+    first_id: idAt(0),
+    last_id: idAt(data.length - 1),
+    has_more: start + limit < all.length
+  }
+}

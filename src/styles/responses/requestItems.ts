@@ -1,0 +1,179 @@
+/**
+ * The items that a request's conversation is made of, in whichever form they come: `input`, `messages`, the response that it
+ * continues, references.
+ */
+import * as Schema from "effect/Schema"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import { gatewayError } from "../../domain/GatewayError.ts"
+import type { Faults } from "../../http/Faults.ts"
+import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
+import type { ResponseRequest } from "./Api.ts"
+import { responseOfItem } from "./ids.ts"
+import type { InputContent, InputItem, InputMessage } from "./items.ts"
+import { isReference, Item } from "./items.ts"
+import type { PlacedItem } from "./turns.ts"
+
+/** What a decoder needs to know beside the request. */
+export interface DecodeOptions {
+  /** `input` is accepted, not only `messages` (`compat.wide_input_strict_output`). */
+  readonly wideInput: boolean
+  /** Stored responses that the request refers to, as far as they are there. */
+  readonly stored: ReadonlyMap<string, StoredResponse>
+}
+
+/** `input` as a list. */
+const listed = (input: Exclude<ResponseRequest["input"], null | undefined>): ReadonlyArray<string | InputItem> =>
+  typeof input === "object" && !isItem(input) ? input : [input]
+
+const isItem = (input: object): input is InputItem => !Array.isArray(input)
+
+/** Ids of the stored responses that a request refers to. */
+export const storedReferences = (request: ResponseRequest): ReadonlySet<string> => {
+  const ids = new Set<string>()
+  if (request.previous_response_id) ids.add(request.previous_response_id)
+  for (const item of listed(request.input ?? [])) {
+    if (typeof item === "string" || !isReference(item)) continue
+    const id = responseOfItem(item.id)
+    if (id !== undefined) ids.add(id)
+  }
+  return ids
+}
+
+/** What of a stored body is needed to go on from it. */
+const StoredBody = Schema.fromJsonString(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }))
+
+// What is stored was written by this style: it always decodes.
+const decodeBody = Schema.decodeUnknownSync(StoredBody)
+const decodeItems = Schema.decodeUnknownSync(Schema.Array(Item))
+
+interface KnownResponse {
+  readonly status: string
+  /** The items of its conversation, its own output last. */
+  readonly items: ReadonlyArray<Item>
+  readonly byId: ReadonlyMap<string, Item>
+}
+
+const idOf = (item: Item): string | undefined => "id" in item && typeof item.id === "string" ? item.id : undefined
+
+const indexed = (items: ReadonlyArray<Item>): ReadonlyMap<string, Item> => {
+  const byId = new Map<string, Item>()
+  for (const item of items) {
+    const id = idOf(item)
+    if (id !== undefined) byId.set(id, item)
+  }
+  return byId
+}
+
+/** Looks stored responses up, each decoded once. */
+const makeLookUp = (stored: ReadonlyMap<string, StoredResponse>) => {
+  const known = new Map<string, KnownResponse>()
+  return (id: string): KnownResponse | undefined => {
+    const found = stored.get(id)
+    const decoded = known.get(id)
+    if (found === undefined || decoded !== undefined) return decoded
+    const { output, status } = decodeBody(found.body)
+    const items = [...decodeItems(found.items), ...output]
+    const response = { status, items, byId: indexed(items) }
+    known.set(id, response)
+    return response
+  }
+}
+
+type LookUp = ReturnType<typeof makeLookUp>
+
+const unknownReference = (param: string, id: string): GatewayError =>
+  gatewayError("unknown_reference", `${param}: "${id.slice(0, 200)}" is not there, or no longer`, { param })
+
+/** The response that the request continues. */
+const previousResponse = (request: ResponseRequest, lookUp: LookUp, faults: Faults): KnownResponse | undefined => {
+  const id = request.previous_response_id
+  if (id === undefined || id === null) return undefined
+  const previous = lookUp(id)
+  if (previous === undefined) faults.add(unknownReference("previous_response_id", id))
+  if (previous?.status === "in_progress") faults.at("previous_response_id", "the response is still in progress")
+  return previous
+}
+
+/** A chat-completions message as items. */
+const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
+  const content: InputContent = message.content ?? ""
+  switch (message.role) {
+    case "tool":
+    case "function":
+      return [{
+        type: "function_call_output",
+        call_id: message.tool_call_id ?? null,
+        name: message.name ?? null,
+        output: content
+      }]
+    case "assistant": {
+      const items: Array<Item> = []
+      if (message.reasoning_content) {
+        items.push({ type: "reasoning", summary: [{ type: "summary_text", text: message.reasoning_content }] })
+      }
+      const said = message.refusal || content
+      if (said.length > 0) items.push({ type: "message", role: "assistant", content: said })
+      for (const call of message.tool_calls ?? []) {
+        items.push({
+          type: "function_call",
+          call_id: call.id ?? null,
+          name: call.function.name,
+          arguments: call.function.arguments ?? "{}"
+        })
+      }
+      return items
+    }
+    default:
+      return [{ type: "message", role: message.role, content }]
+  }
+}
+
+const resolveReference = (id: string, previous: KnownResponse | undefined, lookUp: LookUp): Item | undefined => {
+  const owner = responseOfItem(id)
+  return previous?.byId.get(id) ?? (owner === undefined ? undefined : lookUp(owner)?.byId.get(id))
+}
+
+/**
+ * The items of a request's conversation: those of the response that it continues, then its own, which come as `input` or as
+ * `messages`. References are replaced by what they refer to.
+ */
+export const requestItems = (
+  request: ResponseRequest,
+  options: DecodeOptions,
+  faults: Faults
+): ReadonlyArray<PlacedItem> => {
+  const { input, messages } = request
+  const hasInput = input !== undefined && input !== null
+  if (hasInput && !options.wideInput) {
+    faults.at("input", "is not accepted while compat.wide_input_strict_output is off; send messages")
+  }
+  if (hasInput && messages) faults.at("messages", "input and messages exclude each other")
+  if (!hasInput && !messages) {
+    faults.at(
+      options.wideInput ? "input" : "messages",
+      options.wideInput ? "Missing key: input or messages is required" : "Missing key"
+    )
+  }
+  const lookUp = makeLookUp(options.stored)
+  const previous = previousResponse(request, lookUp, faults)
+  const items: Array<PlacedItem> = (previous?.items ?? []).map((item) => ({ item, field: "previous_response_id" }))
+  messages?.forEach((message, i) => {
+    for (const item of messageItems(message)) items.push({ item, field: `messages[${i}]` })
+  })
+  if (!hasInput) return items
+  const own = listed(input)
+  if (own.length === 0) faults.at("input", "must not be empty")
+  own.forEach((item, i) => {
+    const field = Array.isArray(input) ? `input[${i}]` : "input"
+    if (typeof item === "string") {
+      items.push({ item: { type: "message", role: "user", content: item }, field })
+    } else if (isReference(item)) {
+      const found = resolveReference(item.id, previous, lookUp)
+      if (found === undefined) faults.add(unknownReference(`${field}.id`, item.id))
+      else items.push({ item: found, field })
+    } else {
+      items.push({ item, field })
+    }
+  })
+  return items
+}

@@ -1,0 +1,131 @@
+/**
+ * The response object as JSON text. What follows from the request alone is written once, since a stream repeats it in several
+ * events and tools and instructions can be long.
+ */
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Usage } from "../../domain/Usage.ts"
+import type { ResponseRequest } from "./Api.ts"
+import { responseId } from "./ids.ts"
+import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"
+import type { Tool } from "./tools.ts"
+import { customToolNames, functionFields, isFunctionTool } from "./tools.ts"
+
+/** What the events of one response have in common. */
+export interface ResponseInfo {
+  /** 32 hex digits that all its ids hold. */
+  readonly seed: string
+  /** Unix seconds. */
+  readonly createdAt: number
+  readonly customTools: ReadonlySet<string>
+  /** The fields that follow from the request, as JSON text without the braces around them. */
+  readonly echo: string
+}
+
+const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
+  if (!isFunctionTool(tool)) return tool
+  const { description, name, parameters, strict } = functionFields(tool)
+  return {
+    type: "function",
+    name,
+    description: description ?? null,
+    parameters: parameters ?? null,
+    strict: strict ?? null
+  }
+}
+
+const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
+  access_programs: null,
+  background: false,
+  instructions: request.instructions ?? null,
+  max_output_tokens: request.max_output_tokens ?? null,
+  max_tool_calls: request.max_tool_calls ?? null,
+  metadata: request.metadata ?? {},
+  model: request.model,
+  parallel_tool_calls: request.parallel_tool_calls !== false,
+  previous_response_id: request.previous_response_id ?? null,
+  prompt_cache_key: request.prompt_cache_key ?? null,
+  reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
+  safety_identifier: request.safety_identifier ?? null,
+  service_tier: request.service_tier ?? null,
+  store: request.store !== false,
+  temperature: request.temperature ?? null,
+  text: {
+    format: request.text?.format ?? { type: "text" },
+    ...(request.text?.verbosity ? { verbosity: request.text.verbosity } : {})
+  },
+  tool_choice: request.tool_choice ?? "auto",
+  tools: (request.tools ?? []).map(echoTool),
+  top_logprobs: request.top_logprobs ?? null,
+  top_p: request.top_p ?? null,
+  truncation: "disabled",
+  ...(request.user ? { user: request.user } : {})
+})
+
+/** What the response to a request has, whatever becomes of it. */
+export const responseInfo = (seed: string, createdAt: number, request: ResponseRequest): ResponseInfo => ({
+  seed,
+  createdAt,
+  customTools: customToolNames(request),
+  echo: JSON.stringify(echoOf(request)).slice(1, -1)
+})
+
+type Status = (typeof ResponseObject.Type)["status"]
+
+/** What becomes of a response. */
+export interface ResponseState {
+  readonly status: Status
+  /** Unix seconds; only for `completed`. */
+  readonly completedAt: number | null
+  readonly error: GatewayError | null
+  readonly incomplete: "max_output_tokens" | "content_filter" | null
+  /** The output's items, each as JSON text. */
+  readonly output: ReadonlyArray<string>
+  /** All text of the output as it stands between the quotes of a JSON string. */
+  readonly text: string
+  readonly usage: Usage | undefined
+}
+
+const errorText = (error: GatewayError): string =>
+  JSON.stringify(
+    {
+      code: error.code,
+      message: error.message,
+      type: error.type,
+      param: error.param
+    } satisfies typeof ResponseError.Type
+  )
+
+const usageText = (usage: Usage): string =>
+  JSON.stringify(
+    {
+      input_tokens: usage.promptTokens,
+      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
+      output_tokens: usage.completionTokens,
+      output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+      total_tokens: usage.promptTokens + usage.completionTokens
+    } satisfies typeof ResponseUsage.Type
+  )
+
+/** The response object as JSON text. */
+export const responseText = (info: ResponseInfo, state: ResponseState): string => {
+  const error = state.error === null ? "null" : errorText(state.error)
+  const incomplete = state.incomplete === null ? "null" : `{"reason":"${state.incomplete}"}`
+  const usage = state.usage === undefined ? "" : `"usage":${usageText(state.usage)},`
+  return `{"id":"${
+    responseId(info.seed)
+  }","object":"response","created_at":${info.createdAt},"status":"${state.status}"` +
+    `,"completed_at":${state.completedAt},"error":${error},"incomplete_details":${incomplete}` +
+    `,"output":[${state.output.join(",")}],"output_text":"${state.text}",${usage}${info.echo}}`
+}
+
+/** The response object while nothing of the reply is there. */
+export const inProgressText = (info: ResponseInfo): string =>
+  responseText(info, {
+    status: "in_progress",
+    completedAt: null,
+    error: null,
+    incomplete: null,
+    output: [],
+    text: "",
+    usage: undefined
+  })

@@ -1,0 +1,190 @@
+/**
+ * From items to the turns of the canonical conversation.
+ */
+import type { FilePart, ImagePart, Part, Role, TextPart, Turn } from "../../domain/Conversation.ts"
+import { Text } from "../../domain/Conversation.ts"
+import { dataUrl } from "../../domain/dataUrl.ts"
+import type { Faults } from "../../http/Faults.ts"
+import type { InputContent, InputContentPart, Item } from "./items.ts"
+import { isOtherItem } from "./items.ts"
+import { customArguments } from "./tools.ts"
+
+/** An item, and the field of the request that faults in it are told under. */
+export interface PlacedItem {
+  readonly item: Item
+  readonly field: string
+}
+
+const imagePart = (part: InputContentPart, field: string, faults: Faults): ImagePart => {
+  const image = part.image_url
+  if (!image && !part.file_id) faults.at(`${field}.image_url`, "Missing key")
+  const url = typeof image === "string" ? image : image?.url
+  const detail = part.detail ?? (typeof image === "string" ? undefined : image?.detail)
+  const inline = dataUrl(url ?? "")
+  return {
+    _tag: "Image",
+    url: inline === undefined ? url : undefined,
+    data: inline?.data,
+    mediaType: inline?.mediaType,
+    detail: detail ?? undefined
+  }
+}
+
+const filePart = (part: InputContentPart, field: string, faults: Faults): FilePart => {
+  const { file } = part
+  const data = part.file_data ?? file?.file_data ?? undefined
+  const id = part.file_id ?? file?.file_id ?? undefined
+  const url = part.file_url ?? undefined
+  if (!data && !id && !url) faults.at(`${field}.file_data`, "Missing key")
+  const inline = dataUrl(data ?? "")
+  return {
+    _tag: "File",
+    kind: "file",
+    name: part.filename ?? file?.filename ?? undefined,
+    url,
+    id,
+    data: inline?.data ?? data,
+    mediaType: inline?.mediaType
+  }
+}
+
+const audioPart = (part: InputContentPart, field: string, faults: Faults): FilePart => {
+  const audio = part.input_audio
+  if (!audio) faults.at(`${field}.input_audio`, "Missing key")
+  return {
+    _tag: "File",
+    kind: "audio",
+    name: undefined,
+    url: undefined,
+    id: undefined,
+    data: audio?.data,
+    mediaType: audio?.format ? `audio/${audio.format}` : undefined
+  }
+}
+
+const contentPart = (part: InputContentPart, field: string, faults: Faults): TextPart | ImagePart | FilePart => {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+    case "summary_text":
+      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
+      return Text(part.text ?? "")
+    case "refusal":
+      return Text(part.refusal ?? "")
+    case "input_image":
+    case "image_url":
+      return imagePart(part, field, faults)
+    case "input_file":
+    case "file":
+      return filePart(part, field, faults)
+    case "input_audio":
+      return audioPart(part, field, faults)
+    default:
+      // Never dropped silently: what cannot be carried is named to the model.
+      return Text(`[${part.type} omitted]`)
+  }
+}
+
+const contentParts = (
+  content: InputContent,
+  field: string,
+  faults: Faults
+): ReadonlyArray<TextPart | ImagePart | FilePart> =>
+  typeof content === "string"
+    ? content === "" ? [] : [Text(content)]
+    : content.map((part, i) => contentPart(part, `${field}[${i}]`, faults))
+
+const argumentsText = (args: string | object | null | undefined): string =>
+  typeof args === "string" ? args : JSON.stringify(args ?? {})
+
+const reasoningText = (item: Extract<Item, { readonly type: "reasoning" }>): string => {
+  const trace = item.content?.length ? item.content : item.summary ?? []
+  return trace.map((part) => part.text).join("\n\n")
+}
+
+interface OpenTurn {
+  readonly role: Role
+  readonly parts: Array<Part>
+  /** The turn has text or a call already. */
+  hasText: boolean
+  hasCall: boolean
+}
+
+/** Collects turns; what the assistant wrote in one go is one turn. */
+const makeTurns = () => {
+  const turns: Array<OpenTurn> = []
+  const add = (role: Role, parts: ReadonlyArray<Part>): OpenTurn => {
+    const turn = { role, parts: [...parts], hasText: false, hasCall: false }
+    turns.push(turn)
+    return turn
+  }
+  return {
+    turns,
+    add,
+    /** A call belongs to what the assistant wrote before it; text and reasoning only to calls and reasoning before them. */
+    addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>) {
+      let turn = turns[turns.length - 1]
+      if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) turn.parts.push(...parts)
+      else turn = add("assistant", parts)
+      if (kind === "text") turn.hasText = true
+      if (kind === "call") turn.hasCall = true
+    }
+  }
+}
+
+const itemTurn = (turns: ReturnType<typeof makeTurns>, { field, item }: PlacedItem, faults: Faults): void => {
+  if (isOtherItem(item)) {
+    // Never dropped silently: what cannot be carried is named to the model.
+    turns.add("user", [Text(`[${item.type} omitted]`)])
+    return
+  }
+  switch (item.type) {
+    case "message":
+    case undefined:
+    case null: {
+      const parts = contentParts(item.content, `${field}.content`, faults)
+      if (item.role === "assistant") turns.addAssistant("text", parts)
+      else turns.add(item.role === "user" ? "user" : "system", parts)
+      return
+    }
+    case "reasoning": {
+      const text = reasoningText(item)
+      if (text !== "") turns.addAssistant("reasoning", [{ _tag: "Reasoning", text }])
+      return
+    }
+    case "function_call":
+    case "custom_tool_call":
+      turns.addAssistant("call", [{
+        _tag: "Call",
+        id: item.call_id ?? "",
+        name: item.name,
+        arguments: item.type === "function_call" ? argumentsText(item.arguments) : customArguments(item.input)
+      }])
+      return
+    case "function_call_output":
+    case "custom_tool_call_output":
+      turns.add("tool", [{
+        _tag: "Result",
+        callId: item.call_id ?? "",
+        name: item.name ?? undefined,
+        content: contentParts(item.output, `${field}.output`, faults),
+        isError: false
+      }])
+      return
+    case "input_text":
+    case "input_image":
+    case "input_file":
+    case "input_audio":
+    case "text":
+    case "image_url":
+      turns.add("user", [contentPart(item, field, faults)])
+  }
+}
+
+/** The turns that items stand for. */
+export const turnsOf = (items: ReadonlyArray<PlacedItem>, faults: Faults): ReadonlyArray<Turn> => {
+  const turns = makeTurns()
+  for (const item of items) itemTurn(turns, item, faults)
+  return turns.turns.map(({ parts, role }) => ({ role, parts }))
+}
