@@ -1,6 +1,7 @@
 /**
- * Every way to put a value of a wrong type into a body: from one body that uses all fields.
+ * Bodies that are not what they should be, made from one body that uses all fields.
  */
+import * as fc from "fast-check"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 type Path = ReadonlyArray<string | number>
@@ -54,3 +55,14 @@ export const wrongTypes = (body: Json, free: ReadonlyArray<string>): ReadonlyArr
   visit(body, [])
   return faulty
 }
+
+const pathsOf = (value: Json, path: Path = []): ReadonlyArray<Path> => [
+  path,
+  ...children(value).flatMap(([key, child]) => pathsOf(child, [...path, key]))
+]
+
+/** Bodies with any JSON in any place. */
+export const hostileBodies = (body: Json): fc.Arbitrary<Json> =>
+  fc.tuple(fc.constantFrom(...pathsOf(body)), fc.jsonValue({ maxDepth: 3 })).map(([path, value]) =>
+    replaceAt(body, path, JSON.parse(JSON.stringify(value)))
+  )

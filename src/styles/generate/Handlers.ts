@@ -51,7 +51,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const body = yield* readGenerateRequest(request)
       const conversation = yield* Effect.fromResult(decodeGenerate(body))
       const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
-      return { open: completion.open({ caller, model, conversation, stats }), info, stats }
+      return { open: completion.open({ caller, model, conversation, stats }), info }
     })
 
     const generate = Effect.fnUntraced(function*(raw: Raw) {
@@ -62,8 +62,9 @@ export const GenerateHandlers = HttpApiBuilder.group(
     })
 
     const stream = Effect.fnUntraced(function*(raw: Raw) {
-      const { info, open, stats } = yield* begin(raw)
+      const stats = yield* CurrentRequest
       stats.stream = true
+      const { info, open } = yield* begin(raw)
       return yield* streamReply(
         open,
         (output) => generateFrames(info(output.id)),

@@ -137,6 +137,7 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
 }
 
+const comment = ": keep-alive\n\n"
 const ping = frame("ping", `{"type":"ping"}`)
 const messageStop = frame("message_stop", `{"type":"message_stop"}`)
 const deltaHead = `event: content_block_delta\ndata: {"type":"content_block_delta","index":`
@@ -174,7 +175,10 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   }
 
   return {
-    keepAlive: ping,
+    // The vendor's clients expect nothing before `message_start`.
+    get keepAlive() {
+      return begun ? ping : comment
+    },
     failure: messagesFailure(info.requestId),
     frames: {
       push(event: ReplyEvent, out) {

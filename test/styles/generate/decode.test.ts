@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fc from "fast-check"
 import type { FilePart } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
 import { decodeGenerate, showsThoughts } from "../../../src/styles/generate/decode.ts"
 import { readCountRequest, readGenerateRequest } from "../../../src/styles/generate/readRequest.ts"
 import { conversationReader } from "../../support/readBody.ts"
-import { wrongTypes } from "../../support/wrongTypes.ts"
+import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
 const read = conversationReader(readGenerateRequest, decodeGenerate)
 
@@ -279,6 +280,15 @@ describe("a content generation", () => {
         assert.isTrue(field.startsWith(named) || named.startsWith(field), `${named} was named instead of ${field}`)
       }
     }))
+
+  it("is decoded or refused as the caller's mistake, whatever JSON it holds", () =>
+    fc.assert(
+      fc.asyncProperty(hostileBodies(full), async (body) => {
+        const result = await Effect.runPromise(Effect.result(read(body)))
+        if (result._tag === "Failure") assert.strictEqual(result.failure.code, "invalid_request")
+      }),
+      { numRuns: 500 }
+    ))
 
   it.effect("may be counted within a request of its own", () =>
     Effect.gen(function*() {

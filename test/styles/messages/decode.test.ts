@@ -1,13 +1,14 @@
 import type Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fc from "fast-check"
 import type { FilePart } from "../../../src/domain/Conversation.ts"
 import { estimateConversation } from "../../../src/domain/estimateConversation.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { MessagesRequest } from "../../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../../src/styles/messages/decode.ts"
 import { conversationReader } from "../../support/readBody.ts"
-import { wrongTypes } from "../../support/wrongTypes.ts"
+import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
 const read = conversationReader(jsonBody(MessagesRequest), decodeMessages)
 
@@ -310,6 +311,15 @@ describe("a messages request", () => {
         assert.isTrue(field.startsWith(named) || named.startsWith(field), `${named} was named instead of ${field}`)
       }
     }))
+
+  it("is decoded or refused as the caller's mistake, whatever JSON it holds", () =>
+    fc.assert(
+      fc.asyncProperty(hostileBodies(JSON.parse(JSON.stringify(full))), async (body) => {
+        const result = await Effect.runPromise(Effect.result(read(body)))
+        if (result._tag === "Failure") assert.strictEqual(result.failure.code, "invalid_request")
+      }),
+      { numRuns: 500 }
+    ))
 
   it.effect("has the token count of its system prompt, messages and tools", () =>
     Effect.gen(function*() {

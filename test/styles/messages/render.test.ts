@@ -234,12 +234,14 @@ describe("messages replies", () => {
   })
 
   it("are kept alive by pings, which the SDK passes over", async () => {
-    const { frames, keepAlive } = messagesFrames(info, 7)
-    const out: Array<string> = []
+    const renderer = messagesFrames(info, 7)
+    const out: Array<string> = [renderer.keepAlive]
     for (const event of scripts["text"]!) {
-      frames.push(event, out)
-      out.push(keepAlive)
+      renderer.frames.push(event, out)
+      out.push(renderer.keepAlive)
     }
+    assert.deepStrictEqual(eventNames(out.join("")).slice(0, 2), ["message_start", "content_block_start"])
+    assert.strictEqual(eventNames(out.join("")).filter((name) => name === "ping").length, 4)
     assert.deepStrictEqual(await accumulated(out.join("")), object(scripts["text"]!))
   })
 
