@@ -25,7 +25,7 @@ export const mostIdleResumes = 3
 const settleAfterStatus = 2_000
 const settleAfterClose = 100
 /** Milliseconds before a resume that follows one without success, times how many there were. */
-const resumeDelay = 250
+const resumeDelay = 100
 
 /** A round whose reply has begun. */
 export interface Round {

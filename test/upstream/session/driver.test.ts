@@ -1,0 +1,535 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { HttpClient, HttpServerResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import type { CallName } from "../../../src/upstream/reference/envelope.ts"
+import type { Fault, FaultName } from "../../../src/upstream/reference/Fault.ts"
+import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
+import type { Driver } from "../../../src/upstream/Upstream.ts"
+import {
+  clientLayer,
+  complete,
+  driverFor,
+  facts,
+  impatient,
+  type Outcome,
+  patient,
+  type ReferenceServer,
+  referenceServer,
+  request
+} from "./support.ts"
+
+/** Nothing is being answered and nothing runs. */
+const isQuiet = ({ provider }: ReferenceServer) => () => {
+  const { open, streams } = provider.report()
+  return open === 0 && streams === 0
+}
+
+const setUpWith = (limits: typeof patient) =>
+  Effect.gen(function*() {
+    const server = yield* referenceServer()
+    return { server, driver: yield* driverFor(server.url, limits) }
+  })
+
+const setUp = setUpWith(patient)
+
+/** What hangs is given up soon. */
+const setUpFor = (fault: FaultName) => fault.startsWith("hang") ? setUpWith(impatient) : setUp
+
+const failureOf = <A>(effect: Effect.Effect<A, UpstreamFailure>) => Effect.map(Effect.flip(effect), facts)
+
+layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => {
+  describe.concurrent("calls", () => {
+    it.effect("logs in by email and by national mobile number, and the token works", () =>
+      Effect.gen(function*() {
+        const server = yield* referenceServer({
+          accounts: [{ email: "a@example.org", password: "p" }, { mobile: "13800138000", password: "q" }]
+        })
+        const driver = yield* driverFor(server.url)
+        const token = yield* driver.login({ email: "a@example.org", mobile: undefined, password: "p" })
+        yield* driver.verify(token)
+        yield* driver.login({ email: undefined, mobile: "+86 138 0013 8000", password: "q" })
+        const refused = yield* failureOf(driver.login({ email: "a@example.org", mobile: undefined, password: "x" }))
+        assert.strictEqual(refused.class, "login_refused")
+        assert.strictEqual((yield* failureOf(driver.verify("forged"))).class, "token_refused")
+        assert.strictEqual((yield* failureOf(driver.verify(undefined))).class, "token_refused")
+      }))
+
+    it.effect("makes, lists and deletes sessions", () =>
+      Effect.gen(function*() {
+        const { driver } = yield* setUp
+        const first = yield* driver.createSession("t")
+        const second = yield* driver.createSession("t")
+        assert.sameMembers((yield* driver.listSessions("t", 10)).map(({ id }) => id), [first, second])
+        assert.lengthOf(yield* driver.listSessions("t", 1), 1)
+        yield* driver.deleteSession("t", first)
+        assert.deepStrictEqual((yield* driver.listSessions("t", 10)).map(({ id }) => id), [second])
+        assert.strictEqual((yield* failureOf(driver.deleteSession("t", first))).class, "session_gone")
+        yield* driver.deleteAllSessions("t")
+        assert.deepStrictEqual(yield* driver.listSessions("t", 10), [])
+      }))
+
+    it.effect("uses its connections again", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        for (let i = 0; i < 5; i++) {
+          assert.strictEqual((yield* complete(driver, request("!say hello"))).text, "hello")
+          yield* driver.verify("t")
+        }
+        assert.isAtMost(server.accepted(), 2)
+      }))
+  })
+
+  describe.concurrent("replies", () => {
+    const cases: ReadonlyArray<readonly [about: string, script: string, expected: Partial<Outcome>]> = [
+      ["reasoning and text", "!think Hm.\n!say Hello there", { reasoning: "Hm.", text: "Hello there", finish: "stop" }],
+      ["the older document", "!shape old\n!think Hm.\n!say Hello there", { reasoning: "Hm.", text: "Hello there" }],
+      ["usage", "!say a b c\n!usage 17", { completionTokens: 17 }],
+      ["usage in parts", "!say a\n!usage {\"prompt_tokens\":4,\"completion_tokens\":9}", { completionTokens: 9 }],
+      ["other fragments", "!search\n!fragment TIP no\n!say yes", { text: "yes" }],
+      ["cuts with a snapshot", "!chunk words\n!say one two three four\n!cut 1", { text: "one two three four" }],
+      ["cuts with empty snapshots", "!say one two three four\n!cut 1 empty auto", { text: "one two three four" }],
+      ["cuts without a snapshot", "!think a b\n!say one two three\n!cut 1 none", { text: "one two three" }],
+      ["older cuts", "!shape old\n!say one two three four\n!cut 2", { text: "one two three four" }],
+      ["16 rounds at the limit", "!repeat 17 x\n!cut 1", { text: "x".repeat(17), finish: "stop" }],
+      ["more rounds than that", "!repeat 40 x\n!cut 1", { text: "x".repeat(17), finish: "length" }]
+    ]
+    const harmless: ReadonlyArray<FaultName> = [
+      "no-ready",
+      "no-close",
+      "done",
+      "done-only",
+      "linger",
+      "crlf",
+      "cr",
+      "comments",
+      "retry-lines",
+      "multi-line-data",
+      "no-space",
+      "chatter",
+      "trickle",
+      "split-utf8",
+      "empty-fragment",
+      "unknown-parts"
+    ]
+    for (const [about, script, expected] of cases) {
+      it.effect(about, () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUp
+          const outcome = yield* complete(driver, request(script))
+          assert.deepInclude(outcome, { failed: undefined, ...expected })
+          yield* server.until(isQuiet(server))
+          assert.strictEqual(server.provider.report().aborted, 0)
+        }))
+    }
+
+    it.effect("take no harm from what a server may do", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        for (const fault of harmless) {
+          const outcome = yield* complete(driver, request(`!think Thünk 🌍\n!say Hällo 🌍 world\n!fault ${fault}`))
+          assert.deepInclude(outcome, {
+            failed: undefined,
+            reasoning: "Thünk 🌍",
+            text: "Hällo 🌍 world",
+            finish: "stop"
+          }, fault)
+        }
+        yield* server.until(isQuiet(server))
+      }))
+
+    it.effect("take events of 16 MB", () =>
+      Effect.gen(function*() {
+        const { driver } = yield* setUp
+        const outcome = yield* complete(driver, request(`!say hello\n!fault long-line bytes=${16 * 1024 * 1024}`))
+        assert.strictEqual(outcome.failed, undefined)
+        assert.include(outcome.text, "hello")
+        assert.isAtLeast(outcome.text.length, 16 * 1024 * 1024)
+      }))
+  })
+
+  describe.concurrent("replies that are cut off", () => {
+    const faults: ReadonlyArray<FaultName> = ["cut-off", "reset-mid-stream", "no-status"]
+    for (const fault of faults) {
+      for (const restart of ["snapshot", "empty", "none"]) {
+        it.effect(`resume without a seam after ${fault}, continued with ${restart}`, () =>
+          Effect.gen(function*() {
+            const { driver, server } = yield* setUp
+            const script = `!cut 1000 ${restart}\n!think Hm hm.\n!say one two three\n!fault ${fault} after=2 times=1`
+            assert.deepInclude(yield* complete(driver, request(script)), {
+              failed: undefined,
+              reasoning: "Hm hm.",
+              text: "one two three",
+              finish: "stop"
+            })
+            assert.strictEqual(server.provider.report().calls.continue, 1)
+          }))
+      }
+    }
+
+    it.effect("go on as long as each resume brings something", () =>
+      Effect.gen(function*() {
+        const { driver } = yield* setUp
+        const script = "!say 1 2 3 4 5 6 7 8\n!fault cut-off after=1\n!fault cut-off call=continue after=1 times=6"
+        assert.deepInclude(yield* complete(driver, request(script)), { failed: undefined, text: "1 2 3 4 5 6 7 8" })
+      }))
+
+    it.effect("fail after three resumes that brought nothing", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const outcome = yield* complete(driver, request("!say one two\n!fault cut-off after=1\n!fault nothing-new"))
+        assert.deepInclude(outcome, { failed: "cut_off", text: "one", finish: undefined })
+        assert.strictEqual(server.provider.report().calls.continue, 3)
+      }))
+
+    it.effect("fail with the refusal where the upstream refuses to go on", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ call: "continue", name: "rate-limited", retryAfter: 7 })
+        const outcome = yield* complete(driver, request("!say one two\n!fault cut-off after=1"))
+        assert.deepInclude(outcome, { failed: "rate_limited", text: "one" })
+        assert.deepInclude(outcome.failure, { phase: "resume", retryAfter: 7 })
+      }))
+
+    it.effect("try again where the way to the upstream fails", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ call: "continue", name: "reset-before-headers" })
+        server.provider.fail({ call: "continue", name: "html" })
+        const outcome = yield* complete(driver, request("!say one two\n!fault cut-off after=1 times=1"))
+        assert.deepInclude(outcome, { failed: undefined, text: "one two" })
+      }))
+
+    it.effect("fail where a continued stream disagrees", () =>
+      Effect.gen(function*() {
+        const { driver } = yield* setUp
+        const outcome = yield* complete(driver, request("!say one two three\n!cut 1\n!fault disagree"))
+        assert.deepInclude(outcome, { failed: "disagreement", text: "one" })
+      }))
+
+    it.effect("renew an expired token once", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const renewed: Array<string | undefined> = []
+        const credential = (fresh: string) => ({
+          token: Effect.succeed("token"),
+          renew: (stale: string | undefined) =>
+            Effect.sync(() => {
+              renewed.push(stale)
+              return fresh
+            })
+        })
+        server.provider.fail({ call: "continue", name: "token-expired", status: 401 })
+        const script = "!say one two\n!cut 1"
+        assert.deepInclude(yield* complete(driver, request(script, { credential: credential("token") })), {
+          text: "one two",
+          finish: "stop"
+        })
+        server.provider.fail({ call: "continue", name: "token-expired", times: 2 })
+        assert.deepInclude(yield* complete(driver, request(script, { credential: credential("token") })), {
+          text: "one",
+          failed: "token_refused"
+        })
+        assert.deepStrictEqual(renewed, ["token", "token"])
+      }))
+  })
+
+  describe.concurrent("failures", () => {
+    interface Row {
+      readonly call: CallName
+      readonly fault: Fault
+      readonly expected: Partial<Outcome>
+      readonly facts?: Partial<UpstreamFailure>
+    }
+    const row = (call: CallName, fault: Fault, failed: Outcome["failed"], facts?: Partial<UpstreamFailure>): Row => ({
+      call,
+      fault,
+      expected: { failed },
+      ...(facts === undefined ? {} : { facts })
+    })
+    const rows: ReadonlyArray<Row> = [
+      row("create", { name: "no-token" }, "token_refused", { phase: "session", code: 40001 }),
+      row("create", { name: "token-expired", status: 401 }, "token_refused", { code: 40003, status: 401 }),
+      row("create", { name: "html" }, "upstream_trouble", { kind: "malformed", status: 502 }),
+      row("create", { name: "no-data" }, "upstream_trouble", { kind: "malformed" }),
+      row("create", { name: "reset-before-headers" }, "unreachable"),
+      row("create", { name: "hang-before-headers" }, "timed_out"),
+      row("completion", { name: "token-invalid" }, "token_refused", { phase: "completion", code: 40002 }),
+      row("completion", { name: "rate-limited", status: 429, retryAfter: 3 }, "rate_limited", { retryAfter: 3 }),
+      row("completion", { name: "rate-limited" }, "rate_limited", { code: 42900 }),
+      row("completion", { name: "trouble", message: "down" }, "upstream_trouble", { code: 50000, message: "down" }),
+      row("completion", { name: "no-session" }, "session_gone"),
+      row("completion", { name: "busy" }, "account_busy"),
+      row("completion", { name: "too-long", status: 400 }, "prompt_too_long"),
+      row("completion", { name: "refused" }, "upstream_trouble", { bizCode: 1, message: "refused" }),
+      row("completion", { name: "html" }, "upstream_trouble"),
+      row("completion", { name: "empty" }, "upstream_trouble", { kind: "empty", phase: "completion" }),
+      row("completion", { name: "broken-json" }, "upstream_trouble", { kind: "malformed" }),
+      row("completion", { name: "not-a-stream" }, "upstream_trouble", { kind: "malformed" }),
+      row("completion", { name: "wrong-content-type" }, "upstream_trouble", { kind: "malformed" }),
+      row("completion", { name: "reset-before-headers" }, "unreachable", { phase: "completion" }),
+      row("completion", { name: "hang-before-headers" }, "timed_out", { phase: "completion" }),
+      row("completion", { name: "empty-stream" }, "cut_off", { phase: "stream" }),
+      row("completion", { name: "reset-before-events" }, "cut_off"),
+      row("completion", { name: "hang-before-events" }, "timed_out"),
+      row("completion", { name: "hint", after: 0 }, "rate_limited", { reason: "rate_limit_reached" }),
+      row("completion", { name: "toast", after: 0, reason: "input_exceeds_limit" }, "prompt_too_long"),
+      row("completion", { name: "hint", after: 0, reason: "other", message: "No." }, "upstream_trouble", {
+        message: "No."
+      }),
+      row("completion", { name: "content-filter", after: 0 }, "withdrawn")
+    ]
+    const midStream: ReadonlyArray<readonly [FaultName, Partial<Outcome>]> = [
+      ["hang-mid-stream", { failed: "timed_out" }],
+      ["broken-line", { failed: "upstream_trouble" }],
+      ["content-filter", { failed: undefined, finish: "content_filter" }],
+      ["timeout-status", { failed: "upstream_trouble" }],
+      ["error-status", { failed: "upstream_trouble" }]
+    ]
+    for (const { call, expected, facts, fault } of rows) {
+      it.effect(`${call}: ${fault.name}${fault.status === undefined ? "" : ` ${fault.status}`}`, () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUpFor(fault.name)
+          server.provider.fail({ call, ...fault })
+          const outcome = yield* complete(driver, request("!say hello"))
+          assert.deepInclude(outcome, { text: "", finish: undefined, ...expected })
+          if (facts !== undefined) assert.deepInclude(outcome.failure, facts)
+          yield* server.until(isQuiet(server))
+        }))
+    }
+    for (const [name, expected] of midStream) {
+      it.effect(`mid-stream: ${name}`, () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUpFor(name)
+          const outcome = yield* complete(driver, request(`!say one two three\n!fault ${name} after=1`))
+          assert.deepInclude(outcome, { text: "one", ...expected })
+          yield* server.until(isQuiet(server))
+        }))
+    }
+
+    it.effect("a hint after text ends the reply with its reason, once it cannot be resumed", () =>
+      Effect.gen(function*() {
+        const { driver } = yield* setUp
+        const script = "!say one two\n!fault hint after=1\n!fault hint call=continue after=0"
+        assert.deepInclude(yield* complete(driver, request(script)), { text: "one", failed: "rate_limited" })
+      }))
+
+    it.effect("each call tells the same failures", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const calls: ReadonlyArray<readonly [CallName, (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>]> = [
+          ["login", (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })],
+          ["current", (driver) => driver.verify("t")],
+          ["fetch_page", (driver) => driver.listSessions("t", 3)],
+          ["delete", (driver) => driver.deleteSession("t", "s")],
+          ["delete_all", (driver) => driver.deleteAllSessions("t")]
+        ]
+        const expected: ReadonlyArray<readonly [FaultName, ReturnType<typeof facts>["class"]]> = [
+          ["html", "upstream_trouble"],
+          ["empty", "upstream_trouble"],
+          ["broken-json", "upstream_trouble"],
+          ["rate-limited", "rate_limited"],
+          ["reset-before-headers", "unreachable"]
+        ]
+        for (const [call, run] of calls) {
+          for (const [name, failed] of expected) {
+            server.provider.fail({ call, name })
+            assert.strictEqual((yield* failureOf(run(driver))).class, failed, `${call} ${name}`)
+          }
+        }
+        server.provider.fail({ call: "login", name: "suspended" })
+        const suspended = yield* failureOf(driver.login({ email: "a", mobile: undefined, password: "p" }))
+        assert.strictEqual(suspended.class, "account_suspended")
+        yield* server.until(isQuiet(server))
+      }))
+  })
+
+  describe.concurrent("callers that leave", () => {
+    /** Starts a completion, waits until the server is where the test wants it, and leaves. */
+    const leave = (server: ReferenceServer, driver: Driver, script: string, arrived: () => boolean) =>
+      Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(complete(driver, request(script)))
+        yield* server.until(arrived)
+        yield* Fiber.interrupt(fiber)
+        yield* server.until(isQuiet(server))
+        return server.provider.report()
+      })
+
+    it.effect("while the session is made", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ call: "create", name: "hang-before-headers" })
+        const { aborted, calls } = yield* leave(server, driver, "hi", () => server.provider.report().calls.create === 1)
+        assert.deepStrictEqual([aborted, calls.completion], [1, 0])
+      }))
+
+    it.effect("while the completion is being sent", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ name: "hang-before-headers" })
+        const arrived = () => server.provider.report().calls.completion === 1
+        assert.strictEqual((yield* leave(server, driver, "hi", arrived)).aborted, 1)
+      }))
+
+    it.effect("before the first event", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ name: "hang-before-events" })
+        const arrived = () => server.provider.report().calls.completion === 1
+        assert.strictEqual((yield* leave(server, driver, "hi", arrived)).aborted, 1)
+      }))
+
+    it.effect("in mid-stream, and the upstream is told", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const seen = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {
+          const reply = yield* driver.complete(request("!say one two\n!fault hang-mid-stream"))
+          yield* Stream.runForEach(reply.events, () => Deferred.succeed(seen, undefined))
+        })))
+        yield* Deferred.await(seen)
+        yield* Fiber.interrupt(fiber)
+        yield* server.until(isQuiet(server))
+        const { calls, requests } = server.provider.report()
+        assert.strictEqual(calls.stop_stream, 1)
+        const stop = requests.find(({ call }) => call === "stop_stream")
+        assert.deepInclude(JSON.parse(stop?.body ?? "{}"), { message_id: 2 })
+      }))
+
+    it.effect("without having read a thing", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        yield* Effect.scoped(driver.complete(request("!say one two\n!fault hang-mid-stream")))
+        yield* server.until(isQuiet(server))
+        assert.strictEqual(server.provider.report().streams, 0)
+      }))
+
+    it.effect("while a continue is being sent", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        server.provider.fail({ call: "continue", name: "hang-before-headers" })
+        const arrived = () => server.provider.report().calls.continue === 1
+        const { calls } = yield* leave(server, driver, "!say one two\n!cut 1", arrived)
+        assert.strictEqual(calls.stop_stream, 1)
+      }))
+
+    it.effect("a reply that has ended is not stopped", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        yield* complete(driver, request("!say one two"))
+        assert.strictEqual(server.provider.report().calls.stop_stream, 0)
+      }))
+  })
+
+  it.effect("tells of its session before anything else can fail", () =>
+    Effect.gen(function*() {
+      const { driver, server } = yield* setUp
+      server.provider.fail({ name: "html" })
+      const told: Array<string> = []
+      const onSession = (id: string) => Effect.sync(() => void told.push(id))
+      yield* complete(driver, request("hi", { onSession }))
+      assert.deepStrictEqual(told, (yield* driver.listSessions("token", 5)).map(({ id }) => id))
+    }))
+
+  it.effect("hands over each round exactly, refusals too, and never a token", () =>
+    Effect.gen(function*() {
+      const { driver, server } = yield* setUp
+      const rounds: Array<{ label: string; body: string; status: number; bytes: string; closed: number }> = []
+      const recorder = {
+        round: ({ label, requestBody }: { readonly label: string; readonly requestBody: string }) => {
+          const round = { label, body: requestBody, status: 0, bytes: "", closed: 0 }
+          rounds.push(round)
+          return {
+            opened: (status: number) => void (round.status = status),
+            bytes: (chunk: Uint8Array) => void (round.bytes += Buffer.from(chunk).toString("latin1")),
+            closed: () => void round.closed++
+          }
+        }
+      }
+      const raw = ": hi\r\n\r\nevent: ready\r\ndata: {\"response_message_id\":2}\r\n\r\n" +
+        "data: {\"v\":{\"response\":{\"message_id\":2,\"status\":\"FINISHED\",\"content\":\"ok\"}}}\r\n\r\n"
+      server.provider.reply({ raw })
+      yield* complete(driver, request("hi", { recorder }))
+      yield* complete(driver, request("!say one two\n!cut 1", { recorder }))
+      server.provider.fail({ name: "busy" })
+      yield* complete(driver, request("hi", { recorder }))
+      assert.deepStrictEqual(rounds.map(({ closed, label, status }) => [label, status, closed]), [
+        ["completion", 200, 1],
+        ["completion", 200, 1],
+        ["continue", 200, 1],
+        ["completion", 200, 1]
+      ])
+      assert.strictEqual(rounds[0]?.bytes, raw)
+      assert.include(rounds[3]?.bytes, "\"biz_code\":6")
+      assert.deepInclude(JSON.parse(rounds[2]?.body ?? "{}"), { message_id: 2, fallback_to_resume: true })
+      assert.notInclude(JSON.stringify(rounds), "Bearer")
+    }))
+})
+
+/** A provider without a network, whose one stream is `body`. */
+const fakeProvider = (body: Stream.Stream<string>, stop: Effect.Effect<void> = Effect.void) => {
+  const accepted = { code: 0, data: { biz_code: 0, biz_data: { id: "s" } } }
+  const client = HttpClient.make((request) =>
+    Effect.gen(function*() {
+      if (request.url.endsWith("/stop_stream")) yield* stop
+      const response = request.url.endsWith("/completion")
+        ? HttpServerResponse.stream(Stream.encodeText(body), { contentType: "text/event-stream" })
+        : HttpServerResponse.jsonUnsafe(accepted)
+      return HttpServerResponse.toClientResponse(response, { request })
+    })
+  )
+  return makeSessionDriver(client, {
+    baseUrl: "http://provider",
+    furtherModels: [],
+    limits: { firstByte: 30_000, silence: 120_000 }
+  })
+}
+
+const ready = "event: ready\ndata: {\"response_message_id\":\"m\"}\n\n"
+const said = (text: string, status: string) =>
+  `data: {"v":{"response":{"status":"${status}","content":${JSON.stringify(text)}}}}\n\n`
+
+describe("time", () => {
+  it.effect("comments are life", () =>
+    Effect.gen(function*() {
+      const comment = Stream.drain(Stream.fromEffect(Effect.sleep("100 seconds"))).pipe(
+        Stream.concat(Stream.succeed(": keep-alive\n\n"))
+      )
+      const body = Stream.succeed(ready).pipe(
+        Stream.concat(comment),
+        Stream.concat(comment),
+        Stream.concat(Stream.succeed(said("ok", "FINISHED")))
+      )
+      const fiber = yield* Effect.forkChild(complete(fakeProvider(body), request("hi")))
+      yield* TestClock.adjust("200 seconds")
+      assert.deepInclude(yield* Fiber.join(fiber), { text: "ok", finish: "stop", failed: undefined })
+    }))
+
+  it.effect("time during which nobody reads does not count", () =>
+    Effect.gen(function*() {
+      const body = Stream.make(ready, said("a", "WIP"), said("ab", "FINISHED")).pipe(Stream.rechunk(1))
+      const reply = yield* fakeProvider(body).complete(request("hi"))
+      const slow = Stream.tap(reply.events, () => Effect.sleep("1 hour"))
+      const fiber = yield* Effect.forkChild(Stream.runCollect(slow))
+      yield* TestClock.adjust("1 day")
+      const events = yield* Fiber.join(fiber)
+      assert.strictEqual(events.at(-1)?._tag, "UpstreamFinish")
+    }))
+
+  it.effect("an upstream that does not hear of a stop is waited for two seconds at most", () =>
+    Effect.gen(function*() {
+      let stops = 0
+      const stop = Effect.andThen(Effect.sync(() => stops++), Effect.never)
+      const driver = fakeProvider(Stream.concat(Stream.make(ready, said("x", "WIP")), Stream.never), stop)
+      const scope = yield* Scope.make()
+      const reply = yield* Scope.provide(driver.complete(request("hi")), scope)
+      yield* Stream.runHead(reply.events)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* TestClock.adjust("1999 millis")
+      assert.strictEqual(stops, 1)
+      assert.isUndefined(closing.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
+    }))
+})
