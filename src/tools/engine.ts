@@ -12,7 +12,6 @@ import type { Context, Form, Tools } from "./form.ts"
 import { forms } from "./forms/table.ts"
 import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
-import type { TagHead } from "./readers/tagHead.ts"
 import { readTagHead } from "./readers/tagHead.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
 import { peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
@@ -191,8 +190,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   private advance(reading: Reading<void>): boolean {
     const { source } = this
     this.limit()
+    if (source.pos === source.stop && !source.ended) return this.wait()
     for (;;) {
-      if (source.pos === source.stop && !source.ended) return this.wait()
       if (this.reader === undefined) {
         const step = reading.next()
         if (step.done === true) {
@@ -203,6 +202,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         if (step.value === undefined && source.pos === source.stop && !source.ended) return this.wait()
       } else if (this.reader.read(source)) {
         this.reader = undefined
+      } else {
+        return this.wait()
       }
     }
   }
@@ -266,12 +267,13 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   private *open(trigger: Trigger): Reading<void> {
     const { source } = this
     if (trigger === "brace") {
-      for (const form of formsAt.brace) yield* this.read(form, undefined, "")
+      for (const form of formsAt.brace) yield* form.read(this, undefined, "")
     } else if (trigger === "line") {
       const letter = yield* peek(source)
       const form = formsAt.line.find(({ opening }) => opening.at === "line" && opening.word.charCodeAt(0) === letter)
       if (form?.opening.at !== "line" || !(yield* takeLiteral(source, form.opening.word))) return
-      yield* this.read(form, undefined, "")
+      this.narrow(form)
+      yield* form.read(this, undefined, "")
     } else if (trigger === "bracket") {
       source.pos++
       yield* skipBlanks(source)
@@ -280,23 +282,26 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       const form = formsAt.bracket.find(({ opening }) =>
         opening.at === "bracket" && opening.claims(word, next, this.tools)
       )
-      if (form !== undefined) yield* this.read(form, undefined, word)
+      if (form === undefined) return
+      this.narrow(form)
+      yield* form.read(this, undefined, word)
     } else {
       source.pos++
       let form: Form | undefined
       const head = yield* readTagHead(source, (name, written, isClosing) => {
         form = isClosing ? undefined : this.claim(name, written)
-        if (form === undefined && name !== "") this.passElement(written, isClosing)
+        if (form === undefined) this.passElement(written, isClosing)
+        else this.narrow(form)
         return form !== undefined
       })
-      if (head?.isComplete === true && form !== undefined) yield* this.read(form, head, "")
+      if (head?.isComplete === true && form !== undefined) yield* form.read(this, head, "")
     }
   }
 
-  private *read(form: Form, head: TagHead | undefined, word: string): Reading<void> {
+  /** From here on only this form is in question. */
+  private narrow(form: Form): void {
     this.bound = form.bound
     this.limit()
-    yield* form.read(this, head, word)
   }
 
   private claim(name: string, written: string): Form | undefined {

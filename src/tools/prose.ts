@@ -260,22 +260,13 @@ export class Prose {
   }
 
   private skipData(text: string, from: number, to: number): number {
-    const newline = text.indexOf("\n", from)
-    const end = newline < 0 ? to : newline + 1
-    const at = this.data.feed(text, from, end)
-    for (let i = from; i < at && this.isBlankLine; i++) {
-      this.isBlankLine = isSpace(text.charCodeAt(i)) || text.charCodeAt(i) === NEWLINE
-    }
+    const at = this.data.feed(text, from, to)
+    let i = at
+    while (i > from && isSpace(text.charCodeAt(i - 1))) i--
+    if (i > from) this.isBlankLine = text.charCodeAt(i - 1) === NEWLINE
     if (this.data.done || this.data.failed) {
       this.isLineStart = this.isBlankLine
       this.mode = PLAIN
-    } else if (newline >= 0) {
-      // A blank line inside a string: the quotation mark was a stray one.
-      if (this.isBlankLine && this.data.inString) {
-        this.isLineStart = true
-        this.mode = PLAIN
-      }
-      this.isBlankLine = true
     }
     return at
   }

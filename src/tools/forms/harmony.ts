@@ -4,9 +4,9 @@
  */
 import { fold } from "../fold.ts"
 import type { Form } from "../form.ts"
-import { END, skipBlanks, takeUntil } from "../reading.ts"
+import { skipBlanks, takeUntil } from "../reading.ts"
 import { readNamedArguments } from "./jsonCalls.ts"
-import { functionName, isToken, readToken } from "./tokens.ts"
+import { functionName, isToken, readToken, takeEndToken } from "./tokens.ts"
 
 const isLess = (c: number): boolean => fold(c) === 60
 
@@ -35,10 +35,6 @@ export const harmony: Form = {
     const name = functionName(recipient, context.tools)
     if (name === "") return
     yield* skipBlanks(source)
-    if ((yield* readNamedArguments(context, name, endTokens)) !== "call") return
-    const c = yield* skipBlanks(source)
-    if (c === END || !isLess(c)) return
-    const end = yield* readToken(context)
-    if (end !== undefined && end.isMarked && end.isComplete && endTokens.has(end.name)) context.settle()
+    if ((yield* readNamedArguments(context, name, endTokens)) === "call") yield* takeEndToken(context, endTokens)
   }
 }

@@ -5,7 +5,7 @@ import { fold } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
-import { isToken, readToken } from "./tokens.ts"
+import { isToken, readToken, takeEndToken } from "./tokens.ts"
 
 const ends = new Set(["action_end"])
 
@@ -24,8 +24,6 @@ export const internlm: Form = {
       : c === 91
       ? yield* readCallList(context, "wrapped", ends)
       : "none"
-    if (outcome !== "call" || fold(yield* skipBlanks(context.source)) !== 60) return
-    const token = yield* readToken(context)
-    if (token?.isMarked === true && ends.has(token.name)) context.settle()
+    if (outcome === "call") yield* takeEndToken(context, ends)
   }
 }

@@ -196,8 +196,8 @@ function* readMember(context: Context, found: Found, key: string, isFirst: boole
       : c === BRACE
       ? yield* readCallObject(context, "wrapped")
       : "none"
-    found.isFinished = outcome === "call"
-    return outcome
+    found.isFinished = outcome === "call" || outcome === "broken"
+    return found.isFinished ? "call" : outcome
   }
   if (c === BRACE && nestedKeys.has(key)) {
     if (key !== "function") found.isMarked = true
@@ -265,8 +265,8 @@ const ended = (context: Context, outcome: Outcome): Outcome => {
 }
 
 /**
- * Reads one call from its `{`. Of a malformed one the rest is dropped: to the end of the object, or, where it stands in a tag, to one
- * of its `closers`, which is `broken` then.
+ * Reads one call from its `{`. Of a `broken` one the rest is dropped: to the end of the object, or, where it stands in a tag, with the
+ * one of `closers` that ends it.
  */
 export function* readCallObject(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
   const found: Found = {
@@ -281,7 +281,7 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
   const outcome = yield* readMembers(context, found, 1)
   if (outcome === "broken") {
     yield restOf(context, found.depth, closers)
-    return closers === undefined ? "call" : "broken"
+    return "broken"
   }
   if (outcome !== "call" || found.isFinished) return ended(context, outcome)
   const { name } = found
@@ -292,24 +292,34 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
   return "call"
 }
 
-/** Reads a list of calls from after its `[`. */
+/**
+ * Reads a list of calls from after its `[`. Where a malformed one leaves the list unreadable, and it stands in a tag, the rest is
+ * dropped up to one of its `closers`, which is `broken` then.
+ */
 export function* readCallList(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
   const { source } = context
+  let hasBroken = false
+  const left = function*(): Reading<Outcome> {
+    if (!hasBroken || closers === undefined) return ended(context, "open")
+    yield new RestOfTag(context, closers)
+    return "broken"
+  }
   for (let isFirst = true;; isFirst = false) {
     let c = yield* skipBlanks(source)
     if (!isFirst && c === COMMA) {
       source.pos++
-      context.settle()
       c = yield* skipBlanks(source)
+      if (c === END) context.settle()
     } else if (!isFirst && c !== CLOSE_BRACKET) {
-      return ended(context, "open")
+      return yield* left()
     }
     if (!isFirst && c === CLOSE_BRACKET) {
       source.pos++
       context.settle()
       return "call"
     }
-    const outcome = c === BRACE ? yield* readCallObject(context, place, closers) : "none"
-    if (outcome !== "call") return isFirst || outcome === "broken" ? outcome : ended(context, "open")
+    const outcome = c === BRACE ? yield* readCallObject(context, place) : "none"
+    if (outcome === "broken") hasBroken = true
+    else if (outcome !== "call") return isFirst ? outcome : yield* left()
   }
 }

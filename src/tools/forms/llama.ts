@@ -1,11 +1,10 @@
 /**
  * Llama's form: `<|python_tag|>` and then calls in JSON, several with semicolons between them, perhaps an end token.
  */
-import { fold } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
-import { readToken } from "./tokens.ts"
+import { takeEndToken } from "./tokens.ts"
 
 const endTokens = new Set(["eom_id", "eot_id"])
 
@@ -22,7 +21,8 @@ export const llama: Form = {
       if ((yield* readCallList(context, "wrapped")) !== "call") return
     } else {
       for (;;) {
-        if (c !== 123 || (yield* readCallObject(context, "wrapped")) !== "call") return
+        const outcome = c === 123 ? yield* readCallObject(context, "wrapped") : "none"
+        if (outcome === "none" || outcome === "open") return
         c = yield* skipBlanks(source)
         if (c !== 59) break
         source.pos++
@@ -30,8 +30,6 @@ export const llama: Form = {
         c = yield* skipBlanks(source)
       }
     }
-    if (fold(yield* skipBlanks(source)) !== 60) return
-    const token = yield* readToken(context)
-    if (token?.isMarked === true && token.isComplete && endTokens.has(token.name)) context.settle()
+    yield* takeEndToken(context, endTokens)
   }
 }

@@ -102,8 +102,7 @@ export const pythonic: Form = {
       }
       if (c !== COMMA) return
       source.pos++
-      context.settle()
-      yield* skipBlanks(source)
+      if ((yield* skipBlanks(source)) === END) context.settle()
       name = yield* takeUntil(source, isNameEnd)
       if (!context.tools.has(name) || (yield* peek(source)) !== OPEN) return
     }

@@ -28,6 +28,9 @@ export const callTags: ReadonlySet<string> = new Set(["tool_call", "function_cal
 /** Tags that hold calls. */
 export const wrapperTags: ReadonlySet<string> = new Set(["tool_calls", "function_calls"])
 
+/** Tags that are a call inside of `<tool_call>` too. */
+const innerTags = new Set(["function", "function_call", "invoke"])
+
 const nameTags = new Set(["name", "tool_name", "function_name"])
 const argumentTags = new Set(["arguments", "parameters", "input", "args", "params"])
 const parameterTags = new Set(["parameter", "param"])
@@ -322,7 +325,7 @@ export function* readTagCall(context: Context, head: TagHead): Reading<Outcome> 
   if (isLess(c)) {
     const piece = yield* readPiece(source)
     if (typeof piece !== "object" || piece.isClosing || !piece.isComplete) return "none"
-    if (callTags.has(piece.name)) return yield* readCalls(context, piece, closers)
+    if (innerTags.has(piece.name)) return yield* readCalls(context, piece, closers)
     return yield* readChildren(context, piece, closers)
   }
   if (head.name !== "tool_call") return "none"

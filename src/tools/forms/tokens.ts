@@ -1,10 +1,12 @@
 /**
  * Special tokens, `<|name|>`: tags whose name stands between bars.
  */
+import { fold } from "../fold.ts"
 import type { Context, Tools } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import { readTagHead } from "../readers/tagHead.ts"
 import type { Reading } from "../reading.ts"
+import { skipBlanks } from "../reading.ts"
 
 const any = (): boolean => true
 
@@ -16,6 +18,13 @@ export function* readToken(context: Context): Reading<TagHead | undefined> {
 
 export const isToken = (head: TagHead | undefined, name: string): boolean =>
   head !== undefined && head.isMarked && head.isComplete && head.name === name
+
+/** Takes one of these tokens, with the blanks before it, if it stands there; also when the reply ends inside it. */
+export function* takeEndToken(context: Context, names: ReadonlySet<string>): Reading<void> {
+  if (fold(yield* skipBlanks(context.source)) !== 60) return
+  const token = yield* readToken(context)
+  if (token !== undefined && token.isMarked && (!token.isComplete || names.has(token.name))) context.settle()
+}
 
 /** The tool's name in what models write for one: `functions.wx:0`, `functions.wx`, `wx`. */
 export const functionName = (text: string, tools: Tools): string => {

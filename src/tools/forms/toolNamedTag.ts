@@ -1,6 +1,6 @@
 /**
  * A tag named like a declared tool: `<wx><city>Oslo</city></wx>`, `<wx city="Oslo"/>`. Names that HTML or SVG knows are never a
- * call.
+ * call. Attributes must end within the bound.
  */
 import type { Form } from "../form.ts"
 import { readNamedBody } from "./tagCalls.ts"
@@ -30,7 +30,7 @@ export const toolNamedTag: Form = {
     claims: (_, written, tools) => tools.has(written) && !markup.has(written.toLowerCase()),
     isPlain: true
   },
-  bound: 512,
+  bound: 1024,
   *read(context, head) {
     if (head === undefined || head.isMarked || head.value !== undefined) return
     yield* readNamedBody(context, head.written, head, new Set([head.name]), true)

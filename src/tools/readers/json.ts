@@ -8,7 +8,7 @@
 
 /**
  * `python` also takes what Python's literals have beyond JSON: quotes of both kinds, tripled ones, tuples, `\x41`. `loose` takes
- * anything that looks like data in a language like these.
+ * anything that looks like data in a language like these, but no string with a blank line in it: its quotation mark is a stray one.
  */
 export type Flavour = "json" | "python" | "loose"
 
@@ -49,6 +49,11 @@ const beginsWord = (prefix: string): boolean => {
 }
 
 const isBlank = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9
+
+const isBlankText = (text: string, from: number, to: number): boolean => {
+  for (let i = from; i < to; i++) if (!isBlank(text.charCodeAt(i))) return false
+  return true
+}
 
 const isDigit = (c: number): boolean => c >= 48 && c <= 57
 
@@ -126,21 +131,21 @@ export class JsonReader {
   private readonly sink: (piece: string) => void
   private readonly python: boolean
   private readonly bareKeys: boolean
+  private readonly isLoose: boolean
+  /** Nothing but blanks stands since a newline in a string. */
+  private isBlankLine = false
 
   /** `sink` gets the normalised text, at most once a `feed`. */
   constructor(sink: (piece: string) => void, flavour: Flavour = "json") {
     this.sink = sink
     this.python = flavour !== "json"
     this.bareKeys = flavour !== "python"
+    this.isLoose = flavour === "loose"
   }
 
   /** How many objects and arrays are open; tuples do not count. */
   get depth(): number {
     return this.closers.filter((closer) => closer !== CLOSE_PARENTHESIS).length
-  }
-
-  get inString(): boolean {
-    return this.state === STRING || this.state === ESCAPE || this.state === HEX || this.state === QUOTES
   }
 
   /** Says that no input follows: a number at the root is complete only then. */
@@ -166,7 +171,15 @@ export class JsonReader {
             d = text.charCodeAt(i)
           }
           if (i > start) out += text.slice(start, i)
+          if (this.isLoose && this.isBlankLine) this.isBlankLine = isBlankText(text, start, i)
           if (i === to) break
+          if (d === 10 && this.isLoose) {
+            if (this.isBlankLine) {
+              this.failed = true
+              break
+            }
+            this.isBlankLine = true
+          }
           i++
           if (d === this.quote) {
             if (this.tripled) {
@@ -300,6 +313,7 @@ export class JsonReader {
     }
     if (c === QUOTE || (this.python && c === APOSTROPHE)) {
       this.isKey = !takesValue
+      this.isBlankLine = false
       this.quote = c
       this.tripled = false
       this.quotes = 1

@@ -1,0 +1,77 @@
+/**
+ * The contract of every form: the corpus, in every cut. The expectations are data, written from the forms' descriptions; a
+ * new case is a new entry in a file.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import type { Case } from "./support.ts"
+import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf } from "./support.ts"
+
+/** Longer texts are cut at a sample of the places. */
+const longestWithEveryCut = 4096
+
+const assertExpected = (test: Case): void => {
+  const items = replyOf(feed([test.text]))
+  const calls = callsOf(items)
+  assert.strictEqual(textOf(items), test.expect.text)
+  assert.deepStrictEqual(
+    calls.filter((call) => call.isFinished).map((call) => ({ name: call.name, arguments: JSON.parse(call.arguments) })),
+    test.expect.calls.map((call) => ({ ...call }))
+  )
+  const expectedCutOff = test.expect.cutOff ?? []
+  const cutOff = calls.filter((call) => !call.isFinished)
+  assert.deepStrictEqual(
+    cutOff.map((call, i) => expectedCutOff[i]?.arguments === undefined ? [call.name] : [call.name, call.arguments]),
+    expectedCutOff.map((call) => call.arguments === undefined ? [call.name] : [call.name, call.arguments])
+  )
+}
+
+const assertEveryCut = (text: string): void => {
+  const whole = JSON.stringify(replyOf(feed([text])))
+  const same = (pieces: ReadonlyArray<string>): void => {
+    const cut = JSON.stringify(replyOf(feed(pieces)))
+    if (cut !== whole) assert.strictEqual(cut, whole, JSON.stringify(pieces))
+  }
+  same(text.split(""))
+  const step = text.length <= longestWithEveryCut ? 1 : Math.ceil(text.length / 64)
+  for (let at = 1; at < text.length; at += step) same([text.slice(0, at), text.slice(at)])
+  const random = seeded(text.length)
+  for (let i = 0; i < 50; i++) same(cutAtRandom(text, random))
+}
+
+const files = ["families", "details", "noCalls"]
+
+for (const file of files) {
+  const cases = readCases(file)
+  describe(file, () => {
+    for (const test of cases) {
+      it(test.name, () => {
+        assertExpected(test)
+        assertEveryCut(test.text)
+      })
+    }
+  })
+}
+
+describe("the corpus", () => {
+  it("has no two cases of one name", () => {
+    const names = files.flatMap((file) => readCases(file).map((test) => test.name))
+    assert.strictEqual(new Set(names).size, names.length)
+  })
+
+  it("has cases that are no calls, which expect every character", () => {
+    for (const test of readCases("noCalls")) assert.strictEqual(test.expect.text, test.text)
+  })
+
+  it("holds long texts too", () => {
+    const city = "x".repeat(5000)
+    // A tag whose attributes are the arguments is decided by its whole head, which must be within the bound.
+    const cases = readCases("families").filter(({ name }) => name.endsWith(": alone") && !name.includes("attributes"))
+    for (const test of cases) {
+      const text = test.text.replace("Oslo", city)
+      assertEveryCut(text)
+      const [call] = callsOf(replyOf(feed([text])))
+      assert.strictEqual(call?.isFinished, true, test.name)
+      assert.deepStrictEqual(JSON.parse(call?.arguments ?? ""), { city })
+    }
+  })
+})
