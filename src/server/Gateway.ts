@@ -7,8 +7,11 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
+import { AdminAuth } from "../admin/auth/AdminAuth.ts"
+import { AdminEdges, AdminHandlers } from "../admin/layers.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
+import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { ChatHandlers } from "../styles/chat/Handlers.ts"
 import {
   GenerateEdge,
@@ -18,15 +21,18 @@ import {
   OpenAiEdge,
   OpenAiPublicEdge
 } from "../styles/edges.ts"
+import { EmbeddingsHandlers } from "../styles/embeddings/Handlers.ts"
 import { GenerateHandlers } from "../styles/generate/Handlers.ts"
 import { MessagesHandlers } from "../styles/messages/Handlers.ts"
 import { ModelsHandlers } from "../styles/models/Handlers.ts"
+import { ResponsesHandlers } from "../styles/responses/Handlers.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { GatewayApi } from "./Api.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { Fallback } from "./fallback.ts"
 import { HealthHandlers } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+import { SelfClientLive } from "./selfClient.ts"
 
 /** Headers that browsers may send (spec "Common facts"). */
 const corsHeaders = [
@@ -39,7 +45,15 @@ const corsHeaders = [
 
 const Cors = HttpRouter.cors({ allowedHeaders: corsHeaders, exposedHeaders: ["X-Request-Id", "Retry-After"] })
 
-const Handlers = Layer.mergeAll(ChatHandlers, MessagesHandlers, GenerateHandlers, ModelsHandlers, HealthHandlers)
+const Handlers = Layer.mergeAll(
+  ChatHandlers,
+  ResponsesHandlers,
+  EmbeddingsHandlers,
+  MessagesHandlers,
+  GenerateHandlers,
+  ModelsHandlers,
+  HealthHandlers
+)
 
 const Edges = Layer.mergeAll(
   OpenAiEdge.layer,
@@ -47,19 +61,20 @@ const Edges = Layer.mergeAll(
   MessagesEdge.layer,
   MessagesPublicEdge.layer,
   GenerateEdge.layer,
-  GeneratePublicEdge.layer
+  GeneratePublicEdge.layer,
+  AdminEdges
 )
 
 /** Everything below the routes; needs the configuration and an HTTP client. */
 export const GatewayServices = Completion.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer)),
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer)),
   Layer.provideMerge(UpstreamLayer.layer),
   Layer.provideMerge(Lifecycle.layer)
 )
 
 /** The routes, for whichever router they are built in. */
 export const GatewayRoutes = Layer.mergeAll(
-  HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges)),
+  HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges), Layer.provide(SelfClientLive)),
   Fallback,
   EveryRequest,
   Cors

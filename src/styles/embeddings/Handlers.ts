@@ -1,0 +1,109 @@
+/**
+ * The embeddings endpoint at work. It takes no account: the vectors are made here.
+ *
+ * The reply is written an input at a time, as the caller reads it, and long inputs are worked on in pieces, so that a large
+ * request neither holds up other requests nor is in memory as a whole.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Stream from "effect/Stream"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { estimateTokens } from "../../domain/estimateTokens.ts"
+import { gatewayError } from "../../domain/GatewayError.ts"
+import { resolveModel } from "../../domain/models.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, modelNotFound } from "../../http/reply.ts"
+import { CurrentRequest } from "../../http/Request.ts"
+import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
+import type { Input } from "./decode.ts"
+import { decodeInputs } from "./decode.ts"
+import type { Vectorizer } from "./vector.ts"
+import { defaultDimensions, makeVectorizer } from "./vector.ts"
+
+const readBody = jsonBody(EmbeddingsBody)
+
+/** Values of `embeddings.provider` with which there are embeddings; they all mean the same. */
+const providers: ReadonlySet<string> = new Set(["mock", "deterministic", "builtin"])
+
+const unavailable = gatewayError(
+  "embeddings_unavailable",
+  "embeddings.provider is not set, or not to one of mock, deterministic and builtin"
+)
+
+/** Characters or tokens that are worked on in one go. */
+const pieceSize = 256 * 1024
+
+/** Adds an input to the vectorizer and gives its tokens. */
+const embed = Effect.fnUntraced(function*(vectorizer: Vectorizer, input: Input) {
+  let tokens = 0
+  for (let from = 0; from < input.length; from += pieceSize) {
+    if (from > 0) yield* Effect.yieldNow
+    const piece = input.slice(from, from + pieceSize)
+    if (typeof piece === "string") {
+      vectorizer.addText(piece)
+      tokens += estimateTokens(piece)
+    } else {
+      vectorizer.addTokens(piece)
+      tokens += piece.length
+    }
+  }
+  return tokens
+})
+
+/** Seven digits are as exact as the 32-bit floats of the other encoding. */
+const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
+
+const floats = (vector: Float64Array): string => `[${rounded(vector).join(",")}]`
+
+const base64 = (vector: Float64Array): string => {
+  const bytes = new DataView(new ArrayBuffer(4 * vector.length))
+  rounded(vector).forEach((value, i) => bytes.setFloat32(4 * i, value, true))
+  return `"${Buffer.from(bytes.buffer).toString("base64")}"`
+}
+
+/** Serves the group; errors are rendered by its edge. */
+export const EmbeddingsHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(EmbeddingsGroup),
+  "embeddings",
+  Effect.fnUntraced(function*(handlers) {
+    const config = yield* ConfigStore
+
+    return handlers.handleRaw(
+      "create",
+      Effect.fnUntraced(function*({ request }) {
+        const stats = yield* CurrentRequest
+        const current = config.unsafeCurrent()
+        if (!providers.has(current.embeddings.provider)) return yield* unavailable
+        const body = yield* readBody(request)
+        stats.requestedModel = body.model
+        const model = resolveModel(current.model_table, body.model)
+        if (model === undefined) return yield* modelNotFound(body.model)
+        stats.model = model.id
+        const inputs = yield* Effect.fromResult(decodeInputs(body.input))
+        const vectorizer = makeVectorizer(body.dimensions ?? defaultDimensions)
+        const written = body.encoding_format === "base64" ? base64 : floats
+        let tokens = 0
+
+        const items = Stream.fromIterable(inputs).pipe(
+          Stream.rechunk(1),
+          Stream.zipWithIndex,
+          Stream.mapEffect(([input, index]) =>
+            Effect.map(embed(vectorizer, input), (count) => {
+              tokens += count
+              const comma = index === 0 ? "" : ","
+              return `${comma}{"object":"embedding","index":${index},"embedding":${written(vectorizer.take())}}`
+            })
+          )
+        )
+        const tail = Stream.fromEffect(Effect.sync(() => {
+          stats.usage = { promptTokens: tokens, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+          return `],"model":${JSON.stringify(body.model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`
+        }))
+        const text = Stream.succeed(`{"object":"list","data":[`).pipe(Stream.concat(items), Stream.concat(tail))
+        return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
+      })
+    )
+  })
+)
