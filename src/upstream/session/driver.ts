@@ -66,7 +66,7 @@ export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionO
   const client = makeSessionClient(http, options.baseUrl, options.limits)
 
   const complete = Effect.fnUntraced(function*(
-    { conversation, credential, model, onSession, recorder }: CompletionRequest
+    { conversation, credential, model, onContinue, onSession, recorder }: CompletionRequest
   ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const scope = yield* Effect.scope
     const token = yield* credential.token
@@ -99,7 +99,11 @@ export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionO
       body,
       token
     }).pipe(Scope.provide(firstScope))
-    const running = runRounds(first, firstScope, scope, openContinue(client, recorder, credential, sessionId))
+    const goOn = openContinue(client, recorder, credential, sessionId)
+    const running = runRounds(first, firstScope, scope, (messageId) => {
+      onContinue?.()
+      return goOn(messageId)
+    })
     unfinished = running.unfinished
     return { id: sessionId, sessionId, events: running.events }
   })

@@ -55,6 +55,9 @@ const isOlderText = (path: ReadonlyArray<string>): boolean =>
 
 const isIndex = (segment: string): boolean => segment === "-1" || /^\d{1,9}$/.test(segment)
 
+/** A segment that names a property which may be made. */
+const isName = (segment: string): boolean => segment !== "__proto__" && !isIndex(segment)
+
 /** The index that a segment names in an array; -1 where it names none. One past the end is the place of a new element. */
 const indexIn = (array: ReadonlyArray<unknown>, segment: string): number => {
   if (segment === "-1") return array.length - 1
@@ -80,7 +83,7 @@ export const makePatchDocument = (): PatchDocument => {
     }
     // Nothing that follows could be read from a `response` that is no object.
     if (path.length === 1 && path[0] === "response" && !isRecord(value)) return
-    const place = resolve(path)
+    const place = resolve(path, true)
     if (place === undefined) return
     if (Array.isArray(place.owner)) place.owner[place.index] = value
     else place.owner[place.key] = value
@@ -89,7 +92,7 @@ export const makePatchDocument = (): PatchDocument => {
 
   const append = (path: ReadonlyArray<string>, value: unknown, changes: Array<Change>) => {
     if (path.length === 0) return
-    const place = resolve(path)
+    const place = resolve(path, typeof value === "string" || Array.isArray(value))
     if (place === undefined) return
     const before = Array.isArray(place.owner) ? place.owner[place.index] : own(place.owner, place.key)
     if (Array.isArray(before)) {
@@ -106,8 +109,8 @@ export const makePatchDocument = (): PatchDocument => {
     }
   }
 
-  /** Finds the owner of the last segment, making objects on the way where nothing is there and no array is meant. */
-  const resolve = (path: ReadonlyArray<string>) => {
+  /** Finds the owner of the last segment; with `create` it makes objects where nothing is there and no array is meant. */
+  const resolve = (path: ReadonlyArray<string>, create: boolean) => {
     if (path.length > maxSegments) return undefined
     const resolved: Array<string> = []
     let owner: JsonRecord | Array<unknown> = root
@@ -126,7 +129,9 @@ export const makePatchDocument = (): PatchDocument => {
         resolved.push(segment)
         if (last) return { owner, index: -1, key: segment, path: resolved }
         next = own(owner, segment)
-        if ((next === undefined || next === null) && !isIndex(path[i + 1]!)) next = owner[segment] = {}
+        if (create && (next === undefined || next === null) && path.slice(i + 1).every(isName)) {
+          next = owner[segment] = {}
+        }
       }
       if (!Array.isArray(next) && !isRecord(next)) return undefined
       owner = next

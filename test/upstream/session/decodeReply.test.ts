@@ -186,7 +186,7 @@ describe("makeReplyDecoder", () => {
   describe("usage", () => {
     const usageOf = (...list: ReadonlyArray<unknown>) =>
       decodeText(patches(opening({ content: "x", accumulated_token_usage: 0 }), ...list)).out
-        .filter((event) => event._tag === "UpstreamUsage").at(-1)?.usage
+        .findLast((event) => event._tag === "UpstreamUsage")?.usage
 
     it("is what was accumulated, unless nothing was", () => {
       assert.isUndefined(usageOf(finished))

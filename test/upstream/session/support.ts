@@ -2,7 +2,7 @@
  * The reference upstream on a real socket, the driver against it, and what tests ask of both.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Effect, Exit, Layer, Stream } from "effect"
+import { Cause, Effect, Exit, type Layer, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
@@ -165,19 +165,15 @@ export const complete = (driver: Driver, input: CompletionRequest): Effect.Effec
       Effect.scoped,
       Effect.exit
     )
-    let outcome: Outcome = {
-      reasoning: "",
-      text: "",
-      completionTokens: undefined,
-      finish: undefined,
+    const joined = (tag: "UpstreamReasoning" | "UpstreamText") =>
+      events.map((event) => event._tag === tag ? event.text : "").join("")
+    const outcome: Outcome = {
+      reasoning: joined("UpstreamReasoning"),
+      text: joined("UpstreamText"),
+      completionTokens: events.findLast((event) => event._tag === "UpstreamUsage")?.usage.completionTokens,
+      finish: events.findLast((event) => event._tag === "UpstreamFinish")?.reason,
       failed: undefined,
       failure: undefined
-    }
-    for (const event of events) {
-      if (event._tag === "UpstreamReasoning") outcome = { ...outcome, reasoning: outcome.reasoning + event.text }
-      if (event._tag === "UpstreamText") outcome = { ...outcome, text: outcome.text + event.text }
-      if (event._tag === "UpstreamUsage") outcome = { ...outcome, completionTokens: event.usage.completionTokens }
-      if (event._tag === "UpstreamFinish") outcome = { ...outcome, finish: event.reason }
     }
     if (Exit.isSuccess(exit)) return outcome
     const failure = Cause.squash(exit.cause)

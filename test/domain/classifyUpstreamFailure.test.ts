@@ -1,0 +1,327 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  type AccountHealth,
+  classify,
+  type FailureClass,
+  type FailureContext,
+  type Retry,
+  rules
+} from "../../src/domain/classifyUpstreamFailure.ts"
+import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
+
+type Facts = ConstructorParameters<typeof UpstreamFailure>[0]
+
+const managed: FailureContext = { direct: false, mayRefresh: true, shown: false }
+const refreshed: FailureContext = { ...managed, mayRefresh: false }
+const direct: FailureContext = { direct: true, mayRefresh: false, shown: false }
+
+const of = (facts: Partial<Facts>): UpstreamFailure =>
+  new UpstreamFailure({ phase: "completion", kind: "refused", ...facts })
+
+type Row = readonly [
+  about: string,
+  facts: Partial<Facts>,
+  class_: FailureClass,
+  retry: Retry,
+  health: AccountHealth,
+  code: ErrorCode,
+  status: number
+]
+
+const trouble = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  facts,
+  "upstream_trouble",
+  "elsewhere",
+  "none",
+  "upstream_error",
+  503
+]
+const refresh = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  facts,
+  "token_refused",
+  "here_after_refresh",
+  "token_expired",
+  "no_account_available",
+  503
+]
+const limited = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  facts,
+  "rate_limited",
+  "elsewhere",
+  "rate_limited",
+  "upstream_rate_limited",
+  429
+]
+const tooLong = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  facts,
+  "prompt_too_long",
+  "no",
+  "none",
+  "context_length_exceeded",
+  400
+]
+const mistake = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  facts,
+  "caller_mistake",
+  "no",
+  "none",
+  "invalid_request",
+  400
+]
+const badLogin = (about: string, facts: Partial<Facts>): Row => [
+  about,
+  { phase: "login", ...facts },
+  "login_refused",
+  "elsewhere",
+  "refused_login",
+  "no_account_available",
+  503
+]
+
+const table: ReadonlyArray<Row> = [
+  // The session protocol's envelope.
+  refresh("no token", { code: 40001 }),
+  refresh("token invalid", { code: 40002, phase: "session" }),
+  refresh("token expired", { code: 40003, status: 401, phase: "resume" }),
+  refresh("401 without an envelope", { kind: "malformed", status: 401 }),
+  limited("too many requests", { code: 42900 }),
+  limited("429 with a page", { kind: "malformed", status: 429 }),
+  limited("429 without a body", { kind: "empty", status: 429, phase: "login" }),
+  trouble("another code", { code: 50000, status: 400 }),
+  trouble("another code that reads like a mistake", { code: 42200, status: 422, message: "context length" }),
+  badLogin("wrong credentials", { bizCode: 2 }),
+  badLogin("a login that is not let in", { status: 403 }),
+  badLogin("a fixed token that cannot be renewed", { code: 40003 }),
+  [
+    "a suspended account",
+    { phase: "login", bizCode: 5 },
+    "account_suspended",
+    "elsewhere",
+    "suspended",
+    "no_account_available",
+    503
+  ],
+  trouble("biz codes of a login elsewhere", { bizCode: 2 }),
+  trouble("biz code 5 elsewhere", { bizCode: 5 }),
+  ["no such session", { bizCode: 3 }, "session_gone", "elsewhere", "none", "upstream_error", 503],
+  ["too many completions running", { bizCode: 6 }, "account_busy", "elsewhere", "busy", "upstream_rate_limited", 429],
+  trouble("biz code 6 of another call", { bizCode: 6, phase: "session" }),
+  tooLong("prompt too long", { bizCode: 9, status: 400 }),
+  trouble("an unknown biz code", { bizCode: 77 }),
+  // Replies that are no replies.
+  trouble("a page", { kind: "malformed", status: 502 }),
+  trouble("an empty body", { kind: "empty", status: 200 }),
+  trouble("a broken event", { kind: "malformed", phase: "stream" }),
+  [
+    "an empty reply",
+    { kind: "empty", phase: "stream" },
+    "empty_reply",
+    "elsewhere",
+    "none",
+    "upstream_empty_output",
+    503
+  ],
+  ["a time limit", { kind: "timeout", phase: "stream" }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
+  [
+    "a gateway's time-out",
+    { kind: "malformed", status: 504 },
+    "timed_out",
+    "elsewhere",
+    "none",
+    "upstream_timeout",
+    503
+  ],
+  ["a broken connection", { kind: "transport" }, "unreachable", "elsewhere", "none", "upstream_error", 503],
+  [
+    "a reply that was cut off",
+    { kind: "truncated", phase: "resume" },
+    "cut_off",
+    "elsewhere",
+    "none",
+    "upstream_error",
+    503
+  ],
+  [
+    "a reply that disagrees",
+    { kind: "disagrees", phase: "resume" },
+    "disagreement",
+    "elsewhere",
+    "none",
+    "upstream_error",
+    503
+  ],
+  ["a withdrawn reply", { kind: "withdrawn", phase: "stream" }, "withdrawn", "no", "none", "content_filter", 400],
+  // Hints and final statuses.
+  limited("a hint of a rate limit", { kind: "gave_up", phase: "stream", reason: "rate_limit_reached" }),
+  tooLong("a hint of a long prompt", { kind: "gave_up", phase: "stream", reason: "input_exceeds_limit" }),
+  trouble("another hint", { kind: "gave_up", phase: "stream", reason: "other" }),
+  trouble("status ERROR", { kind: "gave_up", phase: "stream", reason: "ERROR" }),
+  // Servers with JSON errors and no envelope.
+  refresh("a refused key", { status: 401, reason: "invalid_api_key" }),
+  refresh("a refused key, told with 400", { status: 400, message: "API key not valid. Please pass a valid API key." }),
+  limited("429", { status: 429, reason: "rate_limit_exceeded" }),
+  limited("an overload told in a stream", { phase: "stream", reason: "rate_limit_error" }),
+  [
+    "no quota",
+    { status: 429, reason: "insufficient_quota" },
+    "quota_exhausted",
+    "elsewhere",
+    "rate_limited",
+    "upstream_rate_limited",
+    429
+  ],
+  ["payment required", { status: 402 }, "quota_exhausted", "elsewhere", "rate_limited", "upstream_rate_limited", 429],
+  [
+    "a closed account",
+    { status: 403, reason: "account_deactivated" },
+    "account_suspended",
+    "elsewhere",
+    "suspended",
+    "no_account_available",
+    503
+  ],
+  ["not permitted", { status: 403 }, "forbidden", "elsewhere", "none", "upstream_error", 503],
+  tooLong("a long prompt by its code", { status: 400, reason: "context_length_exceeded" }),
+  tooLong("a long prompt in vLLM's words", {
+    status: 400,
+    message: "This model's maximum context length is 4096 tokens."
+  }),
+  tooLong("a long prompt in llama.cpp's words", {
+    status: 500,
+    message: "the request exceeds the available context size, try increasing it"
+  }),
+  tooLong("a long prompt in Ollama's words", { status: 400, message: "input length exceeds maximum context length" }),
+  ["a filtered prompt", { status: 400, reason: "content_filter" }, "withdrawn", "no", "none", "content_filter", 400],
+  mistake("400", { status: 400, message: "temperature must be at most 2" }),
+  mistake("422", { status: 422 }),
+  ["too large a request", { status: 413 }, "request_too_large", "no", "none", "request_too_large", 413],
+  [
+    "no such model",
+    { status: 404, reason: "model_not_found" },
+    "model_unavailable",
+    "no",
+    "none",
+    "upstream_error",
+    503
+  ],
+  ["no such route", { status: 404 }, "model_unavailable", "no", "none", "upstream_error", 503],
+  ["a server's own time-out", { status: 408 }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
+  trouble("409", { status: 409 }),
+  trouble("500", { status: 500 }),
+  trouble("503", { status: 503, reason: "overloaded" }),
+  trouble("a page with 404", { kind: "malformed", status: 404 })
+]
+
+describe("classify", () => {
+  for (const [about, facts, class_, retry, health, code, status] of table) {
+    it(`${about} is ${class_}`, () => {
+      const judged = classify(of(facts), managed)
+      assert.deepStrictEqual(
+        [judged.class, judged.retry, judged.health, judged.error.code, judged.error.status],
+        [class_, retry, health, code, status]
+      )
+    })
+  }
+
+  it("has a row of this table for each of its rules that a managed account meets", () => {
+    const met = new Set(table.map(([, facts]) => rules.find((rule) => rule.when(of(facts), managed))))
+    const unmet = rules.filter((rule) => !met.has(rule) && rule.when.length < 2)
+    assert.deepStrictEqual(unmet.filter((rule) => rule.class !== "token_refused"), [])
+  })
+
+  it("takes a token that is refused after its refresh for a login that does not work", () => {
+    const judged = classify(of({ code: 40003 }), refreshed)
+    assert.deepStrictEqual([judged.retry, judged.health, judged.error.status], ["elsewhere", "refused_login", 503])
+  })
+
+  it("answers 401 to a caller whose own token is refused", () => {
+    for (const facts of [{ code: 40002 }, { status: 401 }, { status: 403 }]) {
+      const judged = classify(of(facts), direct)
+      assert.deepStrictEqual([judged.retry, judged.error.code], ["no", "authentication_failed"])
+    }
+  })
+
+  it("tries nothing again with a caller's own token, nor once a frame was shown; a direct token has no health", () => {
+    for (const [, facts] of table) {
+      assert.strictEqual(classify(of(facts), { ...managed, shown: true }).retry, "no")
+      const judged = classify(of(facts), direct)
+      assert.deepStrictEqual([judged.retry, judged.health], ["no", "none"])
+    }
+  })
+
+  it("judges the account the same whether a frame was shown or not", () => {
+    for (const [, facts] of table) {
+      const shown = classify(of(facts), { ...managed, shown: true })
+      assert.strictEqual(shown.health, classify(of(facts), managed).health)
+    }
+  })
+
+  it("passes Retry-After on in whole seconds, and gives one with every rate limit", () => {
+    const told = classify(of({ status: 429, retryAfter: 2.2 }), managed)
+    assert.deepStrictEqual([told.retryAfter, told.error.retryAfter], [2.2, 3])
+    const untold = classify(of({ status: 429 }), managed)
+    assert.deepStrictEqual([untold.retryAfter, untold.error.retryAfter], [undefined, 1])
+    assert.strictEqual(classify(of({ status: 500 }), managed).error.retryAfter, undefined)
+  })
+
+  describe("messages", () => {
+    const messageOf = (message: string) => classify(of({ code: 50000, message }), managed).error.message
+
+    it("quote the upstream", () => {
+      assert.strictEqual(messageOf("maintenance until 5"), "The upstream failed: maintenance until 5")
+    })
+
+    it("never quote a page", () => {
+      for (const page of ["<!DOCTYPE html><html>Bad gateway", "  <html><body>no", "text <script>x</script>"]) {
+        assert.strictEqual(messageOf(page), "The upstream failed.")
+      }
+    })
+
+    it("never show a token or an account's identity", () => {
+      const secrets = [
+        "ann.smith+x@mail.example.org",
+        "13800138000",
+        "+8613800138000",
+        "Bearer abc.def",
+        "sk-proj-12345678901234567890",
+        "sk-***abcd",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        "Zm9vYmFyMTIzNDU2Nzg5MDEyMzQ1Ng"
+      ]
+      for (const secret of secrets) {
+        const shown = messageOf(`Token of ${secret} was refused`)
+        assert.notInclude(shown, secret)
+        assert.match(shown, /was refused$/)
+      }
+    })
+
+    it("keep ordinary numbers and words", () => {
+      const text = "maximum context length is 131072 tokens, you sent 200000 (see error context_length_exceeded)"
+      assert.include(messageOf(text), text)
+    })
+
+    it("are one line of at most 300 characters, with no half of a pair, whatever comes", () => {
+      fc.assert(fc.property(fc.string({ unit: "grapheme", maxLength: 1000 }), (text) => {
+        const shown = messageOf(text)
+        assert.isAtMost(shown.length, 300)
+        assert.notMatch(shown, /[\r\n]/)
+        assert.isTrue(!text.isWellFormed() || shown.isWellFormed())
+      }))
+    })
+
+    it("cost little, however long and odd the upstream's own is", () => {
+      for (const unit of ["a", "a@", "a-", "1", "sk-", "eyJ", "Bearer ", "<", "a.", "@a.a"]) {
+        const start = performance.now()
+        messageOf(unit.repeat(1_000_000))
+        assert.isBelow(performance.now() - start, 200, unit)
+      }
+    })
+  })
+})
