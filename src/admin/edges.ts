@@ -2,9 +2,9 @@
  * The edges of the admin groups: who may call, `{detail}` errors, and no caching of anything.
  */
 import * as Effect from "effect/Effect"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"

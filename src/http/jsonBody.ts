@@ -38,11 +38,25 @@ export const CurrentBodyBudget: Context.Reference<BodyBudget> = Context.Referenc
   defaultValue: (): BodyBudget => ({ limit: 512 * 1024 * 1024, used: 0 })
 })
 
-const tooLarge = gatewayError("request_too_large", "The request body is larger than the limit of 32 MiB")
+/** How one kind of body departs from the rule. */
+export interface BodyOptions {
+  /** Largest body in bytes where it is less than `bodyLimit`, such as where no credential stands before it. */
+  readonly limit?: number
+  /** An empty body stands for an empty object. */
+  readonly mayBeEmpty?: boolean
+}
+
+const sizeOf = (bytes: number): string => bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${bytes / 1024 / 1024} MiB`
+
+const tooLarge = (limit: number) =>
+  gatewayError("request_too_large", `The request body is larger than the limit of ${sizeOf(limit)}`)
 const notReadable = invalidRequest("The request body could not be read")
 const tooBusy = gatewayError("rate_limit_exceeded", "Too many large requests are being received", { retryAfter: 5 })
 
-const readLarge = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, GatewayError, Scope.Scope> =>
+const readLarge = (
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number
+): Effect.Effect<string, GatewayError, Scope.Scope> =>
   Effect.gen(function*() {
     const budget = yield* CurrentBodyBudget
     const chunks: Array<Uint8Array> = []
@@ -58,7 +72,7 @@ const readLarge = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<
         bytes += chunk.length
         budget.used += chunk.length
       }
-      if (bytes > bodyLimit) return Effect.fail(tooLarge)
+      if (bytes > limit) return Effect.fail(tooLarge(limit))
       return budget.used > budget.limit ? Effect.fail(tooBusy) : Effect.void
     })
     return new TextDecoder().decode(concat(chunks, bytes))
@@ -76,16 +90,19 @@ const concat = (chunks: ReadonlyArray<Uint8Array>, length: number): Uint8Array =
 
 const smallBodySize = ByteSize.bytes(smallBody)
 
-const readText = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, GatewayError, Scope.Scope> => {
+const readText = (
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number
+): Effect.Effect<string, GatewayError, Scope.Scope> => {
   const declared = Number(request.headers["content-length"])
-  if (declared > bodyLimit) return Effect.fail(tooLarge)
+  if (declared > limit) return Effect.fail(tooLarge(limit))
   if (declared <= smallBody) {
     return request.text.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, smallBodySize),
       Effect.mapError(() => notReadable)
     )
   }
-  return readLarge(request)
+  return readLarge(request, limit)
 }
 
 /** True when arrays and objects in the JSON text nest deeper than `depthLimit`. Reads each character at most once. */
@@ -165,7 +182,8 @@ export const schemaFault = (issue: SchemaIssue.Issue): GatewayError => {
 }
 
 /** Makes a reader of one kind of body. Build it once, not per request. */
-export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
+  const { limit = bodyLimit, mayBeEmpty = false } = options
   const decode = Schema.decodeUnknownResult(schema)
   return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest
@@ -174,7 +192,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S)
     if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
       return yield* gatewayError("unsupported_media_type", `The content encoding "${encoding}" is not supported`)
     }
-    const text = yield* readText(request)
+    const received = yield* readText(request, limit)
+    const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const parsed = parseJson(text, request.headers["content-type"])
     if (Result.isFailure(parsed)) return yield* parsed.failure
     const decoded = decode(parsed.success)

@@ -16,6 +16,7 @@ import { MessagesGroup } from "../styles/messages/Api.ts"
 import { ModelsGroup } from "../styles/models/Api.ts"
 import { ResponsesGroup } from "../styles/responses/Api.ts"
 import { HealthGroup } from "./health.ts"
+import { MetricsGroup } from "./observability/metricsRoute.ts"
 
 /** The gateway's API. */
 export class GatewayApi extends HttpApi.make(apiId).add(
@@ -25,5 +26,11 @@ export class GatewayApi extends HttpApi.make(apiId).add(
   MessagesGroup,
   GenerateGroup,
   ModelsGroup,
-  HealthGroup
+  HealthGroup,
+  AdminAuthGroup,
+  AdminConfigGroup,
+  AdminSettingsGroup,
+  AdminKeysGroup,
+  AdminAccountsGroup,
+  AdminSelfTestGroup
 ) {}

@@ -32,6 +32,8 @@ import { EveryRequest } from "./everyRequest.ts"
 import { Fallback } from "./fallback.ts"
 import { HealthHandlers } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+import { Gauges } from "./observability/gauges.ts"
+import { MetricsHandlers } from "./observability/metricsRoute.ts"
 import { SelfClientLive } from "./selfClient.ts"
 
 /** Headers that browsers may send (spec "Common facts"). */
@@ -52,7 +54,8 @@ const Handlers = Layer.mergeAll(
   MessagesHandlers,
   GenerateHandlers,
   ModelsHandlers,
-  HealthHandlers
+  HealthHandlers,
+  AdminHandlers
 )
 
 const Edges = Layer.mergeAll(
@@ -66,8 +69,10 @@ const Edges = Layer.mergeAll(
 )
 
 /** Everything below the routes; needs the configuration and an HTTP client. */
-export const GatewayServices = Completion.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer)),
+export const GatewayServices = Layer.mergeAll(Completion.layer, Gauges.layer, AdminAuth.layer).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
+  ),
   Layer.provideMerge(UpstreamLayer.layer),
   Layer.provideMerge(Lifecycle.layer)
 )

@@ -12,7 +12,8 @@ import { addressOf } from "../edges.ts"
 import { AdminAuth } from "./AdminAuth.ts"
 import { AdminAuthGroup, LoginRequest } from "./Api.ts"
 
-const readLogin = jsonBody(LoginRequest)
+/** Small, since no credential stands before it. */
+const readLogin = jsonBody(LoginRequest, { limit: 16 * 1024 })
 
 export const AdminAuthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminAuthGroup),

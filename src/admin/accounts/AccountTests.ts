@@ -1,0 +1,209 @@
+/**
+ * Tests of accounts, and the care of their upstream sessions. No slot is taken: no limit must hold up an operator who wants
+ * to know whether an account works.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { type AccountAccess, Accounts } from "../../accounts/Accounts.ts"
+import { Captures } from "../../captures/Captures.ts"
+import { assembleReply } from "../../completion/assembleReply.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { type Conversation, Text } from "../../domain/Conversation.ts"
+import { estimateConversation } from "../../domain/estimateConversation.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Model } from "../../domain/models.ts"
+import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
+import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { AccountTestResult } from "./Api.ts"
+
+/** What to test. */
+export interface AccountTest {
+  readonly identifier: string
+  readonly model: Model
+  /** The model as the caller named it. */
+  readonly modelName: string
+  /** Without a message only the making of a session is tested. */
+  readonly message: string
+  /** Id of the request, by which captures of the test go. */
+  readonly requestId: string
+}
+
+/** What worked. */
+interface Outcome {
+  readonly message: string
+  readonly thinking: string
+}
+
+/** Sessions that are counted at most. */
+const mostSessions = 100
+/** Time for what follows a test and must not fail it. */
+const tidyTime = "5 seconds"
+
+const userTurn = (message: string): Conversation => ({
+  turns: [{ role: "user", parts: [Text(message)] }],
+  tools: [],
+  toolChoice: { _tag: "Auto" },
+  parallelToolCalls: true,
+  stop: [],
+  sampling: {},
+  output: undefined
+})
+
+export class AccountTests extends Context.Service<AccountTests, {
+  /** Tests one account and records what the test showed. Never fails: what went wrong is the result's message. */
+  readonly test: (test: AccountTest) => Effect.Effect<typeof AccountTestResult.Type>
+  /**
+   * Deletes all upstream sessions of an account. Succeeds with a note where the upstream keeps none; fails with
+   * `not_found`, or with what the upstream says.
+   */
+  readonly deleteSessions: (identifier: string) => Effect.Effect<string | undefined, GatewayError>
+}>()("model-gateway/admin/AccountTests") {
+  static readonly make = Effect.gen(function*() {
+    const accounts = yield* Accounts
+    const captures = yield* Captures
+    const config = yield* ConfigStore
+
+    /** Uses an account, once more with a fresh token when the upstream refuses the one that it had. */
+    const using = <A>(
+      access: AccountAccess,
+      use: (access: AccountAccess) => Effect.Effect<A, UpstreamFailure>
+    ): Effect.Effect<A, GatewayError> => {
+      const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
+        Effect.catch(use(access), (failure) => {
+          const judged = classify(failure, { direct: false, mayRefresh, shown: false })
+          return Effect.andThen(
+            access.report(judged.health, judged.retryAfter),
+            judged.retry === "here_after_refresh"
+              ? Effect.andThen(access.refreshToken, attempt(false))
+              : Effect.fail(judged.error)
+          )
+        })
+      return attempt(true)
+    }
+
+    /** Something with the account's token that may fail without consequence. */
+    const tidy = <A>(access: AccountAccess, use: (token: string | undefined) => Effect.Effect<A, UpstreamFailure>) =>
+      Effect.option(Effect.timeout(Effect.flatMap(access.credential.token, use), tidyTime))
+
+    const deleteSession = (access: AccountAccess, id: string) =>
+      tidy(access, (token) => access.driver.deleteSession(token, id))
+
+    const trySession = Effect.fnUntraced(function*(access: AccountAccess): Effect.fn.Return<Outcome, UpstreamFailure> {
+      const { capabilities, name } = access.driver
+      const token = yield* access.credential.token
+      if (!capabilities.sessions) {
+        yield* access.driver.verify(token)
+        return { message: `The account works; the ${name} upstream keeps no sessions`, thinking: "" }
+      }
+      const id = yield* access.driver.createSession(token)
+      yield* deleteSession(access, id)
+      return { message: "The login works and a session was made", thinking: "" }
+    })
+
+    const tryCompletion = Effect.fnUntraced(function*(
+      access: AccountAccess,
+      { message, model, requestId }: AccountTest
+    ): Effect.fn.Return<Outcome, UpstreamFailure> {
+      const conversation = userTurn(message)
+      const machine = assembleReply({
+        sieve: undefined,
+        reasoningCalls: undefined,
+        stripMarkers: model.search && config.unsafeCurrent().compat.strip_reference_markers,
+        stop: undefined,
+        singleCall: false,
+        callId: (index) => `call_${index}`,
+        promptTokens: () => estimateConversation(conversation)
+      })
+      const fold = foldReply()
+      const events: Array<ReplyEvent> = []
+      const drain = () => {
+        for (const event of events) fold.push(event)
+        events.length = 0
+      }
+      let sessionId: string | undefined
+      yield* access.driver.complete({
+        model,
+        conversation,
+        credential: access.credential,
+        recorder: captures.recorder(access.account, requestId)
+      }).pipe(
+        Effect.flatMap((started) => {
+          sessionId = started.sessionId
+          return Stream.runForEachArray(started.events, (arrived) => {
+            for (const event of arrived) machine.push(event, events)
+            drain()
+            return Effect.void
+          })
+        }),
+        Effect.scoped,
+        Effect.timeoutOrElse({
+          duration: config.unsafeCurrent().upstream.timeouts.attempts * 1000,
+          orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
+        }),
+        Effect.ensuring(Effect.suspend(() => sessionId === undefined ? Effect.void : deleteSession(access, sessionId)))
+      )
+      machine.end(events)
+      drain()
+      const reply = fold.reply()
+      const outcome: Outcome = { message: replyText(reply), thinking: replyReasoning(reply) }
+      if (outcome.message !== "" || outcome.thinking !== "") return outcome
+      return yield* new UpstreamFailure({
+        phase: "stream",
+        kind: reply.finish === "content_filter" ? "withdrawn" : "empty"
+      })
+    })
+
+    const countSessions = (access: AccountAccess) =>
+      access.driver.capabilities.sessions
+        ? Effect.map(
+          tidy(access, (token) => access.driver.listSessions(token, mostSessions)),
+          (sessions) => sessions._tag === "Some" ? sessions.value.length : 0
+        )
+        : Effect.succeed(0)
+
+    return AccountTests.of({
+      test: Effect.fn("AccountTests.test")(function*(test) {
+        const { identifier, message, modelName } = test
+        const known = yield* Effect.result(accounts.withAccount(identifier))
+        const began = yield* Clock.currentTimeMillis
+        const outcome = Result.isFailure(known)
+          ? Result.fail(known.failure)
+          : yield* Effect.result(using(
+            known.success,
+            (access) => message.trim() === "" ? trySession(access) : tryCompletion(access, test)
+          ))
+        const response_time = (yield* Clock.currentTimeMillis) - began
+        yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
+        const thinking = Result.isSuccess(outcome) ? outcome.success.thinking : ""
+        return {
+          account: identifier,
+          success: Result.isSuccess(outcome),
+          response_time,
+          message: Result.isSuccess(outcome) ? outcome.success.message : outcome.failure.message,
+          model: modelName,
+          session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
+          config_writable: yield* config.configWritable,
+          ...(thinking === "" ? {} : { thinking })
+        }
+      }),
+      deleteSessions: Effect.fn("AccountTests.deleteSessions")(function*(identifier) {
+        const access = yield* accounts.withAccount(identifier)
+        const { capabilities, name } = access.driver
+        if (!capabilities.sessions) return `The ${name} upstream keeps no sessions: there was nothing to delete`
+        yield* using(access, ({ credential, driver }) => Effect.flatMap(credential.token, driver.deleteAllSessions))
+        return undefined
+      })
+    })
+  })
+
+  static readonly layer: Layer.Layer<AccountTests, never, Accounts | Captures | ConfigStore> = Layer.effect(
+    AccountTests,
+    AccountTests.make
+  )
+}

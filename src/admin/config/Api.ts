@@ -1,0 +1,97 @@
+/**
+ * The static configuration: reading, changing, importing and exporting it (spec "Configuration object").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { AccountView } from "../accountView.ts"
+import { lasting } from "../changes.ts"
+import { AdminEdge } from "../edges.ts"
+
+const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
+
+/** Reply of `GET /admin/config`. */
+export const ConfigReply = Schema.Struct({
+  keys: Schema.Array(Schema.String),
+  env_backed: Schema.Boolean,
+  env_source_present: Schema.Boolean,
+  env_writeback_enabled: Schema.Boolean,
+  config_path: Schema.String,
+  accounts: Schema.Array(AccountView),
+  msgcompat_mapping: Mapping
+}).annotate({ identifier: "Config" })
+
+/** An account as it is listed; one that is configured already keeps what is not given. */
+const ListedAccount = Schema.Struct({
+  email: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  mobile: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  password: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  token: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  /** As shown by `GET /admin/config`, for accounts that have nothing but a token. */
+  identifier: Schema.optionalKey(Schema.String)
+})
+
+/** Body of `POST /admin/config`: a list that is given takes the place of the configured one. */
+export const ConfigRequest = Schema.Struct({
+  keys: Schema.optionalKey(Schema.Array(Schema.String)),
+  accounts: Schema.optionalKey(Schema.Array(ListedAccount)),
+  msgcompat_mapping: Schema.optionalKey(Schema.Struct({
+    fast: Schema.optionalKey(Schema.String),
+    slow: Schema.optionalKey(Schema.String)
+  }))
+}).annotate({ identifier: "ConfigRequest" })
+
+export const ConfigSaved = Schema.Struct({
+  success: Schema.Boolean,
+  message: Schema.String,
+  total_keys: Schema.Int,
+  total_accounts: Schema.Int,
+  ...lasting
+})
+
+const JsonObject = Schema.Record(Schema.String, Schema.Json)
+const Mode = Schema.Literals(["merge", "replace"])
+
+/** Body of an import: a configuration, or one in a wrapper. */
+export const ImportRequest = Schema.Union([
+  Schema.Struct({ config: JsonObject, mode: Schema.optionalKey(Mode) }),
+  JsonObject
+]).annotate({ identifier: "ImportRequest" })
+
+const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, ...lasting }
+
+export const ImportReply = Schema.Struct({
+  success: Schema.Boolean,
+  mode: Mode,
+  message: Schema.String,
+  ...imported
+})
+
+/** A backup: passwords and configured tokens are in it, tokens that were got by login are not. */
+export const ExportReply = Schema.Struct({
+  success: Schema.Boolean,
+  config: JsonObject,
+  json: Schema.String,
+  base64: Schema.String
+}).annotate({ identifier: "ConfigExport" })
+
+/** Body of `POST /admin/import`. */
+export const ListsRequest = Schema.Struct({
+  keys: Schema.optionalKey(Schema.Array(Schema.String)),
+  accounts: Schema.optionalKey(Schema.Array(ListedAccount))
+}).annotate({ identifier: "ListsImport" })
+
+export const ListsReply = Schema.Struct({ success: Schema.Boolean, ...imported })
+
+export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
+  HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }),
+  HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }),
+  HttpApiEndpoint.post("import", "/admin/config/import", {
+    query: { mode: Schema.optionalKey(Schema.String) },
+    payload: ImportRequest,
+    success: ImportReply
+  }),
+  HttpApiEndpoint.get("export", "/admin/config/export", { success: ExportReply }),
+  HttpApiEndpoint.get("exportShort", "/admin/export", { success: ExportReply }),
+  HttpApiEndpoint.post("importLists", "/admin/import", { payload: ListsRequest, success: ListsReply })
+).middleware(AdminEdge) {}

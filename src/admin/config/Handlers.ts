@@ -1,0 +1,107 @@
+/**
+ * The static configuration at work. Lists may be long, so replies are put together in slices and not by a schema.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Schema from "effect/Schema"
+import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
+import { forEachSliced, stringifyConfig } from "../../config/json.ts"
+import { apiId, jsonReply } from "../../http/reply.ts"
+import { viewAccount } from "../accountView.ts"
+import { changed, lastingOf } from "../changes.ts"
+import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { AdminConfigGroup } from "./Api.ts"
+import { readImport } from "./importRequest.ts"
+import { replaceParts } from "./replaceParts.ts"
+
+const jsonText = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })
+
+const importCounts = (imported: Imported) => ({
+  imported_keys: imported.imported_keys,
+  imported_accounts: imported.imported_accounts,
+  ...lastingOf(imported)
+})
+
+export const AdminConfigHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(AdminConfigGroup),
+  "admin-config",
+  Effect.fnUntraced(function*(handlers) {
+    const store = yield* ConfigStore
+
+    const exported = Effect.map(
+      store.exportConfig,
+      ({ base64, json }) =>
+        // `json` is the configuration's own text, so that it need not be written twice.
+        jsonText(`{"success":true,"config":${json},"json":${JSON.stringify(json)},"base64":"${base64}"}`)
+    )
+
+    return handlers
+      .handleRaw(
+        "get",
+        Effect.fnUntraced(function*() {
+          const config = yield* store.current
+          const accounts: Array<Schema.Json> = []
+          yield* forEachSliced(config.accounts, (account) => accounts.push(viewAccount(account)))
+          const reply = {
+            keys: config.configured_keys,
+            ...store.source,
+            accounts,
+            msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
+          }
+          return jsonText(yield* stringifyConfig(reply, "compact"))
+        })
+      )
+      .handleRaw(
+        "set",
+        Effect.fnUntraced(function*({ request }) {
+          const body = yield* jsonObjectBody(request)
+          const saved = yield* changed(
+            "the configuration was changed",
+            store.update((raw, config) => replaceParts(raw, config, body))
+          )
+          return jsonReply({
+            success: true,
+            message: "The configuration is in effect",
+            total_keys: saved.config.configured_keys.length,
+            total_accounts: saved.config.accounts.length,
+            ...lastingOf(saved)
+          })
+        })
+      )
+      .handleRaw(
+        "import",
+        Effect.fnUntraced(function*({ query, request }) {
+          const body = yield* jsonObjectBody(request)
+          const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
+          const imported = yield* changed(
+            `a configuration was imported (${mode})`,
+            store.importConfig(config, mode)
+          )
+          return jsonReply({
+            success: true,
+            mode,
+            message: "The import is in effect",
+            ...importCounts(imported)
+          })
+        })
+      )
+      .handleRaw("export", () => exported)
+      .handleRaw("exportShort", () => exported)
+      .handleRaw(
+        "importLists",
+        Effect.fnUntraced(function*({ request }) {
+          const { accounts, keys } = yield* jsonObjectBody(request)
+          const imported = yield* changed(
+            "keys and accounts were imported",
+            store.importConfig(
+              { ...(keys === undefined ? {} : { keys }), ...(accounts === undefined ? {} : { accounts }) },
+              "merge"
+            )
+          )
+          return jsonReply({ success: true, ...importCounts(imported) })
+        })
+      )
+  })
+)

@@ -1,0 +1,86 @@
+/**
+ * Runtime settings and the admin password (spec "Runtime settings").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { lasting } from "../changes.ts"
+import { AdminEdge } from "../edges.ts"
+
+const Mode = Schema.Literals(["none", "single", "all"])
+const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
+const Aliases = Schema.Record(Schema.String, Schema.String)
+
+/** Reply of `GET /admin/settings`: the values in effect. */
+export const SettingsReply = Schema.Struct({
+  success: Schema.Boolean,
+  env_backed: Schema.Boolean,
+  needs_host_sync: Schema.Boolean,
+  admin: Schema.Struct({
+    has_password_hash: Schema.Boolean,
+    jwt_expire_hours: Schema.Int,
+    jwt_valid_after_unix: Schema.Int,
+    default_password_warning: Schema.Boolean
+  }),
+  runtime: Schema.Struct({
+    account_max_inflight: Schema.Int,
+    account_max_queue: Schema.Int,
+    global_max_inflight: Schema.Int,
+    token_refresh_interval_hours: Schema.Int
+  }),
+  compat: Schema.Struct({ wide_input_strict_output: Schema.Boolean, strip_reference_markers: Schema.Boolean }),
+  responses: Schema.Struct({ store_ttl_seconds: Schema.Int }),
+  embeddings: Schema.Struct({ provider: Schema.String }),
+  auto_delete: Schema.Struct({ mode: Mode }),
+  msgcompat_mapping: Mapping,
+  model_aliases: Aliases
+}).annotate({ identifier: "Settings" })
+
+const setting = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** Body of `PUT /admin/settings`: what it does not name stays, `null` unsets where there is a default. */
+export const SettingsRequest = Schema.Struct({
+  admin: setting(Schema.Struct({ jwt_expire_hours: setting(Schema.Int) })),
+  runtime: setting(Schema.Struct({
+    account_max_inflight: setting(Schema.Int),
+    account_max_queue: setting(Schema.Int),
+    global_max_inflight: setting(Schema.Int),
+    token_refresh_interval_hours: setting(Schema.Int)
+  })),
+  compat: setting(Schema.Struct({
+    wide_input_strict_output: setting(Schema.Boolean),
+    strip_reference_markers: setting(Schema.Boolean)
+  })),
+  responses: setting(Schema.Struct({ store_ttl_seconds: setting(Schema.Int) })),
+  embeddings: setting(Schema.Struct({ provider: setting(Schema.String) })),
+  auto_delete: setting(Schema.Struct({ mode: setting(Mode), sessions: setting(Schema.Boolean) })),
+  msgcompat_mapping: setting(Schema.Struct({ fast: setting(Schema.String), slow: setting(Schema.String) })),
+  model_aliases: setting(Aliases)
+}).annotate({ identifier: "SettingsRequest" })
+
+export const SettingsSaved = Schema.Struct({
+  success: Schema.Boolean,
+  message: Schema.String,
+  env_backed: Schema.Boolean,
+  ...lasting
+})
+
+/** The password under either name. */
+export const PasswordRequest = Schema.Struct({
+  new_password: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  password: Schema.optionalKey(Schema.NullOr(Schema.String))
+}).annotate({ identifier: "PasswordRequest" })
+
+export const PasswordReply = Schema.Struct({
+  success: Schema.Boolean,
+  message: Schema.String,
+  force_relogin: Schema.Boolean,
+  jwt_valid_after_unix: Schema.Int,
+  ...lasting
+})
+
+export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
+  HttpApiEndpoint.get("get", "/admin/settings", { success: SettingsReply }),
+  HttpApiEndpoint.put("set", "/admin/settings", { payload: SettingsRequest, success: SettingsSaved }),
+  HttpApiEndpoint.post("password", "/admin/settings/password", { payload: PasswordRequest, success: PasswordReply })
+).middleware(AdminEdge) {}

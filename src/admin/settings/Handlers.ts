@@ -1,0 +1,94 @@
+/**
+ * Runtime settings and the admin password at work.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { invalidRequest } from "../../domain/GatewayError.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply } from "../../http/reply.ts"
+import { AdminAuth } from "../auth/AdminAuth.ts"
+import { changed, lastingOf } from "../changes.ts"
+import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { AdminSettingsGroup, PasswordRequest } from "./Api.ts"
+import { patchSettings } from "./patch.ts"
+
+const readPassword = jsonBody(PasswordRequest)
+
+export const AdminSettingsHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(AdminSettingsGroup),
+  "admin-settings",
+  Effect.fnUntraced(function*(handlers) {
+    const store = yield* ConfigStore
+    const auth = yield* AdminAuth
+    return handlers
+      .handle(
+        "get",
+        Effect.fnUntraced(function*() {
+          const { admin, auto_delete, compat, embeddings, model_aliases, msgcompat_mapping, responses, runtime } =
+            yield* store.current
+          return {
+            success: true,
+            env_backed: store.source.env_backed,
+            needs_host_sync: yield* store.needsHostSync,
+            admin: {
+              has_password_hash: admin.password_hash !== undefined,
+              jwt_expire_hours: admin.jwt_expire_hours,
+              jwt_valid_after_unix: admin.jwt_valid_after_unix,
+              default_password_warning: store.adminKeyGenerated && admin.password_hash === undefined
+            },
+            runtime: {
+              account_max_inflight: runtime.account_max_inflight,
+              account_max_queue: runtime.account_max_queue,
+              global_max_inflight: runtime.global_max_inflight,
+              token_refresh_interval_hours: runtime.token_refresh_interval_hours
+            },
+            compat: {
+              wide_input_strict_output: compat.wide_input_strict_output,
+              strip_reference_markers: compat.strip_reference_markers
+            },
+            responses: { store_ttl_seconds: responses.store_ttl_seconds },
+            embeddings: { provider: embeddings.provider },
+            auto_delete: { mode: auto_delete.mode },
+            msgcompat_mapping: { fast: msgcompat_mapping.fast, slow: msgcompat_mapping.slow },
+            model_aliases: Object.fromEntries(model_aliases)
+          }
+        })
+      )
+      .handleRaw(
+        "set",
+        Effect.fnUntraced(function*({ request }) {
+          const patch = yield* jsonObjectBody(request)
+          const saved = yield* changed(
+            "the settings were changed",
+            store.update((raw) => Effect.fromResult(patchSettings(raw, patch)))
+          )
+          return jsonReply({
+            success: true,
+            message: "The settings are in effect",
+            env_backed: store.source.env_backed,
+            ...lastingOf(saved)
+          })
+        })
+      )
+      .handleRaw(
+        "password",
+        Effect.fnUntraced(function*({ request }) {
+          const body = yield* readPassword(request)
+          const password = body.new_password ?? body.password
+          if (password === undefined || password === null) {
+            return yield* invalidRequest("new_password is required", "new_password")
+          }
+          const saved = yield* changed("the password was changed", auth.setPassword(password))
+          return jsonReply({
+            success: true,
+            message: "The password is changed; every login has ended",
+            force_relogin: true,
+            jwt_valid_after_unix: saved.validAfter,
+            ...lastingOf(saved)
+          })
+        })
+      )
+  })
+)

@@ -1,0 +1,53 @@
+/**
+ * `SelfClient` over the router that the gateway's routes are built in, so that it works on a socket, as a web handler, and
+ * below another router's prefix alike.
+ */
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpEffect from "effect/http/HttpEffect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { SelfClient } from "../admin/SelfClient.ts"
+
+/** Requests need an absolute address; no name is ever looked up. */
+const origin = "http://gateway.internal"
+
+/** What a router that mounted the gateway took off the path of the request that is being handled. */
+const mountedAt = Effect.map(
+  Effect.serviceOption(HttpServerRequest.HttpServerRequest),
+  Option.match({
+    onNone: () => "",
+    onSome: ({ originalUrl, url }) => {
+      const path = new URL(originalUrl, origin).pathname
+      const own = new URL(url, origin).pathname
+      return path.endsWith(own) ? path.slice(0, path.length - own.length) : ""
+    }
+  })
+)
+
+export const SelfClientLive: Layer.Layer<SelfClient, never, HttpRouter.HttpRouter> = Layer.effect(
+  SelfClient,
+  Effect.gen(function*() {
+    const router = yield* HttpRouter.HttpRouter
+    const toWebHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(
+      yield* Effect.context()
+    )
+    let handler: ((request: Request) => Promise<Response>) | undefined
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      // The routes are complete only when all layers are built.
+      handler ??= toWebHandler(router.asHttpEffect())
+      return handler(new Request(input, init))
+    }
+    return (yield* HttpClient.HttpClient).pipe(
+      HttpClient.mapRequestEffect((request) =>
+        Effect.map(mountedAt, (prefix) => HttpClientRequest.prependUrl(request, `${origin}${prefix}`))
+      ),
+      HttpClient.transform((response) => Effect.provideService(response, FetchHttpClient.Fetch, fetch))
+    )
+  })
+).pipe(Layer.provide(FetchHttpClient.layer))
