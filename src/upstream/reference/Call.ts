@@ -1,0 +1,41 @@
+/**
+ * One request that the reference upstream is answering: the steps to play, and what the player tells of them.
+ */
+import type { Step } from "./Step.ts"
+
+/**
+ * How a call ended: the reply was sent whole; the caller went away first; the upstream broke the connection, as it had been
+ * asked to; or the call was stopped by another one.
+ */
+export type Outcome = "finished" | "aborted" | "broken" | "stopped"
+
+export class Call {
+  steps: ReadonlyArray<Step> = []
+  private readonly onEnd: (outcome: Outcome) => void
+  /** Takes note of pieces that have left. */
+  onProgress: (sent: number) => void = () => {}
+  /** Gives back what the call held. */
+  onClose: () => void = () => {}
+  /** Ends the reply at once, set by the player. */
+  onStop: () => void = () => {}
+  outcome: Outcome | "open" = "open"
+
+  constructor(onEnd: (outcome: Outcome) => void) {
+    this.onEnd = onEnd
+  }
+
+  /** To be called by the player once, when nothing follows; later calls say nothing. */
+  end(outcome: Outcome): void {
+    if (this.outcome !== "open") return
+    this.outcome = outcome
+    this.onClose()
+    this.onEnd(outcome)
+  }
+
+  /** Stops the reply where it is. */
+  stop(): void {
+    if (this.outcome !== "open") return
+    this.end("stopped")
+    this.onStop()
+  }
+}

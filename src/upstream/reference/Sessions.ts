@@ -1,0 +1,132 @@
+/**
+ * The sessions that the reference upstream keeps, with the turns in them. Memory is bounded: the oldest sessions go first.
+ */
+import type { Call } from "./Call.ts"
+import { type PromptTurn, readPrompt } from "./prompt.ts"
+import type { Reply } from "./Reply.ts"
+import type { MessageIds } from "./round.ts"
+
+/** A prompt and its reply. */
+export interface SessionTurn {
+  readonly ids: MessageIds
+  /** The reply that this turn goes on from. */
+  readonly parent: number | null
+  readonly prompt: string
+  readonly reply: Reply
+  /** Pieces of the reply that have left. */
+  sent: number
+  /** The call that sends the reply now. */
+  running: Call | undefined
+}
+
+export interface Session {
+  readonly id: string
+  readonly account: string
+  title: string
+  /** Milliseconds. */
+  updatedAt: number
+  /** By the id of the reply. */
+  readonly turns: Map<number, SessionTurn>
+  lastMessage: number
+}
+
+/** What all sessions may hold, in characters of prompts and replies (a piece counts as 64). */
+const maxWeight = 64 * 1024 * 1024
+
+const weigh = (turn: SessionTurn): number => turn.prompt.length + turn.reply.pieces.length * 64
+
+export class Sessions {
+  private readonly all = new Map<string, Session>()
+  private readonly byAccount = new Map<string, Set<Session>>()
+  private readonly max: number
+  private readonly newId: () => string
+  private weight = 0
+  created = 0
+  deleted = 0
+
+  constructor(max: number, newId: (() => string) | undefined) {
+    this.max = max
+    this.newId = newId ?? (() => `00000000-0000-4000-8000-${String(this.created).padStart(12, "0")}`)
+  }
+
+  get open(): number {
+    return this.all.size
+  }
+
+  create(account: string, now: number): Session {
+    this.created++
+    const session: Session = {
+      id: this.newId(),
+      account,
+      title: "New chat",
+      updatedAt: now,
+      turns: new Map(),
+      lastMessage: 0
+    }
+    this.all.set(session.id, session)
+    const own = this.byAccount.get(account)
+    if (own === undefined) this.byAccount.set(account, new Set([session]))
+    else own.add(session)
+    this.shrink()
+    return session
+  }
+
+  private remove(session: Session): void {
+    this.all.delete(session.id)
+    for (const turn of session.turns.values()) this.weight -= weigh(turn)
+    const own = this.byAccount.get(session.account)
+    own?.delete(session)
+    if (own?.size === 0) this.byAccount.delete(session.account)
+  }
+
+  private shrink(): void {
+    for (const oldest of this.all.values()) {
+      if (this.all.size <= 1 || (this.all.size <= this.max && this.weight <= maxWeight)) return
+      this.remove(oldest)
+    }
+  }
+
+  find(account: string, id: string): Session | undefined {
+    const session = this.all.get(id)
+    return session?.account === account ? session : undefined
+  }
+
+  delete(session: Session): void {
+    this.deleted++
+    this.remove(session)
+  }
+
+  deleteAll(account: string): void {
+    for (const session of this.byAccount.get(account) ?? []) this.delete(session)
+  }
+
+  /** The sessions of an account, the latest first. */
+  list(account: string): ReadonlyArray<Session> {
+    return [...this.byAccount.get(account) ?? []].sort((a, b) => b.updatedAt - a.updatedAt)
+  }
+
+  add(session: Session, turn: SessionTurn, now: number): void {
+    if (session.turns.size === 0) {
+      const asked = readPrompt(turn.prompt).findLast((each) => each.role === "user")?.text ?? ""
+      session.title = Array.from(asked.split("\n")[0] ?? "").slice(0, 40).join("") || "New chat"
+    }
+    session.turns.set(turn.ids.response, turn)
+    session.lastMessage = turn.ids.response
+    session.updatedAt = now
+    this.weight += weigh(turn)
+    this.shrink()
+  }
+}
+
+/** What was said in a session up to and with the reply `message`. */
+export const turnsUpTo = (session: Session, message: number | null): ReadonlyArray<PromptTurn> => {
+  const turns: Array<PromptTurn> = []
+  let turn = message === null ? undefined : session.turns.get(message)
+  while (turn !== undefined) {
+    const said = turn.reply.pieces.slice(0, turn.sent)
+      .map((piece) => piece._tag === "Say" ? piece.text : "").join("")
+    turns.unshift(...readPrompt(turn.prompt), { role: "assistant", text: said })
+    turn = turn.parent === null ? undefined : session.turns.get(turn.parent)
+  }
+  return turns
+}

@@ -1,0 +1,54 @@
+/**
+ * How models of various families write a tool call as text; `json` is the call's arguments as JSON text.
+ */
+
+type Form = (name: string, json: string) => string
+
+const record = (json: string): ReadonlyArray<readonly [key: string, value: unknown]> => {
+  const value: unknown = JSON.parse(json)
+  return typeof value === "object" && value !== null ? Object.entries(value) : []
+}
+
+const plain = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value)
+
+const python = (value: unknown): string =>
+  value === true ? "True" : value === false ? "False" : value === null ? "None" : JSON.stringify(value)
+
+const tags = (json: string, tag: (key: string, value: string) => string): string =>
+  record(json).map(([key, value]) => tag(key, plain(value))).join("")
+
+/** Forms by name; `tool_call` is the one that a prompt of this gateway asks for. */
+export const callForms = {
+  "tool_call": (name, json) => `<tool_call>{"name":${JSON.stringify(name)},"arguments":${json}}</tool_call>`,
+  "tool_calls": (name, json) => `{"tool_calls":[{"name":${JSON.stringify(name)},"input":${json}}]}`,
+  "json": (name, json) => `{"name":${JSON.stringify(name)},"arguments":${json}}`,
+  "function": (name, json) =>
+    `<tool_call><function=${name}>${tags(json, (key, value) => `<parameter=${key}>${value}</parameter>`)}` +
+    `</function></tool_call>`,
+  "invoke": (name, json) =>
+    `<tool_calls><invoke name="${name}">${
+      tags(json, (key, value) => `<parameter name="${key}">${value}</parameter>`)
+    }</invoke></tool_calls>`,
+  "markup": (name, json) =>
+    `<｜DSML｜tool_calls><｜DSML｜invoke name="${name}">${
+      tags(json, (key, value) => `<｜DSML｜parameter name="${key}">${value}</｜DSML｜parameter>`)
+    }</｜DSML｜invoke></｜DSML｜tool_calls>`,
+  "special": (name, json) =>
+    `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n${json}\n\`\`\`` +
+    `<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+  "section": (name, json) =>
+    `<|tool_calls_section_begin|><|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>${json}` +
+    `<|tool_call_end|><|tool_calls_section_end|>`,
+  "brackets": (name, json) => `[TOOL_CALLS][{"name":${JSON.stringify(name)},"arguments":${json}}]`,
+  "tool_use": (name, json) => `<tool_use><name>${name}</name><input>${json}</input></tool_use>`,
+  "pythonic": (name, json) => `[${name}(${record(json).map(([key, value]) => `${key}=${python(value)}`).join(", ")})]`,
+  "action": (name, json) => `Action: ${name}\nAction Input: ${json}`,
+  "fenced": (name, json) => `\`\`\`json\n{"tool_calls":[{"name":${JSON.stringify(name)},"arguments":${json}}]}\n\`\`\``
+} as const satisfies Readonly<Record<string, Form>>
+
+export type CallForm = keyof typeof callForms
+
+export const isCallForm = (name: string): name is CallForm => Object.hasOwn(callForms, name)
+
+/** A call of `name` as text. `json` must be the text of a JSON object. */
+export const writeCall = (form: CallForm, name: string, json: string): string => callForms[form](name, json)
