@@ -110,7 +110,10 @@ export class Completion extends Context.Service<Completion, {
         conversation,
         credential: lease.credential,
         recorder: captures.recorder(lease.account, input.stats.id),
-        onSession: lease.usedSession
+        onSession: lease.usedSession,
+        onContinue: () => {
+          input.stats.continues++
+        }
       })
       const enabled = toolsEnabled(conversation)
       const seed = input.stats.id.replaceAll("-", "").slice(-18)
@@ -307,6 +310,7 @@ const replyStream = (
     for (const event of batch) {
       if (event._tag === "UsageReported") stats.usage = event.usage
       else if (event._tag === "CallStarted") stats.calls++
+      else if (event._tag === "CallCutOff") stats.brokenCalls++
       else if (event._tag === "Finish") {
         stats.finish = event.reason
         ended = true

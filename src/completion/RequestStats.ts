@@ -28,7 +28,11 @@ export interface RequestStats {
   status: number | undefined
   /** Code of the error that the caller was told, in the stream too. */
   error: string | undefined
+  /** Rounds that continued or resumed the reply. */
+  continues: number
   calls: number
+  /** Calls that broke off or could not be repaired. */
+  brokenCalls: number
 }
 
 /** A record for a request that starts now. */
@@ -49,5 +53,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   finish: undefined,
   status: undefined,
   error: undefined,
-  calls: 0
+  continues: 0,
+  calls: 0,
+  brokenCalls: 0
 })

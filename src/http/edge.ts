@@ -8,10 +8,13 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as HttpTraceContext from "effect/http/HttpTraceContext"
+import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
@@ -67,28 +70,57 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
     return Effect.succeed(errorResponse(shape, error, stats.id))
   })
 
-/** Told when a request is over, streams included, with its record. Must not fail; the default does nothing. */
-export const RequestObserver = Context.Reference<(stats: RequestStats) => Effect.Effect<void>>(
-  "model-gateway/http/RequestObserver",
-  { defaultValue: () => () => Effect.void }
-)
+/** Watches requests: told of each when it is over, its body included. Must not fail; the default does nothing. */
+export interface RequestWatch {
+  readonly ended: (stats: RequestStats, span: Tracer.Span | undefined) => Effect.Effect<void>
+  /** Whether requests are spans of a trace. */
+  readonly traced: boolean
+}
+
+export const CurrentRequestWatch = Context.Reference<RequestWatch>("model-gateway/http/RequestWatch", {
+  defaultValue: (): RequestWatch => ({ ended: () => Effect.void, traced: false })
+})
 
 /** What an edge is told of the endpoint that it stands before. */
 export interface EdgeOptions {
   readonly group: HttpApiGroup.Top
+  readonly endpoint: HttpApiEndpoint.Top
 }
 
 /** The handler behind an edge. */
 export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
-const begin = Effect.fnUntraced(function*(options: EdgeOptions) {
+const begin = Effect.fnUntraced(function*({ endpoint, group }: EdgeOptions) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), yield* Clock.currentTimeMillis)
-  stats.style = options.group.identifier
-  const observe = yield* RequestObserver
-  yield* Effect.addFinalizer(() => observe(stats))
-  return { request, stats }
+  stats.style = group.identifier
+  const watch = yield* CurrentRequestWatch
+  const span = watch.traced ? yield* requestSpan(request, endpoint, stats) : undefined
+  yield* Effect.addFinalizer(() => watch.ended(stats, span))
+  return { request, stats, span }
 })
+
+/** The request's span, below the caller's own where it sent one. Neither queries nor headers are in it. */
+const requestSpan = (
+  request: HttpServerRequest.HttpServerRequest,
+  endpoint: HttpApiEndpoint.Top,
+  stats: RequestStats
+) => {
+  const parent = HttpTraceContext.fromHeaders(request.headers)
+  return Effect.makeSpanScoped(`${endpoint.method} ${endpoint.path}`, {
+    kind: "server",
+    ...(parent._tag === "Some" ? { parent: parent.value } : {}),
+    attributes: {
+      "http.request.method": endpoint.method,
+      "http.route": endpoint.path,
+      "gateway.request_id": stats.id,
+      "gateway.style": stats.style
+    }
+  })
+}
+
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.Span | undefined): Effect.Effect<A, E, R> =>
+  span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, span)
 
 const timing = (stats: RequestStats, now: number): string => {
   const upstream = stats.upstream ?? 0
@@ -113,8 +145,8 @@ const answered = (idHeader: string | undefined, stats: RequestStats) =>
 export const publicEdge =
   (shape: ErrorShape, idHeader?: string) =>
   <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: EdgeOptions) =>
-    Effect.flatMap(begin(options), ({ stats }) =>
-      httpEffect.pipe(
+    Effect.flatMap(begin(options), ({ span, stats }) =>
+      within(httpEffect, span).pipe(
         Effect.provideService(CurrentRequest, stats),
         Effect.catchCause(rendered(shape, stats)),
         answered(idHeader, stats)
@@ -125,14 +157,14 @@ export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
   Effect.map(
     Callers,
     (callers) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
-      Effect.flatMap(begin(options), ({ request, stats }) => {
+      Effect.flatMap(begin(options), ({ request, span, stats }) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         const caller = token === undefined
           ? Effect.fail(missing)
           : callers.identify(token, target === "" ? undefined : target)
         return caller.pipe(
-          Effect.flatMap((known) => Effect.provideService(httpEffect, CurrentCaller, known)),
+          Effect.flatMap((known) => Effect.provideService(within(httpEffect, span), CurrentCaller, known)),
           Effect.provideService(CurrentRequest, stats),
           Effect.catchCause(rendered(shape, stats)),
           answered(idHeader, stats)

@@ -27,6 +27,7 @@ export class GatewayApi extends HttpApi.make(apiId).add(
   GenerateGroup,
   ModelsGroup,
   HealthGroup,
+  MetricsGroup,
   AdminAuthGroup,
   AdminConfigGroup,
   AdminSettingsGroup,

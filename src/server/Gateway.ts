@@ -55,6 +55,7 @@ const Handlers = Layer.mergeAll(
   GenerateHandlers,
   ModelsHandlers,
   HealthHandlers,
+  MetricsHandlers,
   AdminHandlers
 )
 
@@ -69,7 +70,7 @@ const Edges = Layer.mergeAll(
 )
 
 /** Everything below the routes; needs the configuration and an HTTP client. */
-export const GatewayServices = Layer.mergeAll(Completion.layer, Gauges.layer, AdminAuth.layer).pipe(
+export const GatewayServices = Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
   Layer.provideMerge(
     Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
   ),

@@ -8,12 +8,16 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
+import * as References from "effect/References"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { GatewayRoutes, GatewayServices } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
+import { Observability } from "./observability/Observability.ts"
 
 /** Long keys and ids stand in paths; method names in paths are case-sensitive. */
 const routerConfig = { maxParamLength: 4096, caseSensitive: true } as const
@@ -24,7 +28,8 @@ export const serveGateway = (options: ListenOptions) => {
   return node.drain.pipe(
     Layer.provideMerge(HttpRouter.serve(GatewayRoutes, { routerConfig, disableLogger: true, disableListenLog: true })),
     Layer.provideMerge(GatewayServices),
-    Layer.provideMerge(node.server)
+    Layer.provideMerge(node.server),
+    Layer.provide(Observability)
   )
 }
 
@@ -55,6 +60,13 @@ const announce = Effect.gen(function*() {
   yield* Console.log(lines.join("\n"))
 })
 
+/** Lines for people on a terminal, else one JSON object a line. */
+const Logging = (level: LogLevel.LogLevel) =>
+  Layer.mergeAll(
+    Logger.layer([process.stdout.isTTY === true ? Logger.consolePretty() : Logger.consoleJson]),
+    Layer.succeed(References.MinimumLogLevel, level)
+  )
+
 /** Runs until interrupted; ends by draining. */
 export const serve = Effect.gen(function*() {
   const environment = yield* Environment
@@ -63,7 +75,8 @@ export const serve = Effect.gen(function*() {
       Layer.provide(serveGateway({ port: environment.port, host: environment.host })),
       Layer.provide(ConfigStore.layer),
       Layer.provide(NodeHttpClient.layerUndici),
-      Layer.provide(NodeServices.layer)
+      Layer.provide(NodeServices.layer),
+      Layer.provide(Logging(environment.logLevel))
     )
   )
 }).pipe(Effect.provide(Environment.layer))

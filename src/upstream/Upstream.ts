@@ -66,6 +66,8 @@ export interface CompletionRequest {
   readonly recorder: Recorder | undefined
   /** Told of the upstream session as soon as there is one: what comes after may fail, and the session stays behind. */
   readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
+  /** Told of every round after the first. */
+  readonly onContinue?: (() => void) | undefined
 }
 
 /** A running completion. */

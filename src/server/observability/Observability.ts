@@ -1,0 +1,82 @@
+/**
+ * Metrics, log lines and traces of requests, in one place: what the edges tell at the end of each request goes out here.
+ */
+import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
+import * as Layer from "effect/Layer"
+import * as Otlp from "effect/observability/Otlp"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as References from "effect/References"
+import type * as Tracer from "effect/Tracer"
+import type { RequestStats } from "../../completion/RequestStats.ts"
+import { CurrentRequestWatch } from "../../http/edge.ts"
+import { logRequest } from "./requestLog.ts"
+import { countRequest } from "./requestMetrics.ts"
+
+/** What the request's span tells, by the GenAI conventions where they have a name for it. */
+const describe = (span: Tracer.Span, stats: RequestStats) => {
+  const attributes: ReadonlyArray<readonly [string, unknown]> = [
+    ["http.response.status_code", stats.status],
+    ["error.type", stats.error],
+    ["gateway.account", stats.accountHash],
+    ["gateway.attempts", stats.attempts === 0 ? undefined : stats.attempts],
+    ["gateway.queue_ms", stats.attempts === 0 ? undefined : stats.queued],
+    ["gen_ai.operation.name", stats.attempts === 0 ? undefined : "chat"],
+    ["gen_ai.request.model", stats.requestedModel],
+    ["gen_ai.response.model", stats.model],
+    ["gen_ai.usage.input_tokens", stats.usage?.promptTokens],
+    ["gen_ai.usage.output_tokens", stats.usage?.completionTokens],
+    ["gen_ai.response.finish_reasons", stats.finish === undefined ? undefined : [stats.finish]]
+  ]
+  for (const [name, value] of attributes) if (value !== undefined) span.attribute(name, value)
+}
+
+const watch = (traced: boolean) =>
+  Layer.succeed(CurrentRequestWatch, {
+    traced,
+    ended: (stats, span) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (span !== undefined) describe(span, stats)
+        return Effect.andThen(countRequest(stats, now), logRequest(stats, now))
+      })
+  })
+
+/** The library's own server and client spans would carry addresses with their queries: the gateway has spans of its own. */
+const ownSpansOnly = Layer.mergeAll(
+  Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true),
+  Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
+)
+
+/** Counts and logs requests; no traces. Spans cost nothing where nobody takes them. */
+const untraced = Layer.mergeAll(watch(false), ownSpansOnly, Layer.succeed(References.TracerEnabled, false))
+
+const endpoints = [
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+]
+
+const isSet = (name: string) =>
+  Effect.map(
+    Config.String(name).pipe(Config.withDefault(""), Effect.orElseSucceed(() => "")),
+    (value) => value.trim() !== ""
+  )
+
+/**
+ * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
+ * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
+ */
+export const Observability: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.unwrap(
+  Effect.gen(function*() {
+    const exporting = (yield* Effect.forEach(endpoints, isSet)).includes(true)
+    if (!exporting) return untraced
+    const exporter = Otlp.layerFromConfig({ resource: { serviceName: "model-gateway" } }).pipe(
+      Layer.provide(OtlpSerialization.layerJson)
+    )
+    return Layer.mergeAll(watch(true), ownSpansOnly, exporter)
+  })
+)

@@ -1,0 +1,94 @@
+/**
+ * What is read when metrics are asked for: the pool, requests under way, and the process.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Accounts } from "../../accounts/Accounts.ts"
+import { Lifecycle } from "../Lifecycle.ts"
+
+const gauge = (name: string, description: string, attributes?: Record<string, string>) =>
+  Metric.gauge(name, { description, ...(attributes === undefined ? {} : { attributes }) })
+
+const accountGauge = (health: string) => gauge("gateway_accounts", "Accounts by health", { health })
+const delayGauge = (quantile: string) =>
+  gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { quantile })
+const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of the process", { kind })
+const total = (name: string, description: string) => gauge(name, description)
+
+const gauges = {
+  active: gauge("gateway_requests_active", "Requests under way, bodies included"),
+  slots: gauge("gateway_slots_in_use", "Slots of accounts that are taken"),
+  waiting: gauge("gateway_queue_length", "Requests that wait for an account"),
+  ready: accountGauge("ready"),
+  cooling: accountGauge("cooling"),
+  out: accountGauge("out"),
+  draining: accountGauge("draining"),
+  logins: total("gateway_logins", "Logins of accounts since the start"),
+  loginFailures: total("gateway_login_failures", "Logins that failed since the start"),
+  refreshes: total("gateway_token_refreshes", "Tokens that were refreshed since the start"),
+  delayMean: delayGauge("mean"),
+  delayP99: delayGauge("0.99"),
+  delayMax: delayGauge("max"),
+  resident: memoryGauge("resident"),
+  heap: memoryGauge("heap_used"),
+  cpu: total("process_cpu_seconds", "CPU time of the process, user and system")
+}
+
+/** Resolution of the event loop's delay, in milliseconds. */
+const resolution = 20
+const nanoseconds = 1e9
+
+/** Reads the gauges. */
+export class Gauges extends Context.Service<Gauges, {
+  /** Brings every gauge up to date. */
+  readonly read: Effect.Effect<void>
+}>()("model-gateway/server/Gauges") {
+  static readonly layer: Layer.Layer<Gauges, never, Accounts | Lifecycle> = Layer.effect(
+    Gauges,
+    Effect.gen(function*() {
+      const accounts = yield* Accounts
+      const lifecycle = yield* Lifecycle
+      const delay = yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          const histogram = monitorEventLoopDelay({ resolution })
+          histogram.enable()
+          return histogram
+        }),
+        (histogram) => Effect.sync(() => histogram.disable())
+      )
+      return Gauges.of({
+        read: Effect.gen(function*() {
+          const pool = yield* accounts.metrics
+          const memory = process.memoryUsage()
+          const cpu = process.cpuUsage()
+          const values: ReadonlyArray<readonly [Metric.Gauge<number>, number]> = [
+            [gauges.active, lifecycle.active()],
+            [gauges.slots, pool.inUse],
+            [gauges.waiting, pool.waiting],
+            [gauges.ready, pool.accounts.ready],
+            [gauges.cooling, pool.accounts.cooling],
+            [gauges.out, pool.accounts.out],
+            [gauges.draining, pool.accounts.draining],
+            [gauges.logins, pool.logins],
+            [gauges.loginFailures, pool.loginFailures],
+            [gauges.refreshes, pool.refreshes],
+            [gauges.delayMean, finite(delay.mean) / nanoseconds],
+            [gauges.delayP99, delay.percentile(99) / nanoseconds],
+            [gauges.delayMax, delay.max / nanoseconds],
+            [gauges.resident, memory.rss],
+            [gauges.heap, memory.heapUsed],
+            [gauges.cpu, (cpu.user + cpu.system) / 1e6]
+          ]
+          for (const [metric, value] of values) yield* Metric.update(metric, value)
+          delay.reset()
+        })
+      })
+    })
+  )
+}
+
+/** The mean of no measurement is no number. */
+const finite = (value: number): number => Number.isFinite(value) ? value : 0

@@ -1,0 +1,43 @@
+/**
+ * One structured log line a request, when it is over. A caller that left is no error.
+ */
+import * as Effect from "effect/Effect"
+import type { RequestStats } from "../../completion/RequestStats.ts"
+
+const outcomeOf = (stats: RequestStats): string =>
+  stats.error !== undefined
+    ? stats.error
+    : stats.status === undefined || (stats.attempts > 0 && stats.status === 200 && stats.finish === undefined)
+    ? "client_left"
+    : stats.finish ?? "ok"
+
+/** Absent facts are left out of the line. */
+const present = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** Writes the line: requests of the styles at `Info`, the rest (probes, lists, admin reads) at `Debug`. */
+export const logRequest = (stats: RequestStats, now: number): Effect.Effect<void> => {
+  const fields = present({
+    request_id: stats.id,
+    style: stats.style,
+    model: stats.model,
+    requested_model: stats.requestedModel?.slice(0, 100),
+    stream: stats.stream || undefined,
+    status: stats.status,
+    outcome: outcomeOf(stats),
+    account: stats.accountHash,
+    attempts: stats.attempts || undefined,
+    failovers: stats.failovers || undefined,
+    continues: stats.continues || undefined,
+    tool_calls: stats.calls || undefined,
+    input_tokens: stats.usage?.promptTokens,
+    output_tokens: stats.usage?.completionTokens,
+    queue_ms: stats.attempts === 0 ? undefined : Math.round(stats.queued),
+    first_event_ms: stats.firstEventAt === undefined ? undefined : Math.round(stats.firstEventAt - stats.startedAt),
+    duration_ms: Math.round(now - stats.startedAt)
+  })
+  const line = stats.requestedModel === undefined && (stats.status ?? 0) < 500
+    ? Effect.logDebug("request")
+    : Effect.logInfo("request")
+  return Effect.annotateLogs(line, fields)
+}
