@@ -157,6 +157,8 @@ export const runRounds = (
         case "Finished":
           return finish(end.reason)
         case "Failed":
+          // Our own refusal to go on: the upstream does not know of it.
+          running = reply.failed && end.trouble.kind !== "gave_up"
           return Effect.fail(asFailure(phase, end.trouble))
         case "Incomplete":
           if (continues >= mostContinues || messageId === undefined) return finish("length")

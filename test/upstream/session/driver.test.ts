@@ -414,6 +414,13 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(calls.stop_stream, 1)
       }))
 
+    it.effect("a reply that the driver itself gives up is stopped", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        yield* complete(driver, request("!say one two\n!pace 20ms\n!fault broken-line after=1"))
+        assert.strictEqual(server.provider.report().calls.stop_stream, 1)
+      }))
+
     it.effect("a reply that has ended is not stopped", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
