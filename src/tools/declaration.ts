@@ -5,7 +5,7 @@
 import type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
 import { guardJson, renderCall } from "./history.ts"
 import type { SchemaAt } from "./schema.ts"
-import { itemsOf, propertyOf, typesOf } from "./schema.ts"
+import { itemsOf, propertyOf, resolve, typesOf } from "./schema.ts"
 
 /** Nested objects of an example are shown this deep. */
 const maximalDepth = 4
@@ -13,8 +13,9 @@ const maximalDepth = 4
 const own = (schema: JsonSchema, key: string): Json | undefined => Object.hasOwn(schema, key) ? schema[key] : undefined
 
 /** A short value that the schema allows. */
-const exampleOf = (at: SchemaAt | undefined, depth: number): Json => {
-  if (at === undefined) return "..."
+const exampleOf = (of: SchemaAt | undefined, depth: number): Json => {
+  if (of === undefined) return "..."
+  const at = resolve(of)
   for (const key of ["const", "default"]) {
     const value = own(at.schema, key)
     if (value !== undefined) return value

@@ -23,6 +23,9 @@ interface OpenCall {
   readonly name: string
 }
 
+const isNameCharacter = (c: number): boolean =>
+  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95
+
 const isWordEnd = (c: number): boolean =>
   !((c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45 || c === 46)
 
@@ -91,6 +94,10 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   push(text: string, out: Array<SieveEvent>): void {
     if (text === "") return
+    if (this.reading === undefined && this.prose.passPlain(text)) {
+      out.push(TextDelta(text))
+      return
+    }
     this.out = out
     this.source.text = text
     this.run()
@@ -164,7 +171,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         this.source.pos = at
         const { trigger } = this.prose
         if (trigger === undefined) break
-        this.begin(at, trigger)
+        if (trigger === "tag" && this.isOtherTag(at)) this.source.pos = this.prose.pass(at)
+        else this.begin(at, trigger)
       }
     }
     this.emitArguments()
@@ -174,6 +182,20 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       this.emitText(this.holdFrom)
       this.hold += this.source.text.slice(this.holdFrom)
     }
+  }
+
+  /** True for a tag with a plain name, all of it there, that no form claims: most tags of HTML and the like need no reading. */
+  private isOtherTag(at: number): boolean {
+    const { text } = this.source
+    let i = at + 1
+    while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
+    const next = text.charCodeAt(i)
+    if (i === at + 1 || i === text.length || !(next === 62 || next === 32 || next === 47)) return false
+    const written = text.slice(at + 1, i)
+    const name = written.toLowerCase()
+    if (name.startsWith("dsml") || this.claim(name, written) !== undefined) return false
+    this.passElement(written, false, next)
+    return true
   }
 
   private begin(at: number, trigger: Trigger): void {
@@ -290,7 +312,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       let form: Form | undefined
       const head = yield* readTagHead(source, (name, written, isClosing) => {
         form = isClosing ? undefined : this.claim(name, written)
-        if (form === undefined) this.passElement(written, isClosing)
+        if (form === undefined) this.passElement(written, isClosing, source.text.charCodeAt(source.pos))
         else this.narrow(form)
         return form !== undefined
       })
@@ -311,15 +333,13 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     )
   }
 
-  /** Keeps account of the elements of an XML answer: those whose tags begin a line. */
-  private passElement(name: string, isClosing: boolean): void {
-    const { source } = this
+  /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */
+  private passElement(name: string, isClosing: boolean, next: number): void {
     if (isClosing) {
       const at = this.elements.lastIndexOf(name)
       if (at >= 0) this.elements.length = at
     } else if (
-      this.prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) &&
-      source.text.charCodeAt(source.pos) !== 47
+      this.prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) && next !== 47
     ) {
       this.elements.push(name)
     }

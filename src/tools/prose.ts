@@ -58,12 +58,19 @@ export class Prose {
   private fenceLine = INDENT
   private fenceLength = 0
   private isBlankLine = false
-  private data = new JsonReader(ignore, "loose")
+  private readonly data = new JsonReader(ignore, "loose")
   private readonly lineLetters: ReadonlySet<number>
 
   /** `lineLetters` are the letters that begin a form at the start of a line. */
   constructor(lineLetters: ReadonlySet<number>) {
     this.lineLetters = lineLetters
+  }
+
+  /** Follows `text` if it is nothing but plain text in mid-line, as most pieces of a reply are; else does nothing. */
+  passPlain(text: string): boolean {
+    if (this.mode !== PLAIN || this.isLineStart) return false
+    for (let i = 0; i < text.length; i++) if (special[text.charCodeAt(i)] === 1) return false
+    return true
   }
 
   /** Follows `text` from `from` to the next trigger, whose index it returns, or to its end. */
@@ -103,7 +110,7 @@ export class Prose {
   /** Says that no form begins at the trigger at `at`; returns the index to go on at. */
   pass(at: number): number {
     if (this.trigger === "brace" || this.trigger === "bracket") {
-      this.data = new JsonReader(ignore, "loose")
+      this.data.reset()
       this.isBlankLine = false
       this.mode = DATA
       this.isLineStart = false

@@ -24,7 +24,7 @@ const maximalDepth = 8
 const own = (object: JsonSchema, key: string): Json | undefined => Object.hasOwn(object, key) ? object[key] : undefined
 
 /** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
-const resolve = (at: SchemaAt): SchemaAt => {
+export const resolve = (at: SchemaAt): SchemaAt => {
   let schema = at.schema
   for (let depth = 0; depth < maximalDepth; depth++) {
     const reference = own(schema, "$ref")

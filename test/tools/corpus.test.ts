@@ -42,9 +42,9 @@ const files = ["families", "details", "noCalls"]
 
 for (const file of files) {
   const cases = readCases(file)
-  describe(file, () => {
+  describe(`${file}`, () => {
     for (const test of cases) {
-      it(test.name, () => {
+      it(`${test.name}`, () => {
         assertExpected(test)
         assertEveryCut(test.text)
       })

@@ -90,7 +90,7 @@ const stepsFor = (text: string, size: number): number => {
 
 describe("the sieve looks at every character a bounded number of times", () => {
   for (const [name, make] of Object.entries(inputs)) {
-    it(name, () => {
+    it(`${name}`, () => {
       for (const size of cuts) {
         const short = make(2000)
         const long = make(16_000)

@@ -143,6 +143,16 @@ export class JsonReader {
     this.isLoose = flavour === "loose"
   }
 
+  /** Makes it ready for another value. */
+  reset(): void {
+    this.done = false
+    this.failed = false
+    this.repaired = false
+    this.state = VALUE
+    this.closers.length = 0
+    this.held = ""
+  }
+
   /** How many objects and arrays are open; tuples do not count. */
   get depth(): number {
     return this.closers.filter((closer) => closer !== CLOSE_PARENTHESIS).length

@@ -1,0 +1,175 @@
+/**
+ * How fast the sieve is, and that its time per character does not grow: prose, Markdown, a large argument, hostile input, and what it
+ * adds to an event of a stream that has tools but no call.
+ */
+import type { SieveEvent } from "../src/domain/ReplyEvent.ts"
+import { TextDelta } from "../src/domain/ReplyEvent.ts"
+import type { Machine, Transducer } from "../src/stream/transducer.ts"
+import { sieve } from "../src/tools/sieve.ts"
+
+/** One line of the report. */
+export interface Row {
+  readonly what: string
+  readonly value: number
+  readonly unit: string
+}
+
+const tools = [
+  {
+    name: "wx",
+    description: "The weather of a city.",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    strict: undefined
+  },
+  { name: "write_file", description: undefined, parameters: undefined, strict: undefined }
+]
+
+const withSieve: Transducer<string, SieveEvent> = sieve({ tools, callId: (index) => `call_${index}` })
+
+const withoutSieve: Transducer<string, SieveEvent> = () => ({
+  push: (text, out) => {
+    out.push(TextDelta(text))
+  },
+  end: () => undefined
+})
+
+const sentence =
+  "The weather in Oslo is fine today, with a light wind from the west; tomorrow there may be some rain.\n"
+
+const markdown =
+  "## Files\n\nUse `npm test` or **run** [this](http://x/y):\n\n- one (1)\n- two\n\n```ts\nconst a: Array<string> = [{ b: 1 }]\n" +
+  "if (a.length < 2) { return `x` }\n```\n\nThen a table:\n\n| a | b |\n| - | - |\n| <b>x</b> | {y} |\n\n"
+
+/** `length` characters of a repeated text. */
+const fill = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length)
+
+/** `text` in pieces of the sizes in turn, made flat, as a JSON parser gives them. */
+const cut = (text: string, sizes: ReadonlyArray<number>): Array<string> => {
+  const pieces: Array<string> = []
+  for (let at = 0, i = 0; at < text.length; i++) {
+    const next = at + sizes[i % sizes.length]!
+    pieces.push(JSON.parse(JSON.stringify(text.slice(at, next))))
+    at = next
+  }
+  return pieces
+}
+
+const feed = (machine: Machine<string, SieveEvent>, pieces: ReadonlyArray<string>): void => {
+  const out: Array<SieveEvent> = []
+  for (const piece of pieces) {
+    machine.push(piece, out)
+    out.length = 0
+  }
+  machine.end(out)
+}
+
+/** The best of several runs, in milliseconds of this process's CPU. */
+const timeOf = (body: () => void, runs: number): number => {
+  let best = Number.POSITIVE_INFINITY
+  for (let i = 0; i < runs; i++) {
+    const start = process.cpuUsage()
+    body()
+    const used = process.cpuUsage(start)
+    best = Math.min(best, (used.user + used.system) / 1000)
+  }
+  return best
+}
+
+const rate = (pieces: ReadonlyArray<string>, runs = 5): number => {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  return length / 1e6 / (timeOf(() => feed(withSieve(), pieces), runs) / 1000)
+}
+
+const argument = (length: number): string =>
+  `<tool_call>\n{"name": "write_file", "arguments": {"content": "${fill("const x = 1;\\n", length)}"}}\n</tool_call>`
+
+const small = [4, 7, 12, 5, 9]
+
+/** What a gateway does for one event: parse the upstream's frame, run the machine, render the client's frame. */
+const pipeline = (transducer: Transducer<string, SieveEvent>, frames: ReadonlyArray<string>): number => {
+  const machine = transducer()
+  const out: Array<SieveEvent> = []
+  let bytes = 0
+  for (const frame of frames) {
+    const { v } = JSON.parse(frame) as { readonly v: string }
+    machine.push(v, out)
+    for (const event of out) {
+      if (event._tag !== "TextDelta") continue
+      bytes += Buffer.from(
+        "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"upstream-chat\"," +
+          `"choices":[{"index":0,"delta":{"content":${JSON.stringify(event.text)}},"finish_reason":null}]}\n\n`
+      ).length
+    }
+    out.length = 0
+  }
+  machine.end(out)
+  return bytes
+}
+
+/** The CPU per event with the sieve against a bare pass-through, in per cent; alternating runs, so that both see the same machine. */
+const added = (text: string): readonly [bare: number, sieved: number] => {
+  const frames = cut(fill(text, 600_000), small).map((v) =>
+    JSON.stringify({ p: "response/fragments/-1/content", o: "APPEND", v })
+  )
+  let bare = Number.POSITIVE_INFINITY
+  let sieved = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 15; i++) {
+    bare = Math.min(bare, timeOf(() => pipeline(withoutSieve, frames), 1))
+    sieved = Math.min(sieved, timeOf(() => pipeline(withSieve, frames), 1))
+  }
+  return [bare * 1e6 / frames.length, sieved * 1e6 / frames.length]
+}
+
+/** Runs all measurements; takes about half a minute. */
+export const sieveBench = (): ReadonlyArray<Row> => {
+  const rows: Array<Row> = []
+  const row = (what: string, value: number, unit: string): void => {
+    rows.push({ what, value, unit })
+  }
+  const prose = fill(sentence, 20e6)
+  row("prose, whole", rate([prose]), "MB/s")
+  row("prose, pieces of 4–12 characters", rate(cut(prose.slice(0, 4e6), small)), "MB/s")
+  row("Markdown with fences, whole", rate([fill(markdown, 10e6)]), "MB/s")
+  row("Markdown with fences, pieces of 4–12 characters", rate(cut(fill(markdown, 4e6), small)), "MB/s")
+  row("1 MB argument, whole", rate([argument(1e6)]), "MB/s")
+  row("1 MB argument, pieces of one character", rate(cut(argument(1e6), [1])), "MB/s")
+  const hostile = {
+    "{": "{",
+    "<": "<",
+    "[": "[",
+    "`": "`",
+    "<tool_call>": "<tool_call>",
+    "{\"name\":\"": "{\"name\":\"",
+    "<invoke name=\"": "<invoke name=\""
+  }
+  for (const [name, text] of Object.entries(hostile)) {
+    row(`hostile ${name}…, whole`, rate([fill(text, 2e6)], 3), "MB/s")
+    row(`hostile ${name}…, pieces of one character`, rate(cut(fill(text, 5e5), [1]), 3), "MB/s")
+  }
+  for (const length of [1e4, 1e5, 1e6, 1e7]) {
+    const text = fill(sentence + markdown, length / 2) + argument(length / 2)
+    const pieces = cut(text, small)
+    const times = Math.max(1, Math.round(1e6 / length))
+    const time = timeOf(() => {
+      for (let i = 0; i < times; i++) feed(withSieve(), pieces)
+    }, 3)
+    row(
+      `text and argument of ${length / 1000} kB, pieces of 4–12 characters`,
+      time * 1e6 / (times * text.length),
+      "ns/character"
+    )
+  }
+  for (const [name, text] of [["prose", sentence], ["Markdown", markdown]] as const) {
+    const [bare, sieved] = added(text)
+    row(`an event of a stream of ${name}, without a sieve`, bare, "ns")
+    row(`an event of a stream of ${name}, with a sieve`, sieved, "ns")
+    row(`added by the sieve to a stream of ${name}`, 100 * (sieved / bare - 1), "%")
+  }
+  return rows
+}
+
+if (import.meta.main) {
+  for (const { unit, value, what } of sieveBench()) {
+    console.log(`${what.padEnd(66)} ${value.toFixed(1).padStart(10)} ${unit}`)
+  }
+}
