@@ -1,59 +1,41 @@
-/** Scratch until the in-process transport stands. */
+/**
+ * The `embedded` driver: the session driver over a reference upstream in this very process, without a network.
+ *
+ * It is what the gateway answers with before it is configured. Any login and any token is accepted, and none is needed.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Stream from "effect/Stream"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import { randomUUID } from "node:crypto"
 import type { ConnectionLimits } from "../connection.ts"
+import { makeClient } from "../reference/inProcess.ts"
 import { Provider } from "../reference/Provider.ts"
 import { makeSessionDriver } from "../session/driver.ts"
 import type { Driver, UpstreamModel } from "../Upstream.ts"
 
-export const makeEmbeddedDriver = (options: {
+/** What the driver needs to know of its configuration. */
+export interface EmbeddedOptions {
+  /** Ids that are listed and served beyond the natives. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly limits: ConnectionLimits
-}): Effect.Effect<Driver> =>
+}
+
+/** The token of those who bring none: the protocol knows no call without one. */
+const anonymousToken = "anonymous"
+
+const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest =>
+  request.headers["authorization"] === undefined ? HttpClientRequest.bearerToken(request, anonymousToken) : request
+
+/** Makes the driver, with an upstream of its own behind it. */
+export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver> =>
   Effect.map(Clock.Clock, (clock) => {
-    const provider = new Provider({}, () => clock.currentTimeMillisUnsafe())
-    const client = HttpClient.make((request, url) =>
-      Effect.gen(function*() {
-        const body = request.body._tag === "Uint8Array" ? new TextDecoder().decode(request.body.body) : ""
-        const call = provider.handle({
-          method: request.method,
-          path: url.pathname,
-          query: url.search,
-          authorization: request.headers["authorization"] ?? "Bearer embedded",
-          body
-        })
-        const at = call.steps.findIndex((step) => step._tag === "Head")
-        const head = call.steps[at]
-        if (head?._tag !== "Head") return yield* Effect.never
-        const rest = call.steps.slice(at + 1)
-        const bytes = Stream.fromIterable(rest).pipe(
-          Stream.mapEffect((step) =>
-            step._tag === "Wait"
-              ? Effect.as(Effect.sleep(step.millis), new Uint8Array())
-              : step._tag === "Chunk"
-              ? Effect.sync(() => {
-                call.onProgress(step.sent)
-                return step.bytes
-              })
-              : step._tag === "Reset"
-              ? Effect.fail(new Error("reset"))
-              : Effect.never
-          ),
-          Stream.ensuring(Effect.sync(() => call.end("finished")))
-        )
-        return HttpServerResponse.toClientResponse(
-          HttpServerResponse.stream(bytes, {
-            status: head.status,
-            headers: head.headers,
-            contentType: head.headers["content-type"] ?? ""
-          }),
-          { request }
-        )
-      })
+    // Nobody reads its report; several events share a chunk, as they do on a network.
+    const provider = new Provider(
+      { newSessionId: randomUUID, remember: 0, burst: 8 },
+      () => clock.currentTimeMillisUnsafe()
     )
+    const client = HttpClient.mapRequest(makeClient(provider), withToken)
     const driver = makeSessionDriver(client, { baseUrl: "http://embedded", ...options })
     return { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } }
   })
