@@ -23,7 +23,7 @@ export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ con
 export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequest> =>
   Effect.flatMap(
     CurrentRequest,
-    ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request: id }))
+    ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request_id: id }))
   )
 
 /** Makes a change of the configuration; the store's errors become the caller's. */

@@ -21,13 +21,23 @@ export interface RunningGateway {
   readonly stop: () => Promise<void>
 }
 
+/** What a gateway for tests may have of its own. */
+export interface GatewayOptions {
+  /** In the place of the configuration in memory. */
+  readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
+  /** Without one nothing is logged. */
+  readonly logger?: Logger.Logger<unknown, void>
+}
+
 /** Starts a gateway on a free port. Without an `upstream` group it answers from the embedded upstream. */
-export const startGateway = async (config: RawConfig = {}): Promise<RunningGateway> => {
+export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
-    Layer.provideMerge(ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })),
+    Layer.provideMerge(
+      options.store ?? ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })
+    ),
     Layer.provideMerge(NodeHttpClient.layerUndici),
     Layer.provideMerge(NodeServices.layer),
-    Layer.provide(Logger.layer([]))
+    Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger]))
   )
   const scope = Scope.makeUnsafe()
   const services = await Effect.runPromise(Layer.buildWithScope(layer, scope))

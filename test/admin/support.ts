@@ -1,0 +1,61 @@
+/** What tests of the admin API share: calls over the socket, and bearers of every kind. */
+import { Context } from "effect"
+import * as Redacted from "effect/Redacted"
+import { SignJWT } from "jose"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { adminKey, type RunningGateway } from "../support/gateway.ts"
+
+/** What came back. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body as a JSON object. */
+  readonly json: Record<string, unknown>
+  /** `detail` of an error. */
+  readonly detail: string
+}
+
+const objectOf = (text: string): Record<string, unknown> => {
+  const value: unknown = text.startsWith("{") ? JSON.parse(text) : {}
+  return typeof value === "object" && value !== null ? { ...value } : {}
+}
+
+export interface CallOptions {
+  /** `null`: no credential. */
+  readonly bearer?: string | null
+  /** Sent as JSON; a string is sent as it is. */
+  readonly body?: unknown
+}
+
+/** Calls a gateway, as the operator unless another bearer is given. */
+export const caller =
+  (gateway: () => RunningGateway) =>
+  async (method: string, path: string, { bearer = adminKey, body }: CallOptions = {}): Promise<Answer> => {
+    const response = await fetch(`${gateway().url}${path}`, {
+      method,
+      headers: bearer === null ? {} : { authorization: `Bearer ${bearer}` },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+    })
+    const text = await response.text()
+    const json = objectOf(text)
+    return { status: response.status, headers: response.headers, text, json, detail: String(json["detail"]) }
+  }
+
+export type Call = ReturnType<typeof caller>
+
+export const storeOf = (gateway: RunningGateway) => Context.get(gateway.services, ConfigStore)
+
+/** A JWT that the gateway itself might have signed. Times in Unix seconds. */
+export const signJwt = (
+  gateway: RunningGateway,
+  claims: { readonly issuedAt: number; readonly expiresAt: number; readonly generation?: number },
+  secret: Uint8Array = Redacted.value(storeOf(gateway).jwtSecret)
+) =>
+  new SignJWT({ role: "admin", generation: claims.generation ?? 0 })
+    .setProtectedHeader({ alg: "HS256", typ: "JWT" })
+    .setIssuedAt(claims.issuedAt)
+    .setExpirationTime(claims.expiresAt)
+    .sign(secret)
+
+export const nowSeconds = () => Math.floor(Date.now() / 1000)
