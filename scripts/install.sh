@@ -52,8 +52,10 @@ stop() {
   exit "$1"
 }
 
-# Becomes npm. The options make the result the same whatever NODE_ENV and npm's own settings say.
+# Becomes npm. The options make the result the same whatever the version of Node, NODE_ENV and npm's own settings say.
 become_npm() {
+  NODE_OPTIONS="${NODE_OPTIONS:-} --require ./scripts/engine.cjs"
+  export NODE_OPTIONS
   exec npm ci --include=dev --include=optional --include=peer --ignore-scripts --prefer-offline \
     --engine-strict=false --no-audit --no-fund --loglevel=error
 }
@@ -79,6 +81,10 @@ install_dependencies() {
       cat "$lock/log" >&2
       fail "The dependencies could not be installed."
     fi
+    # Older versions of npm install the pinned Node without linking it.
+    for binary in node_modules/node-*/bin/node; do
+      [ ! -x "$binary" ] || [ -e node_modules/.bin/node ] || ln -s "../${binary#node_modules/}" node_modules/.bin/node
+    done
     printf '%s\n' "$wanted" >"$stamp"
   fi
   rm -rf "$lock"
