@@ -40,6 +40,10 @@ const markdown =
   "## Files\n\nUse `npm test` or **run** [this](http://x/y):\n\n- one (1)\n- two\n\n```ts\nconst a: Array<string> = [{ b: 1 }]\n" +
   "if (a.length < 2) { return `x` }\n```\n\nThen a table:\n\n| a | b |\n| - | - |\n| <b>x</b> | {y} |\n\n"
 
+/** What a reply of a model that explains something looks like. */
+const answer = sentence.repeat(4) + "\n" + sentence + markdown + sentence.repeat(3) +
+  "\nUse `wx` for it, see [there](http://x/y).\n\n"
+
 /** `length` characters of a repeated text. */
 const fill = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length)
 
@@ -159,7 +163,8 @@ export const sieveBench = (): ReadonlyArray<Row> => {
       "ns/character"
     )
   }
-  for (const [name, text] of [["prose", sentence], ["Markdown", markdown]] as const) {
+  const streams = { prose: sentence, "an answer in Markdown": answer, "Markdown and nothing else": markdown }
+  for (const [name, text] of Object.entries(streams)) {
     const [bare, sieved] = added(text)
     row(`an event of a stream of ${name}, without a sieve`, bare, "ns")
     row(`an event of a stream of ${name}, with a sieve`, sieved, "ns")

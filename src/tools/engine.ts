@@ -14,7 +14,7 @@ import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
 import { readTagHead } from "./readers/tagHead.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
-import { peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+import { isBlank, peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
 
 /** A call that was started. */
 interface OpenCall {
@@ -171,7 +171,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         this.source.pos = at
         const { trigger } = this.prose
         if (trigger === undefined) break
-        if (trigger === "tag" && this.isOtherTag(at)) this.source.pos = this.prose.pass(at)
+        if (this.isOther(at, trigger)) this.source.pos = this.prose.pass(at)
         else this.begin(at, trigger)
       }
     }
@@ -184,16 +184,24 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     }
   }
 
-  /** True for a tag with a plain name, all of it there, that no form claims: most tags of HTML and the like need no reading. */
-  private isOtherTag(at: number): boolean {
+  /**
+   * True where a plain word, all of it there, shows at once that no form begins: a tag's name, the word after `[`, or a key. Most
+   * of what HTML, Markdown and code have at these characters needs no reading.
+   */
+  private isOther(at: number, trigger: Trigger): boolean {
     const { text } = this.source
     let i = at + 1
     while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
+    if (i === at + 1 || i === text.length) return false
     const next = text.charCodeAt(i)
-    if (i === at + 1 || i === text.length || !(next === 62 || next === 32 || next === 47)) return false
+    if (trigger === "brace") return next !== 58 && next !== 36 && next !== 45 && !isBlank(next)
+    if (trigger === "bracket") {
+      return isWordEnd(next) && this.claimBracket(text.slice(at + 1, i), next) === undefined
+    }
+    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return false
     const written = text.slice(at + 1, i)
     const name = written.toLowerCase()
-    if (name.startsWith("dsml") || this.claim(name, written) !== undefined) return false
+    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return false
     this.passElement(written, false, next)
     return true
   }
@@ -301,9 +309,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       yield* skipBlanks(source)
       const word = yield* takeUntil(source, isWordEnd)
       const next = yield* peek(source)
-      const form = formsAt.bracket.find(({ opening }) =>
-        opening.at === "bracket" && opening.claims(word, next, this.tools)
-      )
+      const form = this.claimBracket(word, next)
       if (form === undefined) return
       this.narrow(form)
       yield* form.read(this, undefined, word)
@@ -311,7 +317,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       source.pos++
       let form: Form | undefined
       const head = yield* readTagHead(source, (name, written, isClosing) => {
-        form = isClosing ? undefined : this.claim(name, written)
+        form = isClosing ? undefined : this.claimTag(name, written)
         if (form === undefined) this.passElement(written, isClosing, source.text.charCodeAt(source.pos))
         else this.narrow(form)
         return form !== undefined
@@ -326,11 +332,15 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.limit()
   }
 
-  private claim(name: string, written: string): Form | undefined {
+  private claimTag(name: string, written: string): Form | undefined {
     return formsAt.tag.find(({ opening }) =>
       opening.at === "tag" && opening.claims(name, written, this.tools) &&
       (opening.isPlain !== true || this.elements.length === 0)
     )
+  }
+
+  private claimBracket(word: string, next: number): Form | undefined {
+    return formsAt.bracket.find(({ opening }) => opening.at === "bracket" && opening.claims(word, next, this.tools))
   }
 
   /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */

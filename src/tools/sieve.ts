@@ -3,6 +3,7 @@
  */
 import type { ToolDeclaration } from "../domain/Conversation.ts"
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
+import { TextDelta } from "../domain/ReplyEvent.ts"
 import type { Transducer } from "../stream/transducer.ts"
 import { FencedReply } from "./fencedReply.ts"
 
@@ -13,7 +14,18 @@ export interface SieveOptions {
   readonly callId: (index: number) => string
 }
 
+/**
+ * The sieve as a transducer of a reply's text. It never throws, and what it says does not depend on how the text is cut. Without
+ * declared tools every character passes as it comes.
+ */
 export const sieve = (options: SieveOptions): Transducer<string, SieveEvent> => {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
-  return () => new FencedReply(tools, options.callId)
+  return tools.size === 0 ? passThrough : () => new FencedReply(tools, options.callId)
 }
+
+const passThrough: Transducer<string, SieveEvent> = () => ({
+  push(text, out) {
+    if (text !== "") out.push(TextDelta(text))
+  },
+  end: () => undefined
+})

@@ -145,15 +145,15 @@ describe("for any text", () => {
     )
   })
 
-  it("gives back every character where no tool is declared and no wrapper stands", () => {
-    const harmless = fc.array(fc.constantFrom(...fragments.filter((fragment) => fragment.length < 3)), {
-      maxLength: 80
-    })
+  it("gives back every character where no tool is declared", () => {
     fc.assert(
-      fc.property(harmless, (parts) => {
-        assert.strictEqual(textOf(replyOf(feed(parts, []))), parts.join(""))
+      fc.property(fc.array(fc.constantFrom(...fragments), { maxLength: 40 }), (parts) => {
+        assert.deepStrictEqual(
+          feed(parts, []).map((event) => event._tag === "TextDelta" ? event.text : event._tag),
+          parts.filter((part) => part !== "")
+        )
       }),
-      { numRuns: 1000, seed: 2 }
+      { numRuns: 500, seed: 2 }
     )
   })
 
