@@ -24,18 +24,23 @@ const objectOf = (text: string): Record<string, unknown> => {
 export interface CallOptions {
   /** `null`: no credential. */
   readonly bearer?: string | null
-  /** Sent as JSON; a string is sent as it is. */
+  /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as it is. */
+  readonly text?: string
 }
 
 /** Calls a gateway, as the operator unless another bearer is given. */
 export const caller =
   (gateway: () => RunningGateway) =>
-  async (method: string, path: string, { bearer = adminKey, body }: CallOptions = {}): Promise<Answer> => {
+  async (method: string, path: string, { bearer = adminKey, body, text: sent }: CallOptions = {}): Promise<Answer> => {
     const response = await fetch(`${gateway().url}${path}`, {
       method,
-      headers: bearer === null ? {} : { authorization: `Bearer ${bearer}` },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+      headers: {
+        "content-type": "application/json",
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` })
+      },
+      ...(sent === undefined && body === undefined ? {} : { body: sent ?? JSON.stringify(body) })
     })
     const text = await response.text()
     const json = objectOf(text)

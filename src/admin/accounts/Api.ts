@@ -95,11 +95,14 @@ export const QueueStatusReply = Schema.Struct({
   max_queue_size: Schema.Int
 }).annotate({ identifier: "QueueStatus" })
 
+/** A number of the query; a field of a form that was left empty counts as absent. */
+const PageNumber = Schema.Union([Schema.Literal(""), Schema.FiniteFromString])
+
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {
     query: {
-      page: Schema.optionalKey(Schema.FiniteFromString),
-      page_size: Schema.optionalKey(Schema.FiniteFromString),
+      page: Schema.optionalKey(PageNumber),
+      page_size: Schema.optionalKey(PageNumber),
       q: Schema.optionalKey(Schema.String)
     },
     success: AccountList

@@ -80,8 +80,8 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
         "list",
         Effect.fnUntraced(function*({ query }) {
           const { accounts: shown, ...page } = pageOf((yield* store.current).accounts, {
-            page: query.page,
-            page_size: query.page_size,
+            page: query.page === "" ? undefined : query.page,
+            page_size: query.page_size === "" ? undefined : query.page_size,
             q: query.q
           })
           const facts = yield* accounts.describe(shown.map((account) => account.identifier))

@@ -1,0 +1,139 @@
+/** Bodies with wrong types, in every field of every admin endpoint that takes a body. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { hostileBodies, wrongTypes } from "../support/wrongTypes.ts"
+import { caller, storeOf } from "./support.ts"
+
+let gateway: RunningGateway
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  gateway = await startGateway({ accounts: [{ email: "a@x.org", password: "pw" }] })
+})
+afterAll(() => gateway.stop())
+
+const account = { email: "new@x.org", mobile: "13900000000", password: "pw", token: "token" }
+const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
+const settings = {
+  admin: { jwt_expire_hours: 24 },
+  runtime: {
+    account_max_inflight: 2,
+    account_max_queue: 10,
+    global_max_inflight: 10,
+    token_refresh_interval_hours: 6
+  },
+  compat: { wide_input_strict_output: true, strip_reference_markers: true },
+  responses: { store_ttl_seconds: 900 },
+  embeddings: { provider: "builtin" },
+  auto_delete: { mode: "none" },
+  msgcompat_mapping: mapping,
+  model_aliases: { mine: "upstream-chat" }
+}
+const { compat: _compat, ...imported } = settings
+const lists = { keys: ["new-key"], accounts: [account] }
+
+/** A body that uses every field, for every endpoint. */
+const bodies = [
+  { method: "POST", path: "/admin/login", body: { admin_key: adminKey, expire_hours: 1 } },
+  { method: "POST", path: "/admin/config", body: { ...lists, msgcompat_mapping: mapping } },
+  { method: "PUT", path: "/admin/settings", body: settings },
+  { method: "PUT", path: "/admin/settings", body: { auto_delete: { sessions: true } } },
+  { method: "POST", path: "/admin/settings/password", body: { new_password: "long enough" } },
+  { method: "POST", path: "/admin/settings/password", body: { password: "long enough" } },
+  { method: "POST", path: "/admin/config/import", body: { ...imported, ...lists, mode: "merge" } },
+  { method: "POST", path: "/admin/config/import", body: { msgcompat_model_mapping: mapping } },
+  { method: "POST", path: "/admin/import", body: lists },
+  { method: "POST", path: "/admin/keys", body: { key: "new-key" } },
+  { method: "POST", path: "/admin/accounts", body: account },
+  {
+    method: "POST",
+    path: "/admin/accounts/test",
+    body: { identifier: "a@x.org", model: "upstream-chat", message: "hello" }
+  },
+  { method: "POST", path: "/admin/accounts/test-all", body: { model: "upstream-chat" } },
+  { method: "POST", path: "/admin/accounts/sessions/delete-all", body: { identifier: "a@x.org" } },
+  { method: "POST", path: "/admin/test", body: { model: "upstream-chat", message: "hello", api_key: "test-key" } }
+] as const
+
+/** What the gateway may call a field: the mapping's older name is told by the one that counts. */
+const names = (field: string): ReadonlyArray<string> => [
+  field,
+  field.replace("msgcompat_model_mapping", "msgcompat_mapping")
+]
+
+const configuration = () => Effect.runPromise(storeOf(gateway).configHash)
+
+describe("a value of a wrong type", () => {
+  for (const { body, method, path } of bodies) {
+    it(`is a 400 that names the field: ${method} ${path} ${Object.keys(body).join(" ")}`, async () => {
+      const before = await configuration()
+      for (const faulty of wrongTypes(body, [])) {
+        const answer = await call(method, path, { body: faulty.body })
+        assert.strictEqual(answer.status, 400, `${JSON.stringify(faulty.body)} ${answer.text}`)
+        assert.isTrue(
+          names(faulty.field).some((name) => answer.detail.includes(name)),
+          `${faulty.field}: ${answer.text}`
+        )
+      }
+      assert.strictEqual(await configuration(), before)
+    })
+  }
+
+  it("is a 400 as the configuration of an import's wrapper", async () => {
+    for (const config of [5, null, [], "x"]) {
+      const answer = await call("POST", "/admin/config/import", { body: { config } })
+      assert.strictEqual(answer.status, 400)
+      assert.include(answer.detail, "config must be an object")
+    }
+    const mode = await call("POST", "/admin/config/import?mode=both", { body: {} })
+    assert.strictEqual(mode.detail, "mode must be merge or replace")
+  })
+})
+
+describe("what is no JSON object", () => {
+  const broken = ["", "{", "[]", "5", "null", "\"text\"", `{"a":${"[".repeat(300)}${"]".repeat(300)}}`]
+  for (const { body, method, path } of bodies) {
+    it(`is a 400: ${method} ${path} ${Object.keys(body).join(" ")}`, async () => {
+      const optional = path === "/admin/test" || path === "/admin/accounts/test-all"
+      for (const text of broken) {
+        if (optional && text === "") continue
+        const answer = await call(method, path, { text })
+        assert.strictEqual(answer.status, 400, `${text.slice(0, 20)} ${answer.text}`)
+        assert.notStrictEqual(answer.detail, "")
+      }
+    })
+  }
+})
+
+describe("any JSON in any place", () => {
+  it("is taken or refused, and never an error of the gateway", () =>
+    fc.assert(
+      fc.asyncProperty(
+        // Passwords cost a hash each, and a taken one would end the test's own credential.
+        fc.constantFrom(...bodies.filter(({ path }) => path !== "/admin/settings/password")).chain((endpoint) =>
+          hostileBodies(endpoint.body).map((body) => ({ ...endpoint, body }))
+        ),
+        async ({ body, method, path }) => {
+          const answer = await call(method, path, { body })
+          assert.include([200, 400, 401, 429], answer.status, answer.text)
+        }
+      ),
+      { numRuns: 300 }
+    ))
+})
+
+describe("bodies that are too large", () => {
+  it("are refused before the credential of a login at 16 KiB, and elsewhere at 32 MiB", async () => {
+    const login = await call("POST", "/admin/login", {
+      bearer: null,
+      body: { admin_key: "x".repeat(20_000) }
+    })
+    assert.strictEqual(login.status, 413)
+    assert.include(login.detail, "16 KiB")
+    const large = await call("POST", "/admin/import", { text: " ".repeat(33 * 1024 * 1024) })
+    assert.strictEqual(large.status, 413)
+    assert.include(large.detail, "32 MiB")
+  })
+})

@@ -1,0 +1,214 @@
+/** Keys and accounts: adding, listing, removing. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { pageOf } from "../../src/admin/accounts/page.ts"
+import type { Account } from "../../src/config/Account.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller, storeOf } from "./support.ts"
+
+let gateway: RunningGateway
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const rawAccounts = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"]
+
+describe("keys", () => {
+  it("are added trimmed, work at once, and are refused a second time", async () => {
+    const added = await call("POST", "/admin/keys", { body: { key: "  fresh-key " } })
+    assert.deepInclude(added.json, { success: true, total_keys: 2 })
+    const used = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer fresh-key" },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "hello" }] })
+    })
+    assert.strictEqual(used.status, 200)
+    await used.text()
+    const again = await call("POST", "/admin/keys", { body: { key: "fresh-key" } })
+    assert.strictEqual(again.status, 400)
+    assert.notInclude(again.detail, "fresh-key")
+    assert.strictEqual((await call("POST", "/admin/keys", { body: { key: "  " } })).status, 400)
+  })
+
+  it("are removed, whatever characters they have and however long they are", async () => {
+    const keys = ["sk/with?odd#chars & more%", "schlüssel-钥匙", "k".repeat(4_000), "a+b", "..%2f.."]
+    for (const key of keys) assert.strictEqual((await call("POST", "/admin/keys", { body: { key } })).status, 200)
+    const { keys: listed } = (await call("GET", "/admin/config")).json
+    assert.includeMembers(listed as Array<string>, keys)
+    for (const key of keys) {
+      const removed = await call("DELETE", `/admin/keys/${encodeURIComponent(key)}`)
+      assert.strictEqual(removed.status, 200, key.slice(0, 30))
+      assert.strictEqual((await call("DELETE", `/admin/keys/${encodeURIComponent(key)}`)).status, 404)
+    }
+    assert.deepStrictEqual((await call("GET", "/admin/config")).json["keys"], ["test-key", "fresh-key"])
+  })
+
+  it("that could not be removed again are not added", async () => {
+    for (const key of ["k".repeat(4_097), "钥".repeat(1_000), "\ud800"]) {
+      assert.strictEqual((await call("POST", "/admin/keys", { body: { key } })).status, 400)
+    }
+  })
+
+  it("that are added all at once are all there", async () => {
+    const keys = Array.from({ length: 50 }, (_, index) => `parallel-${index}`)
+    await Promise.all(keys.map((key) => call("POST", "/admin/keys", { body: { key } })))
+    assert.includeMembers((await call("GET", "/admin/config")).json["keys"] as Array<string>, keys)
+    await Promise.all(keys.map((key) => call("DELETE", `/admin/keys/${key}`)))
+  })
+})
+
+describe("accounts", () => {
+  it("are added with what they need, and no more of them is kept", async () => {
+    const added = await call("POST", "/admin/accounts", {
+      body: { email: " One@X.org ", password: " p w ", note: "ignored", mobile: null }
+    })
+    assert.deepInclude(added.json, { success: true, total_accounts: 1 })
+    await call("POST", "/admin/accounts", { body: { mobile: "138 1234 5678", password: "pw" } })
+    await call("POST", "/admin/accounts", { body: { token: " abcdefghijklmnopqrstuvwxyz " } })
+    assert.deepStrictEqual(await rawAccounts(), [
+      { email: "One@X.org", password: " p w " },
+      { mobile: "138 1234 5678", password: "pw" },
+      { token: "abcdefghijklmnopqrstuvwxyz" }
+    ])
+  })
+
+  it("are refused when nobody could log in with them, or when they are there by another spelling", async () => {
+    const refused: ReadonlyArray<readonly [body: Record<string, string>, says: string]> = [
+      [{}, "email"],
+      [{ password: "pw" }, "email"],
+      [{ email: "two@x.org" }, "password"],
+      [{ email: "two@x.org", password: "" }, "password"],
+      [{ mobile: "none", password: "pw" }, "mobile"],
+      [{ email: "one@x.ORG", password: "pw" }, "already"],
+      [{ mobile: "+86-138-1234-5678", password: "pw" }, "already"],
+      [{ email: "two@x.org", mobile: "13812345678", password: "pw" }, "already"],
+      [{ token: "abcdefghijklmnopqrstuvwxyz" }, "already"]
+    ]
+    for (const [body, says] of refused) {
+      const answer = await call("POST", "/admin/accounts", { body })
+      assert.strictEqual(answer.status, 400, JSON.stringify(body))
+      assert.include(answer.detail, says)
+    }
+  })
+
+  it("are listed newest first with every field, and without what is secret", async () => {
+    const { items, ...page } = (await call("GET", "/admin/accounts")).json
+    assert.deepStrictEqual(page, { total: 3, page: 1, page_size: 10, total_pages: 1 })
+    const [token, mobile, email] = items as ReadonlyArray<Record<string, unknown>>
+    const well = { test_status: "", health: "ready", health_reason: null, recovery_seconds: null, in_use: 0 }
+    assert.deepStrictEqual(email, {
+      identifier: "One@X.org",
+      email: "One@X.org",
+      mobile: "",
+      has_password: true,
+      has_token: false,
+      token_preview: "",
+      ...well
+    })
+    assert.deepStrictEqual(mobile, {
+      identifier: "138 1234 5678",
+      email: "",
+      mobile: "138 1234 5678",
+      has_password: true,
+      has_token: false,
+      token_preview: "",
+      ...well
+    })
+    assert.match(String(token?.["identifier"]), /^token:[0-9a-f]{16}$/)
+    assert.deepInclude(token, { has_password: false, has_token: true, token_preview: "abcdefgh..." })
+  })
+
+  it("show their test's outcome and the token that they got by it", async () => {
+    await call("POST", "/admin/accounts/test", { body: { identifier: "one@x.org" } })
+    const items = (await call("GET", "/admin/accounts?q=one")).json["items"] as ReadonlyArray<Record<string, unknown>>
+    assert.strictEqual(items.length, 1)
+    assert.deepInclude(items[0], { test_status: "ok", has_token: true })
+    assert.match(String(items[0]?.["token_preview"]), /^.{1,8}\.\.\.$/)
+  })
+
+  it("are removed by any name that they go by", async () => {
+    const [token] = (await call("GET", "/admin/accounts")).json["items"] as ReadonlyArray<Record<string, unknown>>
+    const names = ["ONE@x.org", "+86 13812345678", String(token?.["identifier"])]
+    for (const [index, name] of names.entries()) {
+      const removed = await call("DELETE", `/admin/accounts/${encodeURIComponent(name)}`)
+      assert.strictEqual(removed.status, 200, name)
+      assert.deepInclude(removed.json, { success: true, total_accounts: 2 - index })
+      assert.strictEqual((await call("DELETE", `/admin/accounts/${encodeURIComponent(name)}`)).status, 404)
+    }
+    assert.deepStrictEqual(await rawAccounts(), [])
+  })
+})
+
+describe("the account list", () => {
+  const account = (index: number): Account => ({
+    identifier: `user${index}@x.org`,
+    email: `user${index}@x.org`,
+    mobile: index % 2 === 0 ? `138-0000-${String(index).padStart(4, "0")}` : undefined,
+    password: undefined,
+    token: undefined,
+    identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])]
+  })
+  const everything = { page: undefined, page_size: undefined, q: undefined }
+
+  it("is clamped, newest first, and its pages make up the whole", () => {
+    fc.assert(fc.property(fc.nat(250), fc.option(fc.integer({ min: -5, max: 300 })), (count, size) => {
+      const accounts = Array.from({ length: count }, (_, index) => account(index))
+      const asked = { ...everything, page_size: size ?? undefined }
+      const first = pageOf(accounts, asked)
+      assert.strictEqual(first.page_size, size === null ? 10 : Math.min(100, Math.max(1, size)))
+      assert.strictEqual(first.total_pages, Math.max(1, Math.ceil(count / first.page_size)))
+      const pages = Array.from(
+        { length: first.total_pages },
+        (_, index) => pageOf(accounts, { ...asked, page: index + 1 })
+      )
+      assert.deepStrictEqual(pages.flatMap((page) => page.accounts), accounts.toReversed())
+      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: first.total_pages + 1 }).accounts, [])
+      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: -3 }), first)
+      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: 1e300 }).accounts, [])
+    }))
+  })
+
+  it("is filtered by identifier, email and mobile, in any case and any spelling", () => {
+    const accounts = Array.from({ length: 20 }, (_, index) => account(index))
+    const found = (q: string) => pageOf(accounts, { ...everything, q }).accounts.map((each) => each.identifier)
+    assert.deepStrictEqual(found("USER7@"), ["user7@x.org"])
+    assert.deepStrictEqual(found(" user7@ "), ["user7@x.org"])
+    assert.deepStrictEqual(found("138-0000-0004"), ["user4@x.org"])
+    assert.deepStrictEqual(found("13800000004"), ["user4@x.org"])
+    assert.deepStrictEqual(found("+86 138 0000 0004"), ["user4@x.org"])
+    assert.deepStrictEqual(found("nobody"), [])
+    assert.strictEqual(pageOf(accounts, { ...everything, q: "nobody" }).total_pages, 1)
+    assert.strictEqual(pageOf(accounts, { ...everything, q: "" }).total, 20)
+  })
+
+  it("takes its page from the query", async () => {
+    for (let index = 0; index < 12; index++) {
+      await call("POST", "/admin/accounts", { body: { email: `paged${index}@x.org`, password: "pw" } })
+    }
+    const emails = async (query: string) => {
+      const { items, ...page } = (await call("GET", `/admin/accounts${query}`)).json
+      return [(items as ReadonlyArray<{ email: string }>).map(({ email }) => email), page] as const
+    }
+    assert.deepStrictEqual(await emails("?page=2&page_size=5"), [
+      ["paged6@x.org", "paged5@x.org", "paged4@x.org", "paged3@x.org", "paged2@x.org"],
+      { total: 12, page: 2, page_size: 5, total_pages: 3 }
+    ])
+    assert.deepStrictEqual((await emails("?page=0&page_size=1000"))[1], {
+      total: 12,
+      page: 1,
+      page_size: 100,
+      total_pages: 1
+    })
+    assert.deepStrictEqual(await emails("?page=9&q=paged1"), [[], { total: 3, page: 9, page_size: 10, total_pages: 1 }])
+    assert.deepStrictEqual(await emails("?page=&page_size=&q="), await emails(""))
+    for (const wrong of ["page=x", "page_size=5x", "page=1&page=2"]) {
+      const answer = await call("GET", `/admin/accounts?${wrong}`)
+      assert.strictEqual(answer.status, 400, wrong)
+      assert.include(answer.detail, wrong.split("=")[0])
+    }
+  })
+})
