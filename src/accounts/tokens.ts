@@ -53,6 +53,8 @@ const noToken = (): UpstreamFailure =>
 export const makeTokens = (options: TokensOptions): AccountTokens => {
   const { configured, driver } = options
   const login = driver.capabilities.login ? options.login : undefined
+  // An account with credentials is never used without them.
+  const isAnonymous = driver.capabilities.anonymous && options.login === undefined && configured === undefined
   let current = configured
   /** When `current` was got by login; `undefined` for a configured one, whose age nobody knows. */
   let since: number | undefined
@@ -85,7 +87,7 @@ export const makeTokens = (options: TokensOptions): AccountTokens => {
   const token: Credential["token"] = Effect.clockWith((clock) => {
     if (current === undefined) {
       if (login !== undefined) return join(login)
-      return driver.capabilities.anonymous ? Effect.undefined : Effect.fail(noToken())
+      return isAnonymous ? Effect.undefined : Effect.fail(noToken())
     }
     if (login !== undefined && since !== undefined && running === undefined) {
       const now = monotonicMillis(clock)

@@ -102,10 +102,10 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     }
   }
 
-  const finish = (reason: FinishReason, out: Array<ReplyEvent>) => {
+  const finish = (reason: FinishReason, out: Array<ReplyEvent>, stopSequence = stop?.found()) => {
     if (finished) return
     finished = true
-    out.push(Reply.UsageReported(wholeUsage()), Reply.Finish(reason, stop?.found()))
+    out.push(Reply.UsageReported(wholeUsage()), Reply.Finish(reason, stopSequence))
   }
   const wholeUsage = (): Usage => {
     const reasoningTokens = usage.reasoningTokens ?? estimateTokens(reasoning)
@@ -225,7 +225,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
         usage = { ...usage, ...event.usage }
         return
       case "UpstreamFinish":
-        return ending(event.reason, out)
+        return ending(event.reason, out, event.stopSequence)
     }
   }
 
@@ -250,7 +250,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     waiting.push(event)
   }
 
-  const ending = (reason: UpstreamFinish["reason"], out: Array<ReplyEvent>) => {
+  const ending = (reason: UpstreamFinish["reason"], out: Array<ReplyEvent>, stopSequence?: string) => {
     endSieve(out)
     if (finished) return
     flushText(out)
@@ -261,6 +261,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
       if (finished) return
     }
     if (reason === "length" || cutOff) return finish("length", out)
+    if (stopSequence !== undefined && calls === 0) return finish("stop_sequence", out, stopSequence)
     finish(calls > 0 ? "tool_calls" : "stop", out)
   }
 

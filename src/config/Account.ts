@@ -11,6 +11,9 @@ import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachSliced, isJsonObject, sha256Hex } from "./json.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
 
+/** With this token an account stands for a server that asks for no API key (`openai` driver): nothing is sent. */
+export const keyless = "none"
+
 /** An upstream account as configured. */
 export interface Account {
   /** The email, else the mobile, else `token:<hash>`. */

@@ -14,7 +14,15 @@ import {
   nativeModels,
   normalizeModelName
 } from "../domain/models.ts"
-import { type AccountTable, decodeAccounts, type Decoded, decodeKeys, type Duplicates } from "./Account.ts"
+import {
+  type Account,
+  type AccountTable,
+  decodeAccounts,
+  type Decoded,
+  decodeKeys,
+  type Duplicates,
+  keyless
+} from "./Account.ts"
 import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   AdminConfig,
@@ -108,20 +116,30 @@ const checkMapping = (mapping: MessagesMapping, upstream: UpstreamConfig | undef
   }
 }
 
+/** Completions that an account runs at once unless set (behaviour "Defaults and ranges"). */
+const accountInflight = 2
+/** A server that asks for no key has no account to be careful with; it batches or queues some requests of its own. */
+const keylessInflight = 8
+
 /**
  * Works out the limits that follow from the accounts: queue and global limit are the recommended concurrency unless set,
- * and 1 where that is 0. The embedded upstream has one account of its own when none is configured.
+ * and 1 where that is 0. The embedded upstream has one account of its own when none is configured, and so has an
+ * OpenAI-compatible server.
  */
 const toRuntime = (
   group: typeof Groups.Runtime.Type,
-  accounts: number,
+  accounts: ReadonlyArray<Account>,
   driver: UpstreamConfig["driver"]
 ): RuntimeConfig => {
-  const total = accounts === 0 && driver === "embedded" ? 1 : accounts
-  const recommended_concurrency = total * group.account_max_inflight
+  const [only] = accounts
+  const total = only === undefined && driver !== "session" ? 1 : accounts.length
+  const asksForNoKey = driver === "openai" && total === 1 &&
+    (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
+  const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)
+  const recommended_concurrency = total * account_max_inflight
   const automatic = Math.max(1, recommended_concurrency)
   return {
-    account_max_inflight: group.account_max_inflight,
+    account_max_inflight,
     account_max_queue: group.account_max_queue ?? automatic,
     global_max_inflight: group.global_max_inflight ?? automatic,
     token_refresh_interval_hours: group.token_refresh_interval_hours,
@@ -233,7 +251,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     model_aliases: keep(before?.model_aliases, model_aliases),
     model_table: keep(before?.model_table, model_table),
     admin: keep(before?.admin, toAdmin(groups.admin)),
-    runtime: keep(before?.runtime, toRuntime(groups.runtime, accounts.value.accounts.length, upstream.driver)),
+    runtime: keep(before?.runtime, toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)),
     compat: keep(before?.compat, groups.compat),
     responses: keep(before?.responses, groups.responses),
     embeddings: keep(before?.embeddings, groups.embeddings),

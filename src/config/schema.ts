@@ -59,7 +59,7 @@ export const Admin = group({
 })
 
 export const Runtime = group({
-  account_max_inflight: withDefault(integer(1, 256), 2),
+  account_max_inflight: Schema.optionalKey(integer(1, 256)),
   account_max_queue: Schema.optionalKey(integer(0, 200_000)),
   global_max_inflight: Schema.optionalKey(integer(1, 200_000)),
   token_refresh_interval_hours: withDefault(integer(1, 720), 6)

@@ -37,6 +37,8 @@ export interface UpstreamUsage {
 export interface UpstreamFinish {
   readonly _tag: "UpstreamFinish"
   readonly reason: "stop" | "tool_calls" | "length" | "content_filter"
+  /** The caller's stop sequence at which the upstream itself ended the reply, where it says so. */
+  readonly stopSequence?: string | undefined
 }
 
 export type UpstreamEvent = UpstreamReasoning | UpstreamText | UpstreamCall | UpstreamUsage | UpstreamFinish
@@ -50,4 +52,5 @@ export const UpstreamCall = (
   argumentsDelta: string
 ): UpstreamCall => ({ _tag: "UpstreamCall", index, id, name, argumentsDelta })
 export const UpstreamUsage = (usage: PartialUsage): UpstreamUsage => ({ _tag: "UpstreamUsage", usage })
-export const UpstreamFinish = (reason: UpstreamFinish["reason"]): UpstreamFinish => ({ _tag: "UpstreamFinish", reason })
+export const UpstreamFinish = (reason: UpstreamFinish["reason"], stopSequence?: string): UpstreamFinish =>
+  stopSequence === undefined ? { _tag: "UpstreamFinish", reason } : { _tag: "UpstreamFinish", reason, stopSequence }

@@ -20,6 +20,7 @@ export type FailureClass =
   | "session_gone"
   | "forbidden"
   | "request_too_large"
+  | "endpoint_missing"
   | "model_unavailable"
   | "caller_mistake"
   | "timed_out"
@@ -90,8 +91,17 @@ const lengthReason = has(
   "string_above_max_length"
 )
 const filterReason = has("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
-const lengthWords =
-  /context (?:length|size|window)|maximum context|prompt is too long|input length exceeds|too many (?:input )?tokens/i
+const lengthWords = new RegExp(
+  [
+    "context (?:length|size|window)",
+    "maximum (?:context|prompt|model) length",
+    "(?:prompt|input) is too long",
+    "input (?:length|token count)\\b.{0,40} exceeds",
+    "too many (?:input )?tokens",
+    "inputs` (?:tokens \\+|must have less than)"
+  ].join("|"),
+  "i"
+)
 const keyWords = /api key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api key/i
 
 /** A refusal by a server without an envelope: its HTTP status tells what it means. */
@@ -247,6 +257,18 @@ export const rules: ReadonlyArray<Rule> = [
     code: "request_too_large",
     message: "The request is too large for the upstream",
     because: "it is as large on every account"
+  },
+  {
+    class: "endpoint_missing",
+    when: (failure) =>
+      plain(failure) &&
+      (failure.status === 405 ||
+        (failure.status === 404 && failure.reason !== "model_not_found" && !says(failure, /\bmodel\b/i))),
+    retry: "no",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream has no such endpoint",
+    because: "a 404 that does not speak of a model is a wrong address more often than not"
   },
   {
     class: "model_unavailable",

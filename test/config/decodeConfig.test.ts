@@ -231,6 +231,23 @@ describe("decodeConfig", () => {
       assert.strictEqual(own.recommended_concurrency, 2)
     }))
 
+  it.effect("lets more run at once on a server that asks for no key, unless the limit is set", () =>
+    Effect.gen(function*() {
+      const upstream = { driver: "openai", base_url: "http://127.0.0.1:8000/v1" }
+      for (const accounts of [[], [{ token: "none" }]]) {
+        const { runtime } = yield* decode({ upstream, accounts })
+        assert.deepStrictEqual(
+          [runtime.account_max_inflight, runtime.global_max_inflight, runtime.account_max_queue],
+          [8, 8, 8]
+        )
+        const set = (yield* decode({ upstream, accounts, runtime: { account_max_inflight: 64 } })).runtime
+        assert.deepStrictEqual([set.account_max_inflight, set.global_max_inflight], [64, 64])
+      }
+      for (const accounts of [[{ token: "sk-1" }], [{ token: "none" }, { token: "sk-1" }]]) {
+        assert.strictEqual((yield* decode({ upstream, accounts })).runtime.account_max_inflight, 2)
+      }
+    }))
+
   it.effect("turns direct tokens off with the openai driver unless they are set", () =>
     Effect.gen(function*() {
       const upstream = { driver: "openai", base_url: "http://127.0.0.1/v1/" }

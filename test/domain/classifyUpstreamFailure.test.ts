@@ -198,6 +198,15 @@ const table: ReadonlyArray<Row> = [
     message: "the request exceeds the available context size, try increasing it"
   }),
   tooLong("a long prompt in Ollama's words", { status: 400, message: "input length exceeds maximum context length" }),
+  ...[
+    "Input is too long for requested model.",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+    "Input length (5000 tokens) exceeds the maximum allowed length (4096 tokens).",
+    "The input token count (1048580) exceeds the maximum number of tokens allowed (1048575).",
+    "Your input exceeds the context window of this model.",
+    "`inputs` must have less than 1024 tokens. Given: 2000"
+  ].map((message) => tooLong(`a long prompt in words such as: ${message}`, { status: 400, message })),
   ["a filtered prompt", { status: 400, reason: "content_filter" }, "withdrawn", "no", "none", "content_filter", 400],
   mistake("400", { status: 400, message: "temperature must be at most 2" }),
   mistake("422", { status: 422 }),
@@ -211,7 +220,17 @@ const table: ReadonlyArray<Row> = [
     "upstream_error",
     503
   ],
-  ["no such route", { status: 404 }, "model_unavailable", "no", "none", "upstream_error", 503],
+  [
+    "no such model, in words",
+    { status: 404, message: "The model `x` does not exist." },
+    "model_unavailable",
+    "no",
+    "none",
+    "upstream_error",
+    503
+  ],
+  ["no such route", { status: 404, message: "Not Found" }, "endpoint_missing", "no", "none", "upstream_error", 503],
+  ["another method", { status: 405 }, "endpoint_missing", "no", "none", "upstream_error", 503],
   ["a server's own time-out", { status: 408 }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
   trouble("409", { status: 409 }),
   trouble("500", { status: 500 }),

@@ -2,24 +2,26 @@
  * From the events of an OpenAI-compatible server to upstream events.
  *
  * Servers differ more than their documents say: reasoning comes under two names or inline, indexes of calls are missing,
- * usage has a chunk of its own, the sentinel may be left out. What is certain is taken; what contradicts itself fails.
+ * usage has a chunk of its own, the sentinel may be left out. What is certain is taken; what cannot be read fails.
  */
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import {
-  UpstreamCall,
-  UpstreamFinish,
-  UpstreamReasoning,
-  UpstreamText,
-  UpstreamUsage
-} from "../../domain/UpstreamEvent.ts"
+import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { PartialUsage } from "../../domain/Usage.ts"
 import type { SseEvent } from "../../stream/sse.ts"
+import { callIndexes } from "./callIndexes.ts"
+import { errorFacts, isError } from "./errorFacts.ts"
+import { inlineReasoning } from "./inlineReasoning.ts"
+import { asCount, asString, isRecord, type JsonRecord, parseJson } from "./json.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
   /** Takes one event and appends what it yields. */
   readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Takes the event that the stream's end left without its blank line: it counts when it is whole. */
+  readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
+  /** Takes the one JSON object with which a server answers that does not stream. */
+  readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
   /** The stream is over: appends the end, unless the reply has failed or was cut off. */
   readonly end: (out: Array<UpstreamEvent>) => void
   /** What the reply failed with. */
@@ -28,25 +30,6 @@ export interface ChunkDecoder {
   readonly finishing: () => boolean
   /** The sentinel was seen: nothing follows. */
   readonly done: () => boolean
-}
-
-type JsonRecord = { readonly [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const asString = (value: unknown): string | undefined => typeof value === "string" && value !== "" ? value : undefined
-
-const asCount = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined
-
-const parseRecord = (text: string): JsonRecord | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 const usageOf = (value: JsonRecord): PartialUsage => {
@@ -69,186 +52,122 @@ const contentText = (content: unknown): string =>
     ? content.map((part: unknown) => isRecord(part) ? asString(part["text"]) ?? "" : "").join("")
     : ""
 
-/** The facts of an `error` object as such servers send it, in a body or within a stream. */
-export const errorFacts = (
-  error: unknown
-): { readonly reason?: string; readonly message?: string; status?: number } => {
-  if (typeof error === "string") return { message: error }
-  if (!isRecord(error)) return {}
-  const code = asString(error["code"]) ?? asString(error["type"])
-  const message = asString(error["message"]) ?? asString(error["detail"])
-  const status = [error["code"], error["status"]].find((each) => typeof each === "number" && each >= 400 && each < 600)
-  return {
-    ...(code === undefined ? {} : { reason: code }),
-    ...(message === undefined ? {} : { message }),
-    ...(typeof status === "number" ? { status } : {})
-  }
-}
-
-const openTag = "<think>"
-const closeTag = "</think>"
-
-/** Splits inline reasoning, `<think>…</think>` at the very start of a reply, from its text. */
-const inlineReasoning = () => {
-  let state: "start" | "reasoning" | "separator" | "text" = "start"
-  let held = ""
-  const push = (piece: string, out: Array<UpstreamEvent>): void => {
-    if (piece === "" && held === "") return
-    switch (state) {
-      case "text":
-        out.push(UpstreamText(piece))
-        return
-      case "start": {
-        held += piece
-        const text = held.trimStart()
-        if (text.length < openTag.length && openTag.startsWith(text)) return
-        const rest = held
-        held = ""
-        state = text.startsWith(openTag) ? "reasoning" : "text"
-        return push(state === "text" ? rest : text.slice(openTag.length), out)
-      }
-      case "reasoning": {
-        const text = held + piece
-        held = ""
-        const end = text.indexOf(closeTag)
-        if (end !== -1) {
-          if (end > 0) out.push(UpstreamReasoning(text.slice(0, end)))
-          state = "separator"
-          return push(text.slice(end + closeTag.length), out)
-        }
-        let keep = Math.min(text.length, closeTag.length - 1)
-        while (keep > 0 && !closeTag.startsWith(text.slice(text.length - keep))) keep--
-        held = text.slice(text.length - keep)
-        if (text.length > keep) out.push(UpstreamReasoning(text.slice(0, text.length - keep)))
-        return
-      }
-      case "separator": {
-        // The line breaks between the reasoning and the answer belong to neither.
-        const text = piece.replace(/^[\r\n]+/, "")
-        if (text === "") return
-        state = "text"
-        return push(text, out)
-      }
-    }
-  }
-  return {
-    push,
-    end(out: Array<UpstreamEvent>) {
-      if (held === "") return
-      out.push(state === "reasoning" ? UpstreamReasoning(held) : UpstreamText(held))
-      held = ""
-    }
-  }
-}
-
-/** Gives structured calls the indexes that some servers leave out. */
-const callIndexes = () => {
-  let last = -1
-  let highest = -1
-  const ids = new Map<string, number>()
-  return (call: JsonRecord, isNew: boolean): number => {
-    const given = call["index"]
-    const id = asString(call["id"])
-    if (typeof given === "number") last = given
-    else if (id !== undefined && ids.has(id)) last = ids.get(id)!
-    else if (id !== undefined || isNew || last === -1) last = highest + 1
-    highest = Math.max(highest, last)
-    if (id !== undefined) ids.set(id, last)
-    return last
-  }
-}
-
 type Finish = UpstreamFinish["reason"]
 
-const finishReason = (word: string): Finish => {
-  switch (word) {
-    case "length":
-    case "max_tokens":
-    case "model_length":
-      return "length"
-    case "tool_calls":
-    case "function_call":
-      return "tool_calls"
-    case "content_filter":
-      return "content_filter"
-    default:
-      return "stop"
-  }
-}
+/** Words for the end of a reply, those of other vendors too. Those not listed are ends like `stop`. */
+const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_calls", "tool_calls"],
+  ["function_call", "tool_calls"],
+  ["content_filter", "content_filter"],
+  ["safety", "content_filter"],
+  ["sensitive", "content_filter"],
+  ["error", "gave_up"],
+  ["abort", "gave_up"],
+  ["aborted", "gave_up"],
+  ["cancelled", "gave_up"],
+  ["network_error", "gave_up"],
+  ["insufficient_system_resource", "gave_up"]
+])
 
-/** Starts a decoder. */
-export const chunkDecoder = (): ChunkDecoder => {
+/** Which of the request's stop sequences ended the reply, where the server says so: vLLM by one name, SGLang by another. */
+const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
+  stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
+
+/** Starts a decoder; `stop` are the sequences that were sent with the request. */
+export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   const inline = inlineReasoning()
   const indexOf = callIndexes()
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
+  let stopSequence: string | undefined
+  let began = false
   let done = false
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
-    failure ??= new UpstreamFailure({ phase: "stream", ...facts })
+    // A reply that is complete stays so, whatever is said after it.
+    if (finish === undefined) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
   }
 
   const toolCall = (call: unknown, out: Array<UpstreamEvent>) => {
     if (!isRecord(call)) return
     const fn = isRecord(call["function"]) ? call["function"] : {}
+    const index = asCount(call["index"])
+    const id = asString(call["id"])
     const name = asString(fn["name"])
     const args = fn["arguments"]
     const delta = typeof args === "string" ? args : isRecord(args) ? JSON.stringify(args) : ""
-    out.push(UpstreamCall(indexOf(call, name !== undefined), asString(call["id"]), name, delta))
+    out.push(UpstreamCall(indexOf({ index, id, name }), id, name, delta))
   }
 
-  const delta = (value: JsonRecord, out: Array<UpstreamEvent>) => {
-    const reasoning = asString(value["reasoning_content"]) ?? asString(value["reasoning"])
+  const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
+    const reasoning = asString(delta["reasoning_content"]) ?? asString(delta["reasoning"])
     if (reasoning !== undefined) out.push(UpstreamReasoning(reasoning))
-    const text = contentText(value["content"]) + (asString(value["refusal"]) ?? "")
-    if (text !== "") inline.push(text, out)
-    const calls = value["tool_calls"]
-    if (Array.isArray(calls)) {
-      if (calls.length > 0) inline.end(out)
-      for (const call of calls) toolCall(call, out)
-    } else if (isRecord(value["function_call"])) {
-      inline.end(out)
-      toolCall({ index: 0, function: value["function_call"] }, out)
-    }
+    inline.push(contentText(delta["content"]) + (asString(delta["refusal"]) ?? ""), out)
+    // The older form knows one call only.
+    const calls = delta["tool_calls"] ??
+      (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
+    if (!Array.isArray(calls) || calls.length === 0) return
+    inline.interrupt(out)
+    for (const call of calls) toolCall(call, out)
   }
 
-  const chunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
-    if (value["error"] !== undefined && value["error"] !== null) {
-      return fail({ kind: "refused", ...errorFacts(value["error"]) })
-    }
+  const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
+    if (isError(value)) return fail({ kind: "refused", ...errorFacts(value) })
+    began = true
     if (isRecord(value["usage"])) out.push(UpstreamUsage(usageOf(value["usage"])))
     const choices = value["choices"]
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
     if (!isRecord(choice)) return
     const content = choice["delta"] ?? choice["message"]
-    if (isRecord(content)) delta(content, out)
+    if (isRecord(content)) takeDelta(content, out)
     const reason = asString(choice["finish_reason"])
     if (reason === undefined) return
-    if (reason === "error") return fail({ kind: "gave_up", reason })
-    finish = finishReason(reason)
+    const known = finishReasons.get(reason.toLowerCase()) ?? "stop"
+    if (known === "gave_up") return fail({ kind: "gave_up", reason })
+    finish = known
+    stopSequence = matchedStop(choice, stop)
+  }
+
+  const push: ChunkDecoder["push"] = ({ data, event }, out) => {
+    if (failure !== undefined || done) return
+    const text = data.trim()
+    if (text === "") return
+    if (text === "[DONE]") {
+      done = true
+      return
+    }
+    const value = parseJson(data)
+    // Some servers name the event instead of wrapping the error.
+    if (event === "error") return fail({ kind: "refused", ...errorFacts(value) })
+    if (!isRecord(value)) return fail({ kind: "malformed" })
+    takeChunk(value, out)
   }
 
   return {
-    failure: () => failure,
-    finishing: () => finish !== undefined,
-    done: () => done,
-    push(event, out) {
-      if (failure !== undefined || done) return
-      if (event.data.trim() === "[DONE]") {
-        done = true
-        return
+    push,
+    pushUnterminated(event, out) {
+      if (event.data.trim() === "[DONE]" || parseJson(event.data) !== undefined) push(event, out)
+    },
+    pushWhole(body, out) {
+      const value = parseJson(body)
+      if (!isRecord(value) || !(isError(value) || Array.isArray(value["choices"]))) {
+        return fail({ kind: "malformed", ...errorFacts(value) })
       }
-      const value = parseRecord(event.data)
-      if (value === undefined) return fail({ kind: "malformed" })
-      // Some servers name the event instead of wrapping the error.
-      if (event.event === "error") return fail({ kind: "refused", ...errorFacts(value["error"] ?? value) })
-      chunk(value, out)
+      takeChunk(value, out)
+      done = true
     },
     end(out) {
       if (failure !== undefined) return
-      if (finish === undefined && !done) return fail({ kind: "truncated" })
+      if (finish === undefined && !done) return fail({ kind: began ? "truncated" : "empty" })
       inline.end(out)
-      out.push(UpstreamFinish(finish ?? "stop"))
-    }
+      out.push(UpstreamFinish(finish ?? "stop", stopSequence))
+    },
+    failure: () => failure,
+    finishing: () => finish !== undefined || done,
+    done: () => done
   }
 }

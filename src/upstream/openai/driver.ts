@@ -5,15 +5,23 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { keyless } from "../../config/Account.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
+import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import { makeSseDecoder, type SseEvent, sseLimit } from "../../stream/sse.ts"
 import type { BodyDecoder, Connection, ConnectionLimits } from "../connection.ts"
 import { decodeBody, openConnection, parseRetryAfter, readShortBody } from "../connection.ts"
-import type { CompletionRequest, Driver, RoundRecorder, UpstreamModel } from "../Upstream.ts"
-import { chunkDecoder, errorFacts } from "./decodeChunks.ts"
-import type { ToolMode } from "./requestBody.ts"
-import { requestBody } from "./requestBody.ts"
+import type { CompletionReply, CompletionRequest, Driver, RoundRecorder, UpstreamModel } from "../Upstream.ts"
+import { chunkDecoder } from "./decodeChunks.ts"
+import { errorFacts, isError } from "./errorFacts.ts"
+import { isRecord, parseJson } from "./json.ts"
+import type { ToolMode } from "./messages.ts"
+import { chatRequest } from "./requestBody.ts"
 
 /** What the driver needs to know of its server. */
 export interface OpenAiOptions {
@@ -27,87 +35,72 @@ export interface OpenAiOptions {
   readonly limits: ConnectionLimits
 }
 
-/** An account with this token stands for a server that asks for no key. */
-export const noToken = "none"
-
-/** After the server has said why the reply ended, only usage and the sentinel may follow: they get this long. */
-const settleMillis = 5_000
-/** The most that is read of an error's body. */
-const errorBody = 64 * 1024
+/** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
+const settleAfterFinish = 2_000
+const settleAfterSentinel = 100
+/** The most that is read of a body that is no reply, in bytes and milliseconds. */
+const longestBody = 64 * 1024
+const slowestBody = 5_000
 
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
 
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+const isJson = (contentType = ""): boolean => /[/+]json\b/i.test(contentType)
+const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
-const fieldOf = (value: unknown, key: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined
-
-/** The facts of a refusal: a JSON error where there is one, else the status alone; a page is never quoted. */
-const refusal = (connection: Connection) =>
-  Effect.gen(function*() {
-    const { headers, status } = connection.response
-    const body = parseJson(yield* readShortBody(connection, errorBody, settleMillis))
-    const facts = errorFacts(fieldOf(body, "error") ?? body)
-    const retryAfter = parseRetryAfter(headers["retry-after"], yield* Clock.currentTimeMillis)
-    return new UpstreamFailure({
-      phase: "completion",
-      kind: "refused",
-      ...facts,
-      status,
-      ...(retryAfter === undefined ? {} : { retryAfter })
-    })
-  })
-
-const isEventStream = (contentType: string | undefined): boolean => /^text\/event-stream\b/i.test(contentType ?? "")
-const isJson = (contentType: string | undefined): boolean => /[/+]json\b/i.test(contentType ?? "")
-
-/** Decodes the body of a reply. */
-const replyDecoder = (connection: Connection, round: RoundRecorder | undefined) => (): BodyDecoder<UpstreamEvent> => {
+/** Decodes a streamed reply. */
+const streamDecoder = (
+  stop: ReadonlyArray<string>,
+  connection: Connection,
+  round: RoundRecorder | undefined
+): BodyDecoder<UpstreamEvent> => {
   const sse = makeSseDecoder()
-  const chunks = chunkDecoder()
+  const chunks = chunkDecoder(stop)
   const events: Array<SseEvent> = []
-  const drain = (out: Array<UpstreamEvent>) => {
-    for (const event of events) chunks.push(event, out)
-    events.length = 0
-    if (chunks.finishing()) connection.settle(settleMillis)
+  let over = false
+  let settled = 0
+  const settle = (millis: number) => {
+    if (settled === millis) return
+    settled = millis
+    connection.settle(millis)
   }
   return {
     push(bytes, out) {
       round?.bytes(bytes)
+      over = chunks.done()
       sse.push(bytes, events)
-      drain(out)
+      for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
+      events.length = 0
+      if (chunks.done()) settle(settleAfterSentinel)
+      else if (chunks.finishing()) settle(settleAfterFinish)
     },
     end(out) {
       sse.end(events)
-      drain(out)
+      for (const event of events) chunks.pushUnterminated(event, out)
       chunks.end(out)
     },
     failure: () => sse.overflowed ? malformed : chunks.failure(),
-    done: chunks.done,
+    // A body that is read to its end leaves a connection that can be used again; one that goes on after the sentinel is left.
+    done: () => over,
     complete: chunks.finishing
   }
 }
 
-/** A server that does not stream answers with one object: its message is one large delta. */
-const wholeDecoder = (round: RoundRecorder | undefined) => (): BodyDecoder<UpstreamEvent> => {
-  const chunks = chunkDecoder()
+/** Decodes the one object of a server that does not stream. */
+const wholeDecoder = (stop: ReadonlyArray<string>, round: RoundRecorder | undefined): BodyDecoder<UpstreamEvent> => {
+  const chunks = chunkDecoder(stop)
   const pieces: Array<Uint8Array> = []
+  let size = 0
   return {
     push(bytes) {
       round?.bytes(bytes)
-      pieces.push(bytes)
+      size += bytes.length
+      if (size <= sseLimit) pieces.push(bytes)
     },
     end(out) {
-      chunks.push({ event: undefined, data: new TextDecoder().decode(Buffer.concat(pieces)) }, out)
+      chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
       chunks.end(out)
     },
-    failure: chunks.failure,
+    failure: () => size > sseLimit ? malformed : chunks.failure(),
     done: () => false,
     complete: () => false
   }
@@ -115,46 +108,117 @@ const wholeDecoder = (round: RoundRecorder | undefined) => (): BodyDecoder<Upstr
 
 /** Makes the driver. */
 export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiOptions): Driver => {
-  const url = `${options.baseUrl}/chat/completions`
+  const { baseUrl, limits } = options
+  const url = `${baseUrl}/chat/completions`
   const names = new Map(options.models.map((model) => [model.id, model.model]))
 
-  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) =>
-    token === undefined || token === noToken ? request : HttpClientRequest.bearerToken(request, token)
+  const isVersioned = /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
 
-  const complete = Effect.fnUntraced(function*({ conversation, credential, model, recorder }: CompletionRequest) {
+  const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
+
+  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) =>
+    isKey(token) ? HttpClientRequest.bearerToken(request, token) : request
+
+  /** Says what the operator may have got wrong, where a refusal looks like that. */
+  const advice = ({ kind, message = "", status = 0 }: UpstreamFailure, token: string | undefined) => {
+    if (status === 401 && !isKey(token)) return "it asks for an API key, and the account has none as its token"
+    if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
+    const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !/\bmodel\b/i.test(message)) ||
+      /unexpected endpoint/i.test(message)
+    return isUnknown && !isVersioned ? "upstream.base_url may lack its version prefix, such as /v1" : undefined
+  }
+
+  const readBody = (connection: Connection, round?: RoundRecorder) => {
+    const bytes = Stream.map(connection.bytes, (chunk) => {
+      round?.bytes(chunk)
+      return chunk
+    })
+    return Effect.map(readShortBody({ ...connection, bytes }, longestBody, slowestBody), parseJson)
+  }
+
+  /** The failure that a reply is: a JSON error where there is one, else the status alone; a page is never quoted. */
+  const refusal = Effect.fnUntraced(function*(
+    phase: FailurePhase,
+    { headers, status }: HttpClientResponse.HttpClientResponse,
+    body: unknown,
+    token: string | undefined
+  ) {
+    const retryAfter = parseRetryAfter(headers["retry-after"], yield* Clock.currentTimeMillis)
+    const facts = {
+      phase,
+      kind: isPage(headers["content-type"]) && status < 300 ? "malformed" : "refused",
+      ...errorFacts(body),
+      ...(status < 300 ? {} : { status }),
+      ...(retryAfter === undefined ? {} : { retryAfter })
+    } as const
+    const failure = new UpstreamFailure(facts)
+    const message = advice(failure, token)
+    return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
+  })
+
+  const complete = Effect.fnUntraced(function*(
+    { conversation, credential, model, recorder }: CompletionRequest
+  ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const token = yield* credential.token
-    const body = requestBody(names.get(model.id) ?? model.id, conversation, options.tools)
+    const { body, stop } = chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)
     const request = HttpClientRequest.post(url, { acceptJson: false }).pipe(
-      HttpClientRequest.setHeader("accept", "text/event-stream"),
+      HttpClientRequest.setHeader("accept", "text/event-stream, application/json"),
       HttpClientRequest.bodyText(body, "application/json")
     )
     const id = `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`
-    const round = recorder?.round({ label: "completion", url, requestBody: body, sessionId: id })
+    const round = recorder?.round({
+      label: "completion",
+      protocol: "openai",
+      url,
+      requestBody: body,
+      sessionId: id,
+      secret: isKey(token) ? Redacted.make(token) : undefined
+    })
     if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
-    const connection = yield* openConnection(client, authorized(request, token), "completion", options.limits)
+    const connection = yield* openConnection(client, authorized(request, token), "completion", limits)
     const { headers, status } = connection.response
-    round?.opened(status)
-    if (status < 200 || status >= 300) return yield* yield* refusal(connection)
     const contentType = headers["content-type"]
-    if (!isEventStream(contentType) && !isJson(contentType)) {
-      return yield* new UpstreamFailure({ phase: "completion", kind: "malformed", status })
+    round?.opened(status, contentType)
+    if (status < 200 || status >= 300 || isPage(contentType)) {
+      const body = yield* readBody(connection, round)
+      return yield* yield* refusal("completion", connection.response, body, token)
     }
-    const start = isEventStream(contentType) ? replyDecoder(connection, round) : wholeDecoder(round)
+    const start = isJson(contentType)
+      ? () => wholeDecoder(stop, round)
+      : () => streamDecoder(stop, connection, round)
     return { id, sessionId: undefined, events: decodeBody(connection.bytes, start) }
   })
 
-  /** The list of models is what such servers answer without cost; one that has no list proves nothing against a key. */
+  /**
+   * The list of models is what such servers answer without cost. Where there is none, and the address looks right, nothing
+   * is proved against the key.
+   */
   const verify = Effect.fnUntraced(function*(token: string | undefined) {
-    const request = authorized(HttpClientRequest.get(`${options.baseUrl}/models`), token)
-    const connection = yield* openConnection(client, request, "session", options.limits)
-    if (connection.response.status >= 400 && connection.response.status !== 404) yield* yield* refusal(connection)
+    const request = authorized(HttpClientRequest.get(`${baseUrl}/models`, { acceptJson: true }), token)
+    const connection = yield* openConnection(client, request, "session", limits)
+    const { headers, status } = connection.response
+    const body = yield* readBody(connection)
+    const isAnswer = status >= 200 && status < 300 && !isPage(headers["content-type"]) &&
+      !(isRecord(body) && isError(body))
+    const hasNoList = status === 404 || status === 405 || status === 501
+    if (isAnswer || (hasNoList && isVersioned)) return
+    return yield* yield* refusal("session", connection.response, body, token)
   }, Effect.scoped)
 
   return {
     name: "openai",
-    capabilities: { login: false, sessions: false, anonymous: false, sampling: true },
+    // Servers of one's own mostly ask for no key; others say so themselves.
+    capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
-    login: () => Effect.fail(new UpstreamFailure({ phase: "login", kind: "refused", status: 403 })),
+    login: () =>
+      Effect.fail(
+        new UpstreamFailure({
+          phase: "login",
+          kind: "refused",
+          status: 403,
+          message: "the upstream knows no logins; configure an API key as the account's token"
+        })
+      ),
     verify,
     complete,
     createSession: (token) => Effect.as(verify(token), ""),

@@ -1,0 +1,75 @@
+/**
+ * Text, images and files as the content of a chat message.
+ */
+import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
+
+/** What a message's content is made of. */
+export type Content = TextPart | ImagePart | FilePart
+
+const dataUrl = (data: string, mediaType: string) => `data:${mediaType};base64,${data}`
+
+/** The names that the chat style has for audio formats; others go by the subtype of their media type. */
+const audioFormats: ReadonlyMap<string, string> = new Map([
+  ["mpeg", "mp3"],
+  ["mpeg3", "mp3"],
+  ["x-mpeg", "mp3"],
+  ["x-wav", "wav"],
+  ["wave", "wav"],
+  ["vnd.wave", "wav"],
+  ["x-flac", "flac"],
+  ["x-m4a", "m4a"],
+  ["mp4", "m4a"]
+])
+
+const audioFormat = (mediaType: string | undefined): string => {
+  const subtype = mediaType?.toLowerCase().replace(/;.*/, "").split("/")[1]?.trim() ?? "wav"
+  return audioFormats.get(subtype) ?? subtype
+}
+
+const imagePart = ({ data, detail, mediaType, url }: ImagePart): Json => ({
+  type: "image_url",
+  image_url: {
+    url: data === undefined ? url ?? "" : dataUrl(data, mediaType ?? "image/png"),
+    ...(detail === undefined ? {} : { detail })
+  }
+})
+
+const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): Json => {
+  if (kind === "audio" && data !== undefined) {
+    return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
+  }
+  // No part of OpenAI's own: the names by which vLLM and others take them.
+  if (kind === "audio" && url !== undefined) return { type: "audio_url", audio_url: { url } }
+  if (kind === "video" && data !== undefined) {
+    return { type: "video_url", video_url: { url: dataUrl(data, mediaType ?? "video/mp4") } }
+  }
+  if (kind === "video" && url !== undefined) return { type: "video_url", video_url: { url } }
+  if (data === undefined && id === undefined) {
+    return { type: "text", text: `[${kind} omitted: ${name ?? url ?? "no content"}]` }
+  }
+  return {
+    type: "file",
+    file: {
+      ...(data === undefined ? {} : { file_data: dataUrl(data, mediaType ?? "application/octet-stream") }),
+      ...(id === undefined ? {} : { file_id: id }),
+      ...(name === undefined ? {} : { filename: name })
+    }
+  }
+}
+
+const contentPart = (part: Content): Json => {
+  switch (part._tag) {
+    case "Text":
+      return { type: "text", text: part.text }
+    case "Image":
+      return imagePart(part)
+    case "File":
+      return filePart(part)
+  }
+}
+
+/** A string where it is text alone, which every server takes; else a list of parts. */
+export const contentOf = (parts: ReadonlyArray<Content>): Json =>
+  parts.every((part) => part._tag === "Text")
+    ? parts.map((part) => part.text).join("\n\n")
+    : parts.map(contentPart)

@@ -1,0 +1,54 @@
+/**
+ * The facts of an error as OpenAI-compatible servers send it, in a body or within a stream.
+ *
+ * The one thing to know: there is no one form. OpenAI and most others wrap it in `error`; vLLM used to send the object bare,
+ * Ollama and LM Studio send a string, FastAPI a `detail` that may be a list, Google a list of bodies; `code` is a word, a
+ * number, or a number in quotes.
+ */
+import { asString, isRecord, type JsonRecord } from "./json.ts"
+
+/** What an error says. A status is that of the error itself, where it names one. */
+export interface ErrorFacts {
+  readonly reason?: string
+  readonly message?: string
+  readonly status?: number
+}
+
+/** Messages stand this deep at most. */
+const deepest = 4
+
+const messageOf = (value: unknown, depth: number): string | undefined => {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value
+  if (depth === 0) return undefined
+  if (Array.isArray(value)) return messageOf(value[0], depth - 1)
+  if (!isRecord(value)) return undefined
+  for (const key of ["message", "msg", "detail", "error"]) {
+    const message = messageOf(value[key], depth - 1)
+    if (message !== undefined) return message
+  }
+  return undefined
+}
+
+const isNumber = (word: string): boolean => /^\d+$/.test(word)
+
+const describe = (error: JsonRecord): ErrorFacts => {
+  const reason = [error["code"], error["type"]].map(asString).find((word) => word !== undefined && !isNumber(word))
+  const message = messageOf(error, deepest)
+  const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+    ...(status === undefined ? {} : { status })
+  }
+}
+
+/** True for an object that tells of an error instead of a reply. */
+export const isError = (value: JsonRecord): boolean =>
+  isRecord(value["error"]) || asString(value["error"]) !== undefined || value["object"] === "error"
+
+/** Reads the JSON of an error; what cannot be read gives no facts. */
+export const errorFacts = (body: unknown): ErrorFacts => {
+  const outer: unknown = Array.isArray(body) ? body[0] : body
+  if (!isRecord(outer)) return typeof outer === "string" ? describe({ message: outer }) : {}
+  return describe(isRecord(outer["error"]) ? outer["error"] : outer)
+}

@@ -1,0 +1,89 @@
+/**
+ * Splits reasoning that a model writes inline, between `<think>` and `</think>` at the very start of its reply, from its text.
+ */
+import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
+import { UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
+
+const openTag = "<think>"
+const closeTag = "</think>"
+
+/** The splitter of one reply. */
+export interface InlineReasoning {
+  /** Takes a piece of text, cut anywhere. */
+  readonly push: (piece: string, out: Array<UpstreamEvent>) => void
+  /** A call begins: text that waits to be told from a tag is none. */
+  readonly interrupt: (out: Array<UpstreamEvent>) => void
+  /** Nothing follows. */
+  readonly end: (out: Array<UpstreamEvent>) => void
+}
+
+/** The length of the longest end of `text` that may begin the closing tag. */
+const heldBack = (text: string): number => {
+  let length = Math.min(text.length, closeTag.length - 1)
+  while (length > 0 && !closeTag.startsWith(text.slice(text.length - length))) length--
+  return length
+}
+
+/** Starts a splitter. */
+export const inlineReasoning = (): InlineReasoning => {
+  let state: "start" | "reasoning" | "separator" | "text" = "start"
+  let held = ""
+
+  const push = (piece: string, out: Array<UpstreamEvent>): void => {
+    if (piece === "") return
+    switch (state) {
+      case "text":
+        out.push(UpstreamText(piece))
+        return
+      case "start": {
+        const all = held + piece
+        const text = all.trimStart()
+        held = ""
+        if (text.startsWith(openTag)) {
+          state = "reasoning"
+          return push(text.slice(openTag.length), out)
+        }
+        if (openTag.startsWith(text)) {
+          held = all
+          return
+        }
+        state = "text"
+        return push(all, out)
+      }
+      case "reasoning": {
+        const text = held + piece
+        const end = text.indexOf(closeTag)
+        const known = end === -1 ? text.length - heldBack(text) : end
+        if (known > 0) out.push(UpstreamReasoning(text.slice(0, known)))
+        held = end === -1 ? text.slice(known) : ""
+        if (end === -1) return
+        state = "separator"
+        return push(text.slice(end + closeTag.length), out)
+      }
+      case "separator": {
+        // The line breaks between the reasoning and the answer belong to neither.
+        const text = piece.replace(/^[\r\n]+/, "")
+        if (text === "") return
+        state = "text"
+        return push(text, out)
+      }
+    }
+  }
+
+  const interrupt = (out: Array<UpstreamEvent>) => {
+    if (state !== "start") return
+    state = "text"
+    push(held, out)
+    held = ""
+  }
+
+  return {
+    push,
+    interrupt,
+    end(out) {
+      interrupt(out)
+      if (held !== "") out.push(UpstreamReasoning(held))
+      held = ""
+    }
+  }
+}

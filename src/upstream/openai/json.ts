@@ -1,0 +1,25 @@
+/**
+ * Reading JSON that nobody vouches for: what is not there, or is something else, is `undefined`.
+ */
+
+/** An object of any shape. */
+export type JsonRecord = { readonly [key: string]: unknown }
+
+export const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A string that says something. */
+export const asString = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+
+/** A count of tokens. */
+export const asCount = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined
+
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

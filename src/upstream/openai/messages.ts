@@ -1,0 +1,132 @@
+/**
+ * The conversation as the messages of a chat request, with tools as the server's own or as text.
+ *
+ * Servers put messages through the chat template of a model, and templates are strict: results stand directly after their
+ * calls; and where the gateway makes messages of its own, roles take turns, and a system message stands first only.
+ */
+import type { CallPart, Conversation, Json, Part, ReasoningPart, ResultPart, Turn } from "../../domain/Conversation.ts"
+import { Text, toolsEnabled } from "../../domain/Conversation.ts"
+import { linkCalls } from "../../domain/linkCalls.ts"
+import { declareTools } from "../../tools/declaration.ts"
+import { disarm } from "../../tools/disarm.ts"
+import { renderCall, renderResult } from "../../tools/history.ts"
+import type { Content } from "./contentParts.ts"
+import { contentOf } from "./contentParts.ts"
+
+/** How tools reach the model: as the server's own, or declared in the prompt. */
+export type ToolMode = "native" | "prompt"
+
+/** A JSON object as it is sent. */
+export type JsonObject = { readonly [key: string]: Json }
+
+const isContent = (part: Part): part is Content => part._tag === "Text" || part._tag === "Image" || part._tag === "File"
+const isCall = (part: Part): part is CallPart => part._tag === "Call"
+const isResult = (part: Part): part is ResultPart => part._tag === "Result"
+const isReasoning = (part: Part): part is ReasoningPart => part._tag === "Reasoning"
+
+/** Templates that take a system message at the start only fail on a conversation that ends with one. */
+const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  return last?.role === "system" && turns.some(({ role }) => role !== "system")
+    ? [...turns.slice(0, -1), { role: "user", parts: last.parts }]
+    : turns
+}
+
+const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
+  id,
+  type: "function",
+  function: { name, arguments: text }
+})
+
+/**
+ * Reasoning goes back only within the tool loop that it began: models that think between calls ask for it there, and none
+ * is shown what it thought about an earlier question.
+ */
+const assistantMessage = (turn: Turn, inToolLoop: boolean): JsonObject => {
+  const said = turn.parts.filter(isContent)
+  const calls = turn.parts.filter(isCall)
+  if (calls.length === 0) return { role: "assistant", content: contentOf(said) }
+  const reasoning = inToolLoop ? turn.parts.filter(isReasoning).map((part) => part.text).join("") : ""
+  return {
+    role: "assistant",
+    content: said.length === 0 ? null : contentOf(said),
+    ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+    tool_calls: calls.map(nativeCall)
+  }
+}
+
+/** Results as `tool` messages, which take text alone; images and files of theirs follow in one message of the user. */
+const nativeMessages = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
+  const messages: Array<JsonObject> = []
+  const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
+  let shown: Array<Content> = []
+  const show = () => {
+    if (shown.length > 0) messages.push({ role: "user", content: contentOf(shown) })
+    shown = []
+  }
+  turns.forEach((turn, i) => {
+    if (turn.role === "tool") {
+      for (const { callId, content } of turn.parts.filter(isResult)) {
+        const texts = content.filter((part) => part._tag === "Text")
+        messages.push({ role: "tool", tool_call_id: callId, content: contentOf(texts) })
+        shown.push(...content.filter((part) => part._tag !== "Text"))
+      }
+      shown.push(...turn.parts.filter(isContent))
+      return
+    }
+    show()
+    messages.push(
+      turn.role === "assistant"
+        ? assistantMessage(turn, i > lastQuestion)
+        : { role: turn.role, content: contentOf(turn.parts.filter(isContent)) }
+    )
+  })
+  show()
+  return messages
+}
+
+/** Calls and results as text, in the form in which the declaration asks for calls. */
+const asContent = (part: Part): ReadonlyArray<Content> => {
+  switch (part._tag) {
+    case "Call":
+      return [Text(renderCall(part))]
+    case "Result":
+      return [Text(renderResult(part)), ...part.content.filter((each) => each._tag !== "Text")]
+    case "Text":
+      return [Text(disarm(part.text))]
+    case "Reasoning":
+      return []
+    default:
+      return [part]
+  }
+}
+
+const promptMessages = (turns: ReadonlyArray<Turn>, declaration: string): ReadonlyArray<JsonObject> => {
+  const merged: Array<{ readonly role: "system" | "user" | "assistant"; readonly parts: Array<Content> }> = []
+  const add = (role: "system" | "user" | "assistant", parts: ReadonlyArray<Content>) => {
+    if (parts.length === 0) return
+    const last = merged.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else merged.push({ role, parts: [...parts] })
+  }
+  const leading = turns.findIndex(({ role }) => role !== "system")
+  turns.forEach((turn, i) => {
+    if (i === leading) add("system", declaration === "" ? [] : [Text(declaration)])
+    add(turn.role === "tool" ? "user" : turn.role, turn.parts.flatMap(asContent))
+  })
+  if (leading === -1 && declaration !== "") add("system", [Text(declaration)])
+  return merged.map(({ parts, role }) => ({ role, content: contentOf(parts) }))
+}
+
+/** The messages of a conversation. Without any trace of tools they are the same in both modes: what the caller wrote. */
+export const messagesOf = (conversation: Conversation, mode: ToolMode): ReadonlyArray<JsonObject> => {
+  const { turns } = linkCalls(conversation)
+  const enabled = toolsEnabled(conversation)
+  if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
+    return nativeMessages(turns)
+  }
+  return promptMessages(
+    withoutSystemEnd(turns),
+    enabled ? declareTools(conversation.tools, conversation.toolChoice, conversation.parallelToolCalls) : ""
+  )
+}
