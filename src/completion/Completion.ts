@@ -246,7 +246,11 @@ export class Completion extends Context.Service<Completion, {
         }
         const failure = result.failure
         if (failure._tag === "GatewayError") return yield* failure
-        const judged = classify(failure, { direct: caller._tag === "Direct", mayRefresh: !refreshed, shown: false })
+        const judged = classify(failure, {
+          direct: caller._tag === "Direct",
+          mayRefresh: !refreshed && lease.driver.capabilities.login,
+          shown: false
+        })
         const refresh = judged.retry === "here_after_refresh"
         // The pool learns of it before the slot is free: whoever waits must not be given the account that has just failed.
         yield* lease.report(judged.health, judged.retryAfter)
