@@ -16,14 +16,14 @@ const FunctionTool = Schema.Struct({
 
 /** `text` of a request. */
 export const TextFormat = Schema.Union([
-  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
   Schema.Struct({
     type: Schema.Literal("json_schema"),
     name: Schema.String,
     description: optional(Schema.String),
     schema: JsonObject,
     strict: optional(Schema.Boolean)
-  })
+  }),
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) })
 ])
 
 export const ResponseUsage = Schema.Struct({

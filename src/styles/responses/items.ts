@@ -41,7 +41,7 @@ const messageFields = {
 }
 
 const Message = Schema.Struct({ ...messageFields, type: Schema.Literal("message") })
-const UntypedMessage = Schema.Struct({ ...messageFields, type: optional(Schema.Never) })
+const UntypedMessage = Schema.Struct({ type: optional(Schema.Never), ...messageFields })
 
 const FunctionCall = Schema.Struct({
   ...itemFields,
@@ -93,10 +93,9 @@ const UntypedReference = Schema.Struct({
   content: Schema.optionalKey(Schema.Never)
 })
 
-const loosePartTypes = ["input_text", "input_image", "input_file", "input_audio", "text", "image_url"] as const
-
 /** A content part where an item is expected: a user message of its own. */
-const LoosePart = Schema.Struct({ ...ContentPart.fields, type: Schema.Literals(loosePartTypes) })
+const loosePart = <const Type extends string>(type: Type) =>
+  Schema.Struct({ ...ContentPart.fields, type: Schema.Literal(type) })
 
 const knownTypes: ReadonlySet<string> = new Set([
   "message",
@@ -106,7 +105,12 @@ const knownTypes: ReadonlySet<string> = new Set([
   "custom_tool_call_output",
   "reasoning",
   "item_reference",
-  ...loosePartTypes
+  "input_text",
+  "input_image",
+  "input_file",
+  "input_audio",
+  "text",
+  "image_url"
 ])
 
 /** A JSON object that is told apart by a `type` which the gateway has no use for. */
@@ -120,7 +124,7 @@ export const otherTypes = (known: ReadonlySet<string>) =>
 
 const OtherItem = otherTypes(knownTypes)
 
-// Typed members first: a fault is told by the first that fits.
+// Members that a literal `type` tells apart first, those without `type` next: a fault is told by the first that may be meant.
 const itemMembers = [
   Message,
   FunctionCall,
@@ -128,7 +132,12 @@ const itemMembers = [
   CustomToolCall,
   CustomToolCallOutput,
   Reasoning,
-  LoosePart,
+  loosePart("input_text"),
+  loosePart("input_image"),
+  loosePart("input_file"),
+  loosePart("input_audio"),
+  loosePart("text"),
+  loosePart("image_url"),
   UntypedMessage
 ] as const
 
