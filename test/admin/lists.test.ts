@@ -208,7 +208,7 @@ describe("the account list", () => {
     for (const wrong of ["page=x", "page_size=5x", "page=1&page=2"]) {
       const answer = await call("GET", `/admin/accounts?${wrong}`)
       assert.strictEqual(answer.status, 400, wrong)
-      assert.include(answer.detail, wrong.split("=")[0])
+      assert.include(answer.detail, wrong.split("=")[0]!)
     }
   })
 })

@@ -1,0 +1,304 @@
+/** The static configuration: reading, replacing, importing, exporting; on files where what lasts matters. */
+import { NodeServices } from "@effect/platform-node"
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Layer } from "effect"
+import { hash } from "node:crypto"
+import * as fs from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { withVariables } from "../config/support.ts"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller } from "./support.ts"
+
+const raw: RawConfig = {
+  keys: ["first-key"],
+  accounts: [
+    { email: "a@x.org", password: "password-a", note: "kept" },
+    { mobile: "13812345678", password: "password-b", token: "token-of-the-second-account" },
+    { token: "token-of-the-third-account" }
+  ],
+  msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },
+  unknown_group: { kept: true }
+}
+
+let folder: string
+let gateway: RunningGateway
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  folder = await fs.mkdtemp(path.join(tmpdir(), "admin-config-"))
+})
+afterEach(() => gateway.stop())
+afterAll(() => fs.rm(folder, { recursive: true }))
+
+const fileStore = (variables: Readonly<Record<string, string>>) =>
+  ConfigStore.layer.pipe(
+    Layer.provide(Environment.layer),
+    Layer.provide(withVariables({ GATEWAY_ADMIN_KEY: adminKey, ...variables })),
+    Layer.provide(NodeServices.layer)
+  )
+
+let files = 0
+/** Starts a gateway on a file of its own. */
+const onFile = async (content: RawConfig = raw) => {
+  const file = path.join(folder, `${++files}.json`)
+  await fs.writeFile(file, JSON.stringify(content))
+  gateway = await startGateway({}, { store: fileStore({ GATEWAY_CONFIG_PATH: file }) })
+  return { file, saved: async () => JSON.parse(await fs.readFile(file, "utf8")) as RawConfig }
+}
+
+const inMemory = async (content: RawConfig = raw) => {
+  gateway = await startGateway(content)
+}
+
+const get = async (what: string) => (await call("GET", what)).json
+
+describe("the configuration", () => {
+  it("is shown with every field, without passwords and whole tokens", async () => {
+    const { file } = await onFile()
+    assert.deepStrictEqual(await get("/admin/config"), {
+      keys: ["first-key"],
+      env_backed: false,
+      env_source_present: false,
+      env_writeback_enabled: false,
+      config_path: file,
+      accounts: [
+        {
+          identifier: "a@x.org",
+          email: "a@x.org",
+          mobile: "",
+          has_password: true,
+          has_token: false,
+          token_preview: ""
+        },
+        {
+          identifier: "13812345678",
+          email: "",
+          mobile: "13812345678",
+          has_password: true,
+          has_token: true,
+          token_preview: "token-of..."
+        },
+        {
+          identifier: `token:${hash("sha256", "token-of-the-third-account").slice(0, 16)}`,
+          email: "",
+          mobile: "",
+          has_password: false,
+          has_token: true,
+          token_preview: "token-of..."
+        }
+      ],
+      msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" }
+    })
+  })
+
+  it("does not list the key that was made up because none was configured", async () => {
+    await inMemory({ keys: [] })
+    assert.deepStrictEqual((await get("/admin/config"))["keys"], [])
+    const added = await call("POST", "/admin/keys", { body: { key: "one" } })
+    assert.strictEqual(added.json["total_keys"], 1)
+  })
+
+  it("keeps everything when what is shown is sent back", async () => {
+    const { saved } = await onFile()
+    const { accounts, keys, msgcompat_mapping } = await get("/admin/config")
+    const answer = await call("POST", "/admin/config", { body: { accounts, keys, msgcompat_mapping } })
+    assert.strictEqual(answer.status, 200, answer.text)
+    const { message, ...facts } = answer.json
+    assert.isString(message)
+    assert.deepStrictEqual(facts, {
+      success: true,
+      total_keys: 1,
+      total_accounts: 3,
+      config_writable: true,
+      needs_host_sync: false
+    })
+    assert.deepStrictEqual(await saved(), raw)
+  })
+
+  it("is replaced list by list; accounts keep what is not given", async () => {
+    const { saved } = await onFile()
+    const answer = await call("POST", "/admin/config", {
+      body: {
+        accounts: [
+          { email: "new@x.org", password: "password-new" },
+          { mobile: "+86 138-1234-5678", password: "password-changed" },
+          { email: "A@X.ORG", password: "", token: null }
+        ],
+        msgcompat_mapping: { slow: "upstream-reasoner-search" },
+        runtime: { account_max_inflight: 9 }
+      }
+    })
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.deepStrictEqual(await saved(), {
+      ...raw,
+      accounts: [
+        { email: "new@x.org", password: "password-new" },
+        { mobile: "+86 138-1234-5678", password: "password-changed", token: "token-of-the-second-account" },
+        { email: "A@X.ORG", password: "password-a", note: "kept" }
+      ],
+      msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner-search" }
+    })
+  })
+
+  it("is not changed at all by a body with one fault", async () => {
+    const { saved } = await onFile()
+    for (
+      const body of [
+        { keys: ["x", "x"] },
+        { keys: ["x"], accounts: [{ email: "b@x.org" }, { email: "B@x.org" }] },
+        { keys: ["x"], accounts: [{}] },
+        { keys: ["x"], msgcompat_mapping: { fast: "no-such-model" } }
+      ]
+    ) {
+      assert.strictEqual((await call("POST", "/admin/config", { body })).status, 400, JSON.stringify(body))
+    }
+    assert.deepStrictEqual(await saved(), raw)
+  })
+
+  it("has a mapping by its older name changed under the one that counts", async () => {
+    const { saved } = await onFile({
+      msgcompat_model_mapping: { fast: "upstream-chat-search", slow: "upstream-chat" }
+    })
+    await call("POST", "/admin/config", { body: { msgcompat_mapping: { slow: "upstream-reasoner" } } })
+    assert.deepStrictEqual(await saved(), {
+      msgcompat_mapping: { fast: "upstream-chat-search", slow: "upstream-reasoner" }
+    })
+  })
+})
+
+describe("an import", () => {
+  const imported = { keys: ["second-key"], accounts: [{ email: "b@x.org", password: "password-b" }] }
+
+  it("merges a configuration as it is, and one in a wrapper", async () => {
+    await inMemory()
+    const direct = await call("POST", "/admin/config/import", { body: imported })
+    assert.deepInclude(direct.json, { success: true, mode: "merge", imported_keys: 1, imported_accounts: 1 })
+    const wrapped = await call("POST", "/admin/config/import", {
+      body: { config: { ...imported, keys: ["third-key"] } }
+    })
+    assert.deepInclude(wrapped.json, { success: true, mode: "merge", imported_keys: 1, imported_accounts: 0 })
+    assert.deepStrictEqual((await get("/admin/config"))["keys"], ["first-key", "second-key", "third-key"])
+  })
+
+  it("takes its mode from the query before the body, in the wrapper or beside the configuration", async () => {
+    await inMemory()
+    const modeOf = async (query: string, body: unknown) =>
+      (await call("POST", `/admin/config/import${query}`, { body })).json["mode"]
+    assert.strictEqual(await modeOf("?mode=merge", { config: {}, mode: "replace" }), "merge")
+    assert.strictEqual(await modeOf("?mode=", { keys: ["k"], mode: "Replace" }), "replace")
+    assert.deepStrictEqual((await get("/admin/config"))["keys"], ["k"])
+    assert.strictEqual(await modeOf("?mode=replace", imported), "replace")
+    assert.deepStrictEqual((await get("/admin/config"))["keys"], ["second-key"])
+    assert.strictEqual(await modeOf("", { config: {}, mode: null }), "merge")
+  })
+
+  it("takes an export whole, so that a backup is restored elsewhere", async () => {
+    await inMemory({ ...raw, model_aliases: { mine: "upstream-chat" }, runtime: { account_max_inflight: 7 } })
+    const backup = await call("GET", "/admin/config/export")
+    await gateway.stop()
+    await inMemory({ keys: ["other"] })
+    const answer = await call("POST", "/admin/config/import?mode=replace", { text: backup.text })
+    assert.strictEqual(answer.status, 200, answer.text)
+    const restored = (await get("/admin/export"))["config"]
+    assert.deepInclude(restored, { keys: raw["keys"], accounts: raw["accounts"] })
+    assert.deepInclude(restored, { model_aliases: { mine: "upstream-chat" }, runtime: { account_max_inflight: 7 } })
+  })
+
+  it("is all or nothing", async () => {
+    const { saved } = await onFile()
+    for (
+      const body of [
+        { keys: ["new"], accounts: [{ email: "ok@x.org" }, { email: 5 }] },
+        { keys: ["new"], runtime: { account_max_inflight: 0 } },
+        { keys: ["new"], model_aliases: { mine: "no-such-model" } },
+        { keys: ["new", "new"] }
+      ]
+    ) {
+      for (const mode of ["merge", "replace"]) {
+        const answer = await call("POST", `/admin/config/import?mode=${mode}`, { body })
+        assert.strictEqual(answer.status, 400, answer.text)
+      }
+    }
+    assert.deepStrictEqual(await saved(), raw)
+  })
+
+  it("of keys and accounts takes nothing else", async () => {
+    const { saved } = await onFile()
+    const answer = await call("POST", "/admin/import", {
+      body: { ...imported, runtime: { account_max_inflight: 9 } }
+    })
+    assert.deepStrictEqual(answer.json, {
+      success: true,
+      imported_keys: 1,
+      imported_accounts: 1,
+      config_writable: true,
+      needs_host_sync: false
+    })
+    assert.deepStrictEqual(await saved(), {
+      ...raw,
+      keys: ["first-key", "second-key"],
+      accounts: [...raw["accounts"] as ReadonlyArray<RawConfig>, ...imported.accounts]
+    })
+  })
+})
+
+describe("an export", () => {
+  it("is the same on both routes: the configuration, its text and its Base64", async () => {
+    await inMemory()
+    const long = await get("/admin/config/export")
+    assert.deepStrictEqual(await get("/admin/export"), long)
+    assert.deepStrictEqual(Object.keys(long), ["success", "config", "json", "base64"])
+    assert.deepStrictEqual(long["config"], raw)
+    assert.deepStrictEqual(JSON.parse(String(long["json"])), raw)
+    assert.strictEqual(Buffer.from(String(long["base64"]), "base64").toString(), long["json"])
+  })
+})
+
+describe("a change that does not last", () => {
+  it("says so where the environment is the source", async () => {
+    gateway = await startGateway({}, {
+      store: fileStore({
+        GATEWAY_CONFIG_JSON: JSON.stringify({ ...raw, unknown_group: undefined }),
+        GATEWAY_CONFIG_PATH: path.join(folder, "unused.json")
+      })
+    })
+    assert.deepInclude(await get("/admin/config"), {
+      env_backed: true,
+      env_source_present: true,
+      env_writeback_enabled: false
+    })
+    assert.deepInclude(await get("/admin/settings"), { env_backed: true, needs_host_sync: false })
+    const changes: ReadonlyArray<readonly [method: string, path: string, body?: unknown]> = [
+      ["POST", "/admin/keys", { key: "k" }],
+      ["DELETE", "/admin/keys/k"],
+      ["POST", "/admin/accounts", { token: "another-token" }],
+      ["DELETE", "/admin/accounts/a@x.org"],
+      ["POST", "/admin/config", { keys: ["k2"] }],
+      ["POST", "/admin/import", { keys: ["k3"] }],
+      ["POST", "/admin/config/import", { keys: ["k4"] }],
+      ["PUT", "/admin/settings", { runtime: { account_max_inflight: 3 } }],
+      ["POST", "/admin/settings/password", { password: "long enough" }]
+    ]
+    for (const [method, path, body] of changes) {
+      const answer = await call(method, path, { body })
+      assert.deepInclude(answer.json, { success: true, config_writable: false, needs_host_sync: true }, path)
+    }
+    assert.deepInclude((await call("GET", "/admin/settings", { bearer: "long enough" })).json, {
+      needs_host_sync: true
+    })
+  })
+
+  it("is refused as a whole where the file cannot be replaced, and the error names the remedy", async () => {
+    const { file } = await onFile()
+    await fs.rm(file)
+    await fs.mkdir(file)
+    const answer = await call("POST", "/admin/keys", { body: { key: "k" } })
+    assert.isAtLeast(answer.status, 400)
+    assert.include(answer.detail, file)
+    assert.deepStrictEqual((await get("/admin/config"))["keys"], ["first-key"])
+  })
+})
