@@ -1,114 +1,99 @@
 /**
  * Captures: a bounded ring of what went to and came from the upstream, a round each, in chains by upstream session.
  *
- * Bytes are kept exactly as they came and are not copied; credentials are never handed to a recorder. While captures are off
+ * Bytes are kept exactly as they came; only a credential that the upstream repeats is blotted out. While captures are off
  * there is no recorder, and nothing is done for them.
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
+import { type ByteLog, makeByteLog } from "./byteLog.ts"
+import type { CaptureChain, CapturedRound } from "./CapturedRound.ts"
+import { chainHolds } from "./chainText.ts"
 
-/** One round with the upstream. */
-export interface Capture {
-  readonly id: string
-  /** Unix seconds. */
-  readonly created_at: number
-  /** `completion` or `continue`. */
-  readonly label: string
-  readonly url: string
-  /** The account's identifier; empty for a caller's own token. */
-  readonly account_id: string
-  /** HTTP status of the reply; 0 while there is none. */
-  readonly status_code: number
-  readonly request_body: string
-  /** The reply's bytes as text; `rawBody` has them exactly. */
-  readonly response_body: string
-  /** The reply was longer than `max_body_bytes`; what is kept is its beginning. */
-  readonly response_truncated: boolean
-  /** The upstream session, which all rounds of one reply share. */
-  readonly chain_key: string
-}
-
-/** The rounds of one reply, first to last. */
-export interface CaptureChain {
-  readonly chain_key: string
-  readonly capture_ids: ReadonlyArray<string>
-  readonly round_count: number
-  readonly initial_label: string
-  readonly request_preview: string
-  readonly response_preview: string
-  /** The upstream bytes of all rounds, one after another, exactly. */
-  readonly bytes: Uint8Array
-  readonly captures: ReadonlyArray<Capture>
-}
+/** What a driver tells of a round before it begins. */
+type RoundInfo = Parameters<Recorder["round"]>[0]
 
 /** A round that is being recorded. */
 interface Entry {
   readonly id: string
   readonly createdAt: number
-  readonly label: string
-  readonly url: string
   readonly account: string
   readonly requestId: string
-  readonly requestBody: string
+  readonly info: RoundInfo
   readonly chainKey: string
-  readonly chunks: Array<Uint8Array>
+  /** Whoever asked for this request's rounds keeps them, whatever becomes of the ring. */
+  readonly followed: boolean
+  requestBody: string
+  /** `undefined` once the round has left the ring: nobody can see it any more. */
+  log: ByteLog | undefined
   status: number
-  size: number
+  contentType: string | undefined
   truncated: boolean
+  closed: boolean
 }
 
-/** Characters of a preview. */
-const previewLength = 240
+/** Shorter secrets are no credentials but words, such as the `none` of a server that asks for no key. */
+const shortestSecret = 8
 
-const preview = (text: string): string => text.length <= previewLength ? text : `${text.slice(0, previewLength)}…`
-
-const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
+/** Overwrites every occurrence of the secret in place, so that all other bytes stay where they are. */
+const blotBytes = (bytes: Uint8Array, secret: string): Uint8Array => {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const wanted = Buffer.from(secret)
+  for (let at = view.indexOf(wanted); at !== -1; at = view.indexOf(wanted, at + wanted.length)) {
+    view.fill("*", at, at + wanted.length)
   }
-  return whole
+  return bytes
 }
 
-const shown = (entry: Entry): Capture => ({
-  id: entry.id,
-  created_at: Math.floor(entry.createdAt / 1000),
-  label: entry.label,
-  url: entry.url,
-  account_id: entry.account,
-  status_code: entry.status,
-  request_body: entry.requestBody,
-  response_body: new TextDecoder().decode(joined(entry.chunks)),
-  response_truncated: entry.truncated,
-  chain_key: entry.chainKey
-})
+const blotText = (text: string, secret: string): string => text.replaceAll(secret, "*".repeat(secret.length))
 
-const chainOf = (entries: ReadonlyArray<Entry>): CaptureChain => {
-  const captures = entries.map(shown)
-  const first = captures[0]!
+const plainUrl = (url: string): string => {
+  if (!URL.canParse(url)) return url
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
+
+const shown = (entry: Entry): CapturedRound => {
+  const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
+  const secret = token.length < shortestSecret ? undefined : token
+  const bytes = entry.log?.bytes() ?? new Uint8Array(0)
   return {
-    chain_key: first.chain_key,
-    capture_ids: captures.map((capture) => capture.id),
-    round_count: captures.length,
-    initial_label: first.label,
-    request_preview: preview(first.request_body),
-    response_preview: preview(first.response_body),
-    bytes: joined(entries.flatMap((entry) => entry.chunks)),
-    captures
+    id: entry.id,
+    createdAt: entry.createdAt,
+    label: entry.info.label,
+    protocol: entry.info.protocol,
+    url: plainUrl(entry.info.url),
+    account: entry.account,
+    status: entry.status,
+    contentType: entry.contentType,
+    requestBody: secret === undefined ? entry.requestBody : blotText(entry.requestBody, secret),
+    bytes: secret === undefined ? bytes : blotBytes(bytes, secret),
+    truncated: entry.truncated,
+    closed: entry.closed,
+    chainKey: entry.chainKey
   }
 }
 
-/** Cuts a text to a number of UTF-8 bytes at most, without splitting a character. */
+/** Cuts a text to a number of UTF-8 bytes at most, without splitting a character. What is cut off is not kept alive. */
 const cutText = (text: string, most: number): string => {
-  if (text.length * 3 <= most) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(most))
-  return text.slice(0, read)
+  if (text.length * 3 <= most || Buffer.byteLength(text) <= most) return text
+  const bytes = Buffer.allocUnsafe(most)
+  return bytes.toString("utf8", 0, new TextEncoder().encodeInto(text, bytes).written)
+}
+
+/** Entries of one reply; sessions may go by the same name once the upstream was changed. */
+const sameReply = (a: Entry, b: Entry): boolean => a.chainKey === b.chainKey && a.requestId === b.requestId
+
+const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
+  const rounds = entries.map(shown)
+  return Arr.isReadonlyArrayNonEmpty(rounds) ? rounds : undefined
 }
 
 export class Captures extends Context.Service<Captures, {
@@ -117,94 +102,94 @@ export class Captures extends Context.Service<Captures, {
    * that it serves. `undefined` while captures are off.
    */
   readonly recorder: (account: string | undefined, requestId: string) => Recorder | undefined
-  /** Captures, newest first. */
-  readonly list: Effect.Effect<ReadonlyArray<Capture>>
+  /** Rounds, newest first. */
+  readonly list: Effect.Effect<ReadonlyArray<CapturedRound>>
   /** Forgets all captures. */
   readonly clear: Effect.Effect<void>
-  /** Chains whose request or reply holds the text (any case; empty for all), newest first, `limit` at most. */
+  /** Chains that hold every word of a text in any case (all chains for none), newest first, `limit` at most. */
   readonly query: (text: string, limit: number) => Effect.Effect<ReadonlyArray<CaptureChain>>
-  /** The chain with this key. */
+  /** The newest chain with this key. */
   readonly chain: (key: string) => Effect.Effect<CaptureChain | undefined>
-  /** The one round with this id. */
-  readonly capture: (id: string) => Effect.Effect<CaptureChain | undefined>
-  /** The rounds that served a request. */
-  readonly ofRequest: (requestId: string) => Effect.Effect<CaptureChain | undefined>
+  /** The chain that the round with this id belongs to. */
+  readonly chainOf: (id: string) => Effect.Effect<CaptureChain | undefined>
+  /**
+   * Keeps the rounds of a request that is about to be made, however much else is captured meanwhile, until the scope ends.
+   * What comes back gives its newest chain: that of the attempt which made the reply.
+   */
+  readonly follow: (requestId: string) => Effect.Effect<Effect.Effect<CaptureChain | undefined>, never, Scope.Scope>
 }>()("model-gateway/captures/Captures") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
+    const settings = () => config.unsafeCurrent().captures
     /** Oldest first. */
     let ring: Array<Entry> = []
+    const followed = new Map<string, Array<Entry>>()
     let made = 0
 
-    const trim = () => {
-      const { limit } = config.unsafeCurrent().captures
-      if (ring.length > limit) ring = ring.slice(ring.length - limit)
+    const drop = (entries: ReadonlyArray<Entry>) => {
+      for (const entry of entries) {
+        if (entry.followed) continue
+        entry.log = undefined
+        entry.requestBody = ""
+      }
     }
 
-    const record = (entry: Entry, most: number): RoundRecorder => ({
-      opened(status) {
+    const trim = () => {
+      const surplus = ring.length - settings().limit
+      if (surplus > 0) drop(ring.splice(0, surplus))
+    }
+
+    const record = (entry: Entry): RoundRecorder => ({
+      opened(status, contentType) {
         entry.status = status
+        entry.contentType = contentType
       },
       bytes(chunk) {
-        if (entry.truncated) return
-        const left = most - entry.size
-        if (chunk.length <= left) {
-          entry.chunks.push(chunk)
-          entry.size += chunk.length
-          return
-        }
-        // A copy, so that the tail does not keep the rest of its buffer alive.
-        entry.chunks.push(chunk.slice(0, left))
-        entry.size = most
-        entry.truncated = true
+        if (entry.truncated || entry.log === undefined) return
+        const { enabled, max_body_bytes } = settings()
+        entry.truncated = !entry.log.push(chunk, enabled ? max_body_bytes : 0)
       },
-      closed() {}
+      closed() {
+        entry.closed = true
+      }
     })
 
     const recorder = (account: string | undefined, requestId: string): Recorder | undefined => {
-      const { enabled, max_body_bytes } = config.unsafeCurrent().captures
-      if (!enabled) return undefined
+      if (!settings().enabled) return undefined
       return {
         round(info) {
           const id = `cap_${(++made).toString(36).padStart(6, "0")}`
+          const following = followed.get(requestId)
           const entry: Entry = {
             id,
             createdAt: clock.currentTimeMillisUnsafe(),
-            label: info.label,
-            url: info.url,
             account: account ?? "",
             requestId,
-            requestBody: cutText(info.requestBody, max_body_bytes),
+            // The body is kept cut; the info must not hold the whole of it.
+            info: { ...info, requestBody: "" },
+            requestBody: cutText(info.requestBody, settings().max_body_bytes),
             chainKey: info.sessionId ?? id,
-            chunks: [],
+            followed: following !== undefined,
+            log: makeByteLog(),
             status: 0,
-            size: 0,
-            truncated: false
+            contentType: undefined,
+            truncated: false,
+            closed: false
           }
+          following?.push(entry)
           ring.push(entry)
           trim()
-          return record(entry, max_body_bytes)
+          return record(entry)
         }
       }
     }
 
-    /** Chains of the entries that fit, the one with the newest round first. */
-    const chains = (fits: (entry: Entry) => boolean): ReadonlyArray<ReadonlyArray<Entry>> => {
-      trim()
-      const groups = new Map<string, Array<Entry>>()
-      for (const entry of ring.toReversed()) {
-        const group = groups.get(entry.chainKey)
-        if (group === undefined) groups.set(entry.chainKey, [entry])
-        else group.unshift(entry)
-      }
-      return [...groups.values()].filter((group) => group.some(fits))
+    /** The newest entry that fits, with all of its reply. */
+    const find = (entries: ReadonlyArray<Entry>, fits: (entry: Entry) => boolean) => {
+      const newest = entries.findLast(fits)
+      return newest === undefined ? undefined : toChain(entries.filter((entry) => sameReply(entry, newest)))
     }
-    const first = (fits: (entry: Entry) => boolean) =>
-      Effect.sync(() => {
-        const found = chains(fits)[0]
-        return found === undefined ? undefined : chainOf(found)
-      })
 
     return Captures.of({
       recorder,
@@ -212,24 +197,33 @@ export class Captures extends Context.Service<Captures, {
         trim()
         return ring.toReversed().map(shown)
       }),
-      clear: Effect.sync(() => {
-        ring = []
+      clear: Effect.sync(() => drop(ring.splice(0))),
+      query: Effect.fnUntraced(function*(text, limit) {
+        trim()
+        const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "")
+        const entries = ring.toReversed()
+        const chains: Array<CaptureChain> = []
+        for (const [index, entry] of entries.entries()) {
+          if (chains.length >= limit) break
+          if (entries.slice(0, index).some((newer) => sameReply(newer, entry))) continue
+          // Bodies may be long, and are read as a whole: others run between them.
+          if (index > 0) yield* Effect.yieldNow
+          const chain = toChain(entries.filter((each) => sameReply(each, entry)).reverse())
+          if (chain !== undefined && chainHolds(chain, words)) chains.push(chain)
+        }
+        return chains
       }),
-      query: (text, limit) =>
-        Effect.sync(() => {
-          const wanted = text.trim().toLowerCase()
-          const holds = (entry: Entry) =>
-            wanted === "" || entry.requestBody.toLowerCase().includes(wanted) ||
-            shown(entry).response_body.toLowerCase().includes(wanted)
-          return chains(holds).slice(0, limit).map(chainOf)
-        }),
-      chain: (key) => first((entry) => entry.chainKey === key),
-      capture: (id) =>
-        Effect.sync(() => {
-          const entry = ring.find((each) => each.id === id)
-          return entry === undefined ? undefined : chainOf([entry])
-        }),
-      ofRequest: (requestId) => first((entry) => entry.requestId === requestId)
+      chain: (key) => Effect.sync(() => find(ring, (entry) => entry.chainKey === key)),
+      chainOf: (id) => Effect.sync(() => find(ring, (entry) => entry.id === id)),
+      follow: (requestId) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const entries: Array<Entry> = []
+            followed.set(requestId, entries)
+            return Effect.sync(() => find(entries, () => true))
+          }),
+          () => Effect.sync(() => followed.delete(requestId))
+        )
     })
   })
 

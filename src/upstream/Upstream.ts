@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Conversation } from "../domain/Conversation.ts"
@@ -36,11 +37,11 @@ export interface Credential {
   readonly renew: (stale: string | undefined) => Effect.Effect<string | undefined, UpstreamFailure>
 }
 
-/** One exchange with the upstream, as a capture records it. Credentials are never handed over. */
+/** One exchange with the upstream, as a capture records it. Headers of a request, and so its credential, are no part of it. */
 export interface RoundRecorder {
-  /** Called once the reply's head is there; `status` is the HTTP status. */
-  readonly opened: (status: number) => void
-  /** The reply's bytes exactly as they came, chunk by chunk; not copied, so neither side may change them. */
+  /** Called once the reply's head is there, with the HTTP status and the `content-type` header. */
+  readonly opened: (status: number, contentType: string | undefined) => void
+  /** The reply's bytes exactly as they came, chunk by chunk. What is to be kept must be copied. */
   readonly bytes: (chunk: Uint8Array) => void
   /** The round is over; called once, whatever ended it. */
   readonly closed: () => void
@@ -51,10 +52,14 @@ export interface Recorder {
   readonly round: (info: {
     /** `completion` or `continue`. */
     readonly label: string
+    /** What the reply's bytes are written in. */
+    readonly protocol: "session" | "openai"
     readonly url: string
     readonly requestBody: string
     /** The upstream session that the round belongs to, where there is one. */
     readonly sessionId: string | undefined
+    /** The token that the request goes out with, to be blotted out where the upstream repeats it; never to be shown. */
+    readonly secret: Redacted.Redacted<string> | undefined
   }) => RoundRecorder
 }
 

@@ -13,6 +13,7 @@ import { makeClient } from "../reference/inProcess.ts"
 import { Provider } from "../reference/Provider.ts"
 import { makeSessionDriver } from "../session/driver.ts"
 import type { Driver, UpstreamModel } from "../Upstream.ts"
+import { withRecordings } from "./recordings.ts"
 
 /** What the driver needs to know of its configuration. */
 export interface EmbeddedOptions {
@@ -29,7 +30,7 @@ const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequ
 
 /** Makes the driver, with an upstream of its own behind it. */
 export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver> =>
-  Effect.map(Clock.Clock, (clock) => {
+  Effect.flatMap(Clock.Clock, (clock) => {
     // Nobody reads its report; several events share a chunk, as they do on a network.
     const provider = new Provider(
       { newSessionId: randomUUID, remember: 0, burst: 8 },
@@ -37,5 +38,8 @@ export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driv
     )
     const client = HttpClient.mapRequest(makeClient(provider), withToken)
     const driver = makeSessionDriver(client, { baseUrl: "http://embedded", ...options })
-    return { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } }
+    return withRecordings(
+      { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } },
+      options.limits
+    )
   })

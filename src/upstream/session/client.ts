@@ -142,7 +142,7 @@ export const makeSessionClient = (
     )
     const connection = yield* openConnection(client, authorized(request, token), phase, limits)
     const { headers, status } = connection.response
-    round?.opened(status)
+    round?.opened(status, headers["content-type"])
     if (status < 300 && eventStream.test(headers["content-type"] ?? "")) return connection
     const recorded = round === undefined ? connection : {
       ...connection,

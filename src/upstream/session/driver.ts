@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ConnectionLimits } from "../connection.ts"
@@ -37,7 +38,14 @@ const openRound = Effect.fnUntraced(function*(
   call: Omit<StreamCall, "round">
 ) {
   const label = call.path === "chat/completion" ? "completion" : "continue"
-  const round = recorder?.round({ label, url: client.url(call.path), requestBody: call.body, sessionId })
+  const round = recorder?.round({
+    label,
+    protocol: "session",
+    url: client.url(call.path),
+    requestBody: call.body,
+    sessionId,
+    secret: call.token === undefined ? undefined : Redacted.make(call.token)
+  })
   if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
   const connection = yield* client.openStream({ ...call, round })
   const opened: Round = { connection, recorder: round }

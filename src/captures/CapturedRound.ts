@@ -1,0 +1,37 @@
+/**
+ * One round with the upstream as it is shown: what went there, and the bytes that came back.
+ */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+
+export interface CapturedRound {
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  /** `completion` or `continue`. */
+  readonly label: string
+  readonly protocol: "session" | "openai"
+  /** Without credentials and query. */
+  readonly url: string
+  /** The account's identifier; empty for a caller's own token. */
+  readonly account: string
+  /** HTTP status of the reply; 0 while there is none. */
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly requestBody: string
+  /** The reply exactly as it came, up to the limit. */
+  readonly bytes: Uint8Array
+  /** The reply was longer than what is kept. */
+  readonly truncated: boolean
+  /** The round is over. */
+  readonly closed: boolean
+  /** The upstream session, which all rounds of one reply share. */
+  readonly chainKey: string
+}
+
+/** The rounds of one reply that are kept, first to last. */
+export type CaptureChain = NonEmptyReadonlyArray<CapturedRound>
+
+/** A reply's bytes as text; bytes that are no UTF-8 are replaced. */
+export const responseText = (round: CapturedRound): string => decoder.decode(round.bytes)
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })

@@ -1,0 +1,113 @@
+/**
+ * Recorded replies that the embedded upstream plays again: `!replay NAME` as a line of the last user turn.
+ *
+ * The bytes go through the driver of the protocol that they were recorded in, so the reply is the one that was made of them
+ * then.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { Conversation, Turn } from "../../domain/Conversation.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ConnectionLimits } from "../connection.ts"
+import { makeOpenAiDriver } from "../openai/driver.ts"
+import { makeSessionDriver } from "../session/driver.ts"
+import type { Driver } from "../Upstream.ts"
+
+/** One reply of the upstream as it came. */
+export interface RecordedRound {
+  /** HTTP status; 0 where no reply came. */
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly bytes: Uint8Array
+}
+
+/** The replies to a completion and to each of its continues, in the order in which they came. */
+export interface Recording {
+  readonly protocol: "session" | "openai"
+  readonly rounds: ReadonlyArray<RecordedRound>
+}
+
+/** Finds a recording by its name; `undefined` where there is none. By default there are none. */
+export const Recordings = Context.Reference<(name: string) => Effect.Effect<Recording | undefined>>(
+  "model-gateway/upstream/Recordings",
+  { defaultValue: () => () => Effect.undefined }
+)
+
+const textOf = (turn: Turn): string => turn.parts.map((part) => part._tag === "Text" ? part.text : "").join("\n")
+
+/** The recording that the last user turn asks for. What follows a `!then` is for after a tool's reply. */
+const wantedIn = ({ turns }: Conversation): string | undefined => {
+  const last = turns.findLastIndex((turn) => turn.role === "user")
+  if (last === -1) return undefined
+  const toolReplies = turns.slice(last + 1).filter((turn) => turn.role === "tool").length
+  const section = textOf(turns[last]!).split(/^!then[ \t]*$/m)[toolReplies]
+  return section === undefined ? undefined : /^!replay[ \t]+(\S+)[ \t]*$/m.exec(section)?.[1]
+}
+
+const json = (data: unknown): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify(data), { contentType: "application/json" })
+
+const accepted = (data: unknown) => json({ code: 0, msg: "", data: { biz_code: 0, biz_msg: "", biz_data: data } })
+
+const exhausted = json({ code: 50000, msg: "the recording has no further round", data: null })
+
+const noReply = (request: HttpClientRequest.HttpClientRequest) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.TransportError({ request, description: "no reply was recorded" })
+  })
+
+/** An upstream for one completion, which answers with the recorded rounds one after another. */
+const replayClient = ({ rounds }: Recording): HttpClient.HttpClient => {
+  let next = 0
+  return HttpClient.make((request, url) =>
+    Effect.suspend(() => {
+      const reply = (response: HttpServerResponse.HttpServerResponse) =>
+        Effect.succeed(HttpServerResponse.toClientResponse(response, { request }))
+      if (!/\/(?:completion|continue|completions)$/.test(url.pathname)) {
+        return reply(accepted({ id: crypto.randomUUID() }))
+      }
+      const round = rounds[next++]
+      if (round === undefined) return reply(exhausted)
+      return round.status === 0
+        ? Effect.fail(noReply(request))
+        : reply(HttpServerResponse.uint8Array(round.bytes, {
+          status: round.status,
+          ...(round.contentType === undefined ? {} : { contentType: round.contentType })
+        }))
+    })
+  )
+}
+
+const replayDriver = (recording: Recording, limits: ConnectionLimits): Driver => {
+  const client = replayClient(recording)
+  const options = { baseUrl: "http://recording/v1", furtherModels: [], limits }
+  return recording.protocol === "session"
+    ? makeSessionDriver(client, options)
+    : makeOpenAiDriver(client, { ...options, models: [], tools: "native" })
+}
+
+/** Gives a driver the recordings: a conversation that names one is answered with it, all else by the driver. */
+export const withRecordings = (driver: Driver, limits: ConnectionLimits): Effect.Effect<Driver> =>
+  Effect.map(Recordings, (find) => ({
+    ...driver,
+    complete: Effect.fnUntraced(function*(request) {
+      const name = wantedIn(request.conversation)
+      if (name === undefined) return yield* driver.complete(request)
+      const recording = yield* find(name)
+      if (recording === undefined) {
+        return yield* new UpstreamFailure({
+          phase: "completion",
+          kind: "refused",
+          status: 400,
+          message: "There is no recording of the name that !replay asks for"
+        })
+      }
+      // The recorded session is none of the driver's: nobody must be told to delete it.
+      const { events, id } = yield* replayDriver(recording, limits).complete({ ...request, onSession: undefined })
+      return { id, sessionId: undefined, events }
+    })
+  }))
