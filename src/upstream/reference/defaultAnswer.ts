@@ -1,34 +1,95 @@
 /**
- * What the reference upstream answers without a script: friendly, and the same for the same conversation.
+ * What the reference upstream answers without a script: friendly, and the same for the same conversation. It calls the tools
+ * that the question names, passes on what they answer, and keeps to the form that the prompt asks for.
  */
+import { writeCall } from "./callForms.ts"
+import { exampleFor } from "./example.ts"
+import { type DeclaredTool, type Instructions, readInstructions } from "./instructions.ts"
 import type { PromptTurn } from "./prompt.ts"
 import type { ReplyBuilder } from "./ReplyBuilder.ts"
 import { searchResults } from "./searchResults.ts"
 
-const quote = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  const characters = Array.from(line)
-  return characters.length <= 200 ? `“${line}”` : `“${characters.slice(0, 200).join("")}…”`
+const shorten = (text: string): string => {
+  const characters = Array.from(text.replace(/\s+/g, " ").trim())
+  return characters.length <= 200 ? characters.join("") : `${characters.slice(0, 200).join("")}…`
 }
+
+const quote = (text: string): string => `“${shorten(text)}”`
 
 const plural = (count: number, noun: string): string => count === 1 ? `1 ${noun}` : `${count} ${noun}s`
 
-/** Writes the default answer to `question`, which is the last user turn of `turns` without its directives. */
-export const answerByDefault = (question: string, turns: ReadonlyArray<PromptTurn>, reply: ReplyBuilder): void => {
-  const last = turns.at(-1)
-  if (last?.role === "tool") {
-    reply.think(`The tool has answered: ${quote(last.text)}. I pass it on.`)
-    reply.say(`The tool answered: ${quote(last.text)}`)
-    return
-  }
-  const asked = turns.filter((turn) => turn.role === "user")
+/** A tool to call, and what the question says after its name. */
+interface Wish {
+  readonly tool: DeclaredTool
+  readonly words: string
+}
+
+const isWord = (character: string | undefined): boolean => character !== undefined && /[\w-]/.test(character)
+
+/** Where `name` stands as a word of its own. */
+const findWord = (text: string, name: string): number => {
+  let at = text.indexOf(name)
+  while (at !== -1 && (isWord(text[at - 1]) || isWord(text[at + name.length]))) at = text.indexOf(name, at + 1)
+  return at
+}
+
+const withoutJoints = (text: string): string =>
+  shorten(text).replace(/^(?:(?:for|with|on|in|at|about|to|of|and|then|tool|the)\b|[\s,:`"'])+/i, "")
+    .replace(/(?:[\s,:;`"'.?!]|\b(?:and|then|use|call))+$/i, "")
+
+/** The tools that a question names, in its order, or the one that must be called. */
+const wishes = (question: string, { mustCall, parallel, tools }: Instructions): ReadonlyArray<Wish> => {
+  const places = tools.map((tool) => ({ tool, at: findWord(question, tool.name) }))
+  const named = places.filter(({ at }) => at !== -1).sort((a, b) => a.at - b.at)
+  const wanted = named.map(({ at, tool }, i) => ({
+    tool,
+    words: withoutJoints(question.slice(at + tool.name.length, named[i + 1]?.at)) || "example"
+  }))
+  const must = typeof mustCall === "string" ? tools.find(({ name }) => name === mustCall) : mustCall && tools[0]
+  const due = typeof mustCall === "string" ? wanted.filter(({ tool }) => tool === must) : wanted
+  if (due.length > 0) return parallel ? due : due.slice(0, 1)
+  return must === undefined || must === false ? [] : [{ tool: must, words: shorten(question) || "example" }]
+}
+
+const call = (wanted: ReadonlyArray<Wish>, reply: ReplyBuilder): void => {
+  const names = wanted.map(({ tool }) => tool.name).join(" and ")
+  reply.think(`This takes ${names}.`)
+  reply.say(`I call ${names}.\n\n`)
+  const calls = wanted.map(({ tool, words }) =>
+    writeCall("tool_call", tool.name, JSON.stringify(exampleFor({ type: "object", ...tool.parameters }, words)))
+  )
+  reply.say(calls.join("\n"))
+}
+
+const result = /<tool_result\b([^>]*)>\n?([^]*?)\n?<\/tool_result>/g
+
+/** What the tools answered, each by its name. */
+const passOn = (text: string, reply: ReplyBuilder): void => {
+  const results = [...text.matchAll(result)].map(([, attributes = "", content = ""]) => {
+    const name = / name="([^"]*)"/.exec(attributes)?.[1]
+    return `${name ?? "The tool"} answered: ${quote(content)}`
+  })
+  const answered = results.length === 0 ? `The tool answered: ${quote(text)}` : results.join("; ")
+  reply.think("There is an answer to pass on.")
+  reply.say(`${answered}.`)
+}
+
+const answerInForm = (question: string, { output }: Instructions, reply: ReplyBuilder): void => {
+  if (output === undefined) return
+  reply.think("The answer is to be JSON.")
+  const value = exampleFor(output, shorten(question) || "example")
+  const empty = typeof value === "object" && value !== null && Object.keys(value).length === 0
+  reply.say(JSON.stringify(empty && output["properties"] === undefined ? { answer: shorten(question) } : value))
+}
+
+const introduce = (question: string, turns: ReadonlyArray<PromptTurn>, reply: ReplyBuilder): void => {
   const words = question.split(/\s+/).filter((word) => word !== "").length
   reply.think(
     `The user wrote ${plural(words, "word")}: ${quote(question)}. There is no model here to ask, ` +
       `so I repeat the question and say what I am.`
   )
   if (reply.flags.search) {
-    reply.search(quote(question), searchResults(quote(question), 3))
+    reply.search(shorten(question), searchResults(quote(question), 3))
     reply.say(
       `I looked for ${quote(question)} and found three pages[citation:1][citation:2][citation:3]. ` +
         `The first one[reference:1] repeats the question, as I do. `
@@ -36,6 +97,7 @@ export const answerByDefault = (question: string, turns: ReadonlyArray<PromptTur
   } else {
     reply.say(`You said: ${quote(question)}. `)
   }
+  const asked = turns.filter((turn) => turn.role === "user")
   const before = asked.at(-2)
   if (before !== undefined) {
     reply.say(`This is turn ${asked.length} of our conversation; before it you said: ${quote(before.text)}. `)
@@ -44,4 +106,16 @@ export const answerByDefault = (question: string, turns: ReadonlyArray<PromptTur
     "I am the built-in upstream: I give every prompt the same answer each time, without a model behind it. " +
       "Configure `upstream` to reach a real one."
   )
+}
+
+/** Writes the default answer to `question`, which is the last user turn of `turns` without its directives. */
+export const answerByDefault = (question: string, turns: ReadonlyArray<PromptTurn>, reply: ReplyBuilder): void => {
+  const instructions = readInstructions(turns)
+  const lastTool = turns.findLastIndex(({ role }) => role === "tool")
+  const answered = lastTool > turns.findLastIndex(({ role }) => role === "user")
+  const wanted = answered && instructions.mustCall === false ? [] : wishes(question, instructions)
+  if (wanted.length > 0) call(wanted, reply)
+  else if (instructions.output !== undefined) answerInForm(question, instructions, reply)
+  else if (answered) passOn(turns[lastTool]?.text ?? "", reply)
+  else introduce(question, turns, reply)
 }
