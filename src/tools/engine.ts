@@ -32,6 +32,12 @@ const isWordEnd = (c: number): boolean =>
 /** Elements that have no closing tag. */
 const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
 
+/** A list may begin with such a word, and then it is data. */
+const mayBeData = /^(?:\d|true|false|null|True|False|None)/
+
+/** A longer word is left to a reading. */
+const longestGlance = 16
+
 /** More open elements are not kept account of. */
 const maximalElements = 64
 
@@ -69,6 +75,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   /** Where the text begins that has not left. */
   private textFrom = 0
 
+  /** The end of a piece, from a trigger on, that a glance does not decide yet; it is put before the next piece. */
+  private deferred = ""
   private reading: Reading<void> | undefined
   private reader: Reader | undefined
   /** No call has been started since the form began. */
@@ -94,19 +102,19 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   push(text: string, out: Array<SieveEvent>): void {
     if (text === "") return
-    if (this.reading === undefined && this.prose.passPlain(text)) {
+    if (this.reading === undefined && this.deferred === "" && this.prose.passPlain(text)) {
       out.push(TextDelta(text))
       return
     }
     this.out = out
-    this.source.text = text
+    this.source.text = this.deferred + text
     this.run()
   }
 
   end(out: Array<SieveEvent>): void {
     this.out = out
     this.isEnded = true
-    this.source.text = ""
+    this.source.text = this.deferred
     this.run()
   }
 
@@ -160,6 +168,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   /** Reads all that has come. */
   private run(): void {
+    this.deferred = ""
     this.source.pos = 0
     this.textFrom = 0
     this.holdFrom = 0
@@ -171,7 +180,13 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         this.source.pos = at
         const { trigger } = this.prose
         if (trigger === undefined) break
-        if (this.isOther(at, trigger)) this.source.pos = this.prose.pass(at)
+        const seen = this.glance(at, trigger)
+        if (seen === "more") {
+          this.emitText(at)
+          this.deferred = this.source.text.slice(at)
+          return
+        }
+        if (seen === "none") this.source.pos = this.prose.skip(at)
         else this.begin(at, trigger)
       }
     }
@@ -185,25 +200,30 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   }
 
   /**
-   * True where a plain word, all of it there, shows at once that no form begins: a tag's name, the word after `[`, or a key. Most
-   * of what HTML, Markdown and code have at these characters needs no reading.
+   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `more` where the piece
+   * ends before it does, `read` where a form must. The word is a tag's name, the one after `[`, or a key; most of what HTML, Markdown
+   * and code have at these characters is decided so.
    */
-  private isOther(at: number, trigger: Trigger): boolean {
+  private glance(at: number, trigger: Trigger): "none" | "more" | "read" {
     const { text } = this.source
-    let i = at + 1
+    let start = at + 1
+    while (trigger === "tag" && text.charCodeAt(start) === 32) start++
+    let i = start
     while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
-    if (i === at + 1 || i === text.length) return false
+    if (i === text.length) return this.isEnded || i - at > longestGlance ? "read" : "more"
     const next = text.charCodeAt(i)
-    if (trigger === "brace") return next !== 58 && next !== 36 && next !== 45 && !isBlank(next)
+    if (i === start) return trigger === "tag" && next === 47 && this.elements.length === 0 ? "none" : "read"
+    if (trigger === "brace") return next === 58 || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
     if (trigger === "bracket") {
-      return isWordEnd(next) && this.claimBracket(text.slice(at + 1, i), next) === undefined
+      const word = text.slice(start, i)
+      return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
     }
-    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return false
-    const written = text.slice(at + 1, i)
+    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return "read"
+    const written = text.slice(start, i)
     const name = written.toLowerCase()
-    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return false
+    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"
     this.passElement(written, false, next)
-    return true
+    return "none"
   }
 
   private begin(at: number, trigger: Trigger): void {

@@ -107,17 +107,20 @@ export class Prose {
     return i
   }
 
-  /** Says that no form begins at the trigger at `at`; returns the index to go on at. */
-  pass(at: number): number {
-    if (this.trigger === "brace" || this.trigger === "bracket") {
-      this.data.reset()
-      this.isBlankLine = false
-      this.mode = DATA
-      this.isLineStart = false
-      return at
-    }
+  /** Says that no form begins at the trigger at `at`, and no data either; returns the index to go on at. */
+  skip(at: number): number {
     this.isLineStart = false
     return at + 1
+  }
+
+  /** Says that no form begins at the trigger at `at`; returns the index to go on at. */
+  pass(at: number): number {
+    if (this.trigger !== "brace" && this.trigger !== "bracket") return this.skip(at)
+    this.data.reset()
+    this.isBlankLine = false
+    this.isLineStart = false
+    this.mode = DATA
+    return at
   }
 
   /** Says that a call ended here. */
