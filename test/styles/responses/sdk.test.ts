@@ -201,8 +201,8 @@ describe.each(Object.entries(ways))("the official client, %s", (_, send) => {
   })
 
   it("sees stop sequences end the reply, however they are split", async () => {
-    const stopped = await send({ ...ask("!say [\"one E\",\"N\",\"D two\"]"), ...{ stop: "END" } })
-    assert.strictEqual(stopped.output_text, "one ")
+    const request = { ...ask("!say [\"one E\",\"N\",\"D two\"]"), stop: "END" }
+    assert.strictEqual((await send(request)).output_text, "one ")
   })
 })
 
