@@ -94,6 +94,8 @@ const readText = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number
 ): Effect.Effect<string, GatewayError, Scope.Scope> => {
+  // A web request without a body has no stream that could be read.
+  if (request.source instanceof Request && request.source.body === null) return Effect.succeed("")
   const declared = Number(request.headers["content-length"])
   if (declared > limit) return Effect.fail(tooLarge(limit))
   if (declared <= smallBody) {
