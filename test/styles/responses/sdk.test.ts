@@ -127,7 +127,7 @@ describe.each(Object.entries(ways))("the official client, %s", (_, send) => {
     const input: ResponseInput = [{
       role: "user",
       content:
-        "!call get_weather {\"city\":\"Oslo\"}\n!then\n!call apply_patch {\"input\":\"+sunny\"}\n!then\n!say All done."
+        "!call get_weather {\"city\":\"Oslo\"}\n!next\n!call apply_patch {\"input\":\"+sunny\"}\n!next\n!say All done."
     }]
     const first = await send({ ...ask(input), tools, store: false })
     const [call] = first.output
@@ -149,7 +149,7 @@ describe.each(Object.entries(ways))("the official client, %s", (_, send) => {
   })
 
   it("runs the same loop by naming the response before", async () => {
-    const script = "!call get_weather {\"city\":\"Oslo\"}\n!then\n!say It is sunny.\n!then\n!say Never."
+    const script = "!call get_weather {\"city\":\"Oslo\"}\n!next\n!say It is sunny.\n!next\n!say Never."
     const first = await send({ ...ask(script), tools, instructions: "Be brief." })
     const [call] = first.output
     assert(call?.type === "function_call")
