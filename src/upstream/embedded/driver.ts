@@ -31,9 +31,9 @@ const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequ
 /** Makes the driver, with an upstream of its own behind it. */
 export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver> =>
   Effect.flatMap(Clock.Clock, (clock) => {
-    // Nobody reads its report; several events share a chunk, as they do on a network.
+    // Nobody reads its report, and it shares the gateway's memory; several events share a chunk, as they do on a network.
     const provider = new Provider(
-      { newSessionId: randomUUID, remember: 0, burst: 8 },
+      { newSessionId: randomUUID, remember: 0, maxSessions: 2000, maxCharacters: 8 * 1024 * 1024, burst: 8 },
       () => clock.currentTimeMillisUnsafe()
     )
     const client = HttpClient.mapRequest(makeClient(provider), withToken)

@@ -55,8 +55,8 @@ export interface Draft {
   readonly wire: Wire
   /** Pieces that had left before this round. */
   readonly from: number
-  /** Index of the first item that belongs to the end of the reply: usage, status, `close`. */
-  readonly ending: number
+  /** The first item that belongs to the end of the reply: usage, status, `close`. */
+  readonly ending: Item
   /** In a continued round that starts with a snapshot: a snapshot of just what had left before. */
   readonly repeated: EventItem | undefined
 }

@@ -1,6 +1,7 @@
 /**
  * Who may call the reference upstream: accounts, and the tokens that their logins were given.
  */
+import { dropOldest } from "./dropOldest.ts"
 import type { KnownAccount, ReferenceOptions } from "./Options.ts"
 
 interface Token {
@@ -49,10 +50,7 @@ export class Identities {
     if (this.suspended.has(account)) return { bizCode: 5 }
     const token = `reference-token-${++this.issued}`
     this.tokens.set(token, { account, issuedAt: now })
-    for (const oldest of this.tokens.keys()) {
-      if (this.tokens.size <= maxTokens) break
-      this.tokens.delete(oldest)
-    }
+    dropOldest(this.tokens, maxTokens)
     return { account, token }
   }
 

@@ -2,6 +2,7 @@
  * What the reference upstream has seen: counts for ever, the latest requests in full.
  */
 import type { Outcome } from "./Call.ts"
+import { dropOldest } from "./dropOldest.ts"
 import { type CallName, callNames } from "./envelope.ts"
 
 /** A request as it came, and what became of it. */
@@ -55,6 +56,9 @@ export interface Entry extends SeenRequest {
 /** The most characters of request bodies that are kept. */
 const maxCharacters = 16 * 1024 * 1024
 
+/** The most accounts of which counts are kept; the oldest are forgotten. */
+const maxAccounts = 20_000
+
 export class Ledger {
   private readonly remember: number
   private calls = new Map<CallName, number>()
@@ -95,6 +99,7 @@ export class Ledger {
 
   login(account: string): void {
     this.logins.set(account, (this.logins.get(account) ?? 0) + 1)
+    dropOldest(this.logins, maxAccounts)
   }
 
   refusedLogin(): void {
@@ -110,6 +115,7 @@ export class Ledger {
     const running = this.runningOf(account) + 1
     this.running.set(account, running)
     if (running > (this.most.get(account) ?? 0)) this.most.set(account, running)
+    dropOldest(this.most, maxAccounts)
     this.streams++
     if (this.streams > this.mostStreams) this.mostStreams = this.streams
   }

@@ -26,8 +26,10 @@ export interface ReferenceOptions {
   readonly pace?: number | undefined
   /** Default of `!burst` (1). */
   readonly burst?: number | undefined
-  /** Sessions that are kept, the oldest go first (10,000). */
+  /** Sessions that are kept; the oldest go first, never one whose reply runs (10,000). */
   readonly maxSessions?: number | undefined
+  /** Characters that the turns of all sessions may hold together, a piece of a reply counting as 64 (64 Mi). */
+  readonly maxCharacters?: number | undefined
   /** Requests that the report shows, the latest (256). */
   readonly remember?: number | undefined
   /** Makes session ids; by default they are counted. */

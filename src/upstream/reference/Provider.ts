@@ -6,6 +6,7 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Call } from "./Call.ts"
+import { dropOldest } from "./dropOldest.ts"
 import { accepted, type CallName, callOf, refused, turnedAway } from "./envelope.ts"
 import type { Fault } from "./Fault.ts"
 import { answerWith, carryWith, replyWith, streamWith } from "./faults.ts"
@@ -116,7 +117,7 @@ export class Provider {
     this.options = options
     this.now = now
     this.identities = new Identities(options)
-    this.sessions = new Sessions(options.maxSessions ?? 10_000, options.newSessionId)
+    this.sessions = new Sessions(options)
     this.ledger = new Ledger(options.remember ?? 256)
     this.settings = { pace: options.pace, burst: options.burst ?? 1 }
   }
@@ -279,8 +280,8 @@ export class Provider {
       sent: 0,
       running: undefined
     }
-    this.sessions.add(session, turn, this.now())
     this.run(exchange, turn)
+    this.sessions.add(session, turn, this.now())
     if (order !== undefined && "raw" in order) return rawStream(order.raw, order.chunk)
     if (known !== undefined) return known.steps
     const steps = stream(reply, ids, { start: "first", from: 0 }, faults)
@@ -317,10 +318,7 @@ export class Provider {
     if (count >= fault.times) return false
     this.counted.delete(key)
     this.counted.set(key, count + 1)
-    for (const oldest of this.counted.keys()) {
-      if (this.counted.size <= maxCounted) break
-      this.counted.delete(oldest)
-    }
+    dropOldest(this.counted, maxCounted)
     return true
   }
 
@@ -340,10 +338,7 @@ export class Provider {
   private keep(key: string, rendered: Rendered): void {
     if (key.length > maxRenderedPrompt || rendered.steps.length > maxRenderedSteps) return
     this.rendered.set(key, rendered)
-    for (const oldest of this.rendered.keys()) {
-      if (this.rendered.size <= maxRendered) break
-      this.rendered.delete(oldest)
-    }
+    dropOldest(this.rendered, maxRendered)
   }
 
   /** Orders a fault for requests to come. */

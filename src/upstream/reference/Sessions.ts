@@ -2,6 +2,7 @@
  * The sessions that the reference upstream keeps, with the turns in them. Memory is bounded: the oldest sessions go first.
  */
 import type { Call } from "./Call.ts"
+import type { ReferenceOptions } from "./Options.ts"
 import { type PromptTurn, readPrompt } from "./prompt.ts"
 import type { Reply } from "./Reply.ts"
 import type { MessageIds } from "./round.ts"
@@ -30,23 +31,23 @@ export interface Session {
   lastMessage: number
 }
 
-/** What all sessions may hold, in characters of prompts and replies (a piece counts as 64). */
-const maxWeight = 64 * 1024 * 1024
-
+/** What a turn holds in characters, roughly. */
 const weigh = (turn: SessionTurn): number => turn.prompt.length + turn.reply.pieces.length * 64
 
 export class Sessions {
   private readonly all = new Map<string, Session>()
   private readonly byAccount = new Map<string, Set<Session>>()
-  private readonly max: number
+  private readonly maxSessions: number
+  private readonly maxCharacters: number
   private readonly newId: () => string
-  private weight = 0
+  private characters = 0
   created = 0
   deleted = 0
 
-  constructor(max: number, newId: (() => string) | undefined) {
-    this.max = max
-    this.newId = newId ?? (() => `00000000-0000-4000-8000-${String(this.created).padStart(12, "0")}`)
+  constructor(options: ReferenceOptions) {
+    this.maxSessions = options.maxSessions ?? 10_000
+    this.maxCharacters = options.maxCharacters ?? 64 * 1024 * 1024
+    this.newId = options.newSessionId ?? (() => `00000000-0000-4000-8000-${String(this.created).padStart(12, "0")}`)
   }
 
   get open(): number {
@@ -73,16 +74,20 @@ export class Sessions {
 
   private remove(session: Session): void {
     this.all.delete(session.id)
-    for (const turn of session.turns.values()) this.weight -= weigh(turn)
+    for (const turn of session.turns.values()) this.characters -= weigh(turn)
     const own = this.byAccount.get(session.account)
     own?.delete(session)
     if (own?.size === 0) this.byAccount.delete(session.account)
   }
 
+  /** Lets the oldest sessions go that stand idle. */
   private shrink(): void {
     for (const oldest of this.all.values()) {
-      if (this.all.size <= 1 || (this.all.size <= this.max && this.weight <= maxWeight)) return
-      this.remove(oldest)
+      const tooMany = this.all.size > this.maxSessions
+      if (!tooMany && this.characters <= this.maxCharacters) return
+      const turns = [...oldest.turns.values()]
+      const running = turns.some((turn) => turn.running !== undefined)
+      if (!running && (tooMany || turns.length > 0)) this.remove(oldest)
     }
   }
 
@@ -113,7 +118,7 @@ export class Sessions {
     session.turns.set(turn.ids.response, turn)
     session.lastMessage = turn.ids.response
     session.updatedAt = now
-    this.weight += weigh(turn)
+    this.characters += weigh(turn)
     this.shrink()
   }
 }

@@ -66,8 +66,8 @@ export const draftRound = (reply: Reply, ids: MessageIds, round: Round): Draft =
     document.grow(reply.pieces[next]!, patches)
     document.set(running(patches.sent), patches)
   }
-  const ending = patches.items.length
+  const before = patches.items.length
   document.finish(cut === undefined ? "FINISHED" : reply.cuts.status, usageAtEnd(reply, end), patches)
   patches.named("close", { click_behavior: "none" })
-  return { items: patches.items, wire: plainWire, from: round.from, ending, repeated }
+  return { items: patches.items, wire: plainWire, from: round.from, ending: patches.items[before]!, repeated }
 }

@@ -6,9 +6,9 @@
  */
 import type { Json } from "../../domain/Conversation.ts"
 import { callForms, isCallForm, writeCall } from "./callForms.ts"
-import { type CallName, callNames } from "./envelope.ts"
+import type { CallName } from "./envelope.ts"
 import { faultNames } from "./Fault.ts"
-import { usualCall } from "./faults.ts"
+import { faultFits, usualCall } from "./faults.ts"
 import type { Restart, ScriptedFault, UsageForm } from "./Reply.ts"
 import type { ReplyBuilder } from "./ReplyBuilder.ts"
 import { readCount, readJson, readMillis, readPairs, readText, readWord } from "./scriptValues.ts"
@@ -48,7 +48,8 @@ const readUsage = (rest: string): UsageForm | undefined => {
   return typeof value === "object" && value !== null ? { _tag: "Given", value } : undefined
 }
 
-const readCall = (word: string): CallName | undefined => callNames.find((name) => name === word)
+/** The calls whose faults a script can ask for: those that carry its reply. */
+const readCall = (word: string): CallName | undefined => word === "completion" || word === "continue" ? word : undefined
 
 const optionalCount = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : readCount(text, 1e9)
@@ -61,7 +62,9 @@ const readFault = (rest: string): ScriptedFault | string => {
   const pairs = readPairs(options)
   if (pairs === undefined) return "options such as after=2"
   const call = readCall(pairs.get("call") ?? (usualCall(name)))
-  if (call === undefined) return "call=completion or call=continue"
+  if (call === undefined || !faultFits(name, call)) {
+    return "call=completion or call=continue, whichever it can happen to"
+  }
   return {
     name,
     call,

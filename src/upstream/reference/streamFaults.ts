@@ -4,11 +4,17 @@
 import type { Draft, EventItem, Item, StopItem, Wire } from "./Draft.ts"
 import type { Fault, StreamFault } from "./Fault.ts"
 
+/** Index at which the end of the reply begins. */
+const endingOf = (draft: Draft): number => {
+  const index = draft.items.indexOf(draft.ending)
+  return index === -1 ? draft.items.length : index
+}
+
 /** Index of the first item after the first `pieces` pieces of the round; the end of the reply where there are fewer. */
 const indexAfter = (draft: Draft, pieces: number): number => {
   if (pieces <= 0) return draft.items.findIndex((item) => !(item._tag === "Event" && item.event === "ready"))
   const found = draft.items.findIndex((item) => item._tag !== "Stop" && item.sent >= draft.from + pieces)
-  return found === -1 ? draft.ending : Math.min(found + 1, draft.ending)
+  return found === -1 ? endingOf(draft) : Math.min(found + 1, endingOf(draft))
 }
 
 const cutAt = (draft: Draft, at: number, ...rest: ReadonlyArray<Item>): Draft => ({
@@ -109,7 +115,7 @@ export const streams: Readonly<Record<StreamFault, StreamRow>> = {
   "cut-off": { about: "the stream ends in mid-reply, without a status", change: stopAfter("end", 1) },
   "no-status": {
     about: "the whole text, then the end without a status",
-    change: (_, draft) => cutAt(draft, draft.ending, stop("end"))
+    change: (_, draft) => cutAt(draft, endingOf(draft), stop("end"))
   },
   "broken-line": {
     about: "a `data` line whose JSON breaks off; the stream goes on",
@@ -134,8 +140,7 @@ export const streams: Readonly<Record<StreamFault, StreamRow>> = {
     about: "no `ready` event",
     change: (_, draft) => ({
       ...draft,
-      items: draft.items.filter((item) => !(item._tag === "Event" && item.event === "ready")),
-      ending: draft.ending - 1
+      items: draft.items.filter((item) => !(item._tag === "Event" && item.event === "ready"))
     })
   },
   "no-close": {

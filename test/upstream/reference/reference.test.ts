@@ -170,6 +170,24 @@ describe("sessions", () => {
     }))
 })
 
+describe("the memory of sessions", () => {
+  it.live("is bounded, and never at the cost of a reply that runs or a session that has not begun", () =>
+    Effect.gen(function*() {
+      const { reference, url } = yield* setUp({ maxCharacters: 2000 })
+      const fresh = yield* createSession(url)
+      const held = yield* createSession(url)
+      const running = yield* completeIn(url, held, "!say a\n!fault hang-mid-stream").pipe(Effect.forkChild)
+      yield* reference.until(({ streams }) => streams === 1)
+      const idle = yield* createSession(url)
+      yield* completeIn(url, idle, "!say a")
+      yield* ask(url, `!say a\n${"x".repeat(3000)}`)
+      assert.strictEqual(envelopeOf(yield* stop(url, idle)).data.biz_code, 3)
+      assert.strictEqual(envelopeOf(yield* stop(url, fresh)).data.biz_code, 0)
+      assert.strictEqual(envelopeOf(yield* stop(url, held)).data.biz_code, 0)
+      yield* Fiber.join(running)
+    }))
+})
+
 describe("the report", () => {
   it.live("tells what came, and how many streams ran at once", () =>
     Effect.gen(function*() {

@@ -222,6 +222,8 @@ describe("a script", () => {
       "!shape round",
       "!fault nonsense",
       "!fault hint after",
+      "!fault disagree call=completion",
+      "!fault busy call=login",
       "!call form=none wx {}",
       "!call wx [1]",
       "!cut whenever"
