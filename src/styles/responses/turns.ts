@@ -125,8 +125,12 @@ const makeTurns = () => {
     /** A call belongs to what the assistant wrote before it; text and reasoning only to calls and reasoning before them. */
     addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>) {
       let turn = turns[turns.length - 1]
-      if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) turn.parts.push(...parts)
-      else turn = add("assistant", parts)
+      if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) {
+        // One by one: there may be more than a call takes arguments.
+        for (const part of parts) turn.parts.push(part)
+      } else {
+        turn = add("assistant", parts)
+      }
       if (kind === "text") turn.hasText = true
       if (kind === "call") turn.hasCall = true
     }
