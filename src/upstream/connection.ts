@@ -34,6 +34,8 @@ export interface Connection {
   readonly response: HttpClientResponse.HttpClientResponse
   /** The body's bytes as they come; fails as `transport` or `timeout`. */
   readonly bytes: Stream.Stream<Uint8Array, UpstreamFailure>
+  /** The whole body at once, which is cheaper; empty where it cannot be read. For bodies whose announced length is small. */
+  readonly text: Effect.Effect<string>
   /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
   readonly settle: (millis: number) => void
 }
@@ -47,7 +49,10 @@ const isConnectTimeout = (cause: unknown): boolean =>
 
 const timedOut = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "timeout" })
 
-/** Sends a request and gives its reply once the head is there. The scope holds the connection; closing it aborts. */
+/**
+ * Sends a request and gives its reply once the head is there. The scope holds the connection: closing it aborts what is not
+ * complete. A complete exchange is left alone, so that its connection serves the next one.
+ */
 export const openConnection = Effect.fnUntraced(function*(
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
@@ -55,18 +60,15 @@ export const openConnection = Effect.fnUntraced(function*(
   limits: ConnectionLimits
 ): Effect.fn.Return<Connection, UpstreamFailure, Scope.Scope> {
   const clock = yield* Clock.Clock
-  const connection = yield* Effect.flatMap(Effect.scope, Scope.fork)
-  const response = yield* HttpClient.withScope(client).execute(request).pipe(
-    Scope.provide(connection),
-    Effect.mapError(transport(phase)),
-    Effect.timeoutOrElse({ duration: limits.firstByte, orElse: () => Effect.fail(timedOut(phase)) })
-  )
+  const connection = yield* Scope.make()
   let limit = limits.firstByte
-  let waitingSince: number | undefined
+  let waitingSince: number | undefined = clock.currentTimeMillisUnsafe()
+  let complete = false
   let expired = false
   let settled = false
   /** Wakes the watchdog, whose sleep may be long, for the shorter limit. */
   const settling = Latch.makeUnsafe(false)
+  yield* Effect.addFinalizer((exit) => complete ? Effect.void : Scope.close(connection, exit))
 
   const watch = Effect.gen(function*() {
     for (;;) {
@@ -80,9 +82,15 @@ export const openConnection = Effect.fnUntraced(function*(
       return yield* Scope.close(connection, Exit.void)
     }
   })
+  yield* Effect.forkScoped(watch)
+
+  const response = yield* HttpClient.withScope(client).execute(request).pipe(
+    Scope.provide(connection),
+    Effect.mapError((error) => expired ? timedOut(phase) : transport(phase)(error))
+  )
+  waitingSince = undefined
 
   const bytes = Stream.fromPull(Effect.gen(function*() {
-    yield* Effect.forkScoped(watch)
     const pull = yield* Stream.toPull(response.stream)
     return Effect.suspend(() => {
       waitingSince = clock.currentTimeMillisUnsafe()
@@ -96,16 +104,27 @@ export const openConnection = Effect.fnUntraced(function*(
           waitingSince = undefined
           if (expired) return settled ? Cause.done() : Effect.fail(timedOut("stream"))
           if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
-          return Pull.isDoneCause(cause)
-            ? Cause.done()
-            : Effect.fail(transport("stream")())
+          if (!Pull.isDoneCause(cause)) return Effect.fail(transport("stream")())
+          complete = true
+          return Cause.done()
         }
       })
     })
   }))
+  const text = Effect.suspend(() => {
+    waitingSince = clock.currentTimeMillisUnsafe()
+    return Effect.match(response.text, {
+      onSuccess: (body) => {
+        complete = true
+        return body
+      },
+      onFailure: () => ""
+    })
+  })
   return {
     response,
     bytes: Stream.scoped(bytes),
+    text,
     settle: (millis) => {
       settled = true
       limit = millis
@@ -156,6 +175,15 @@ export const decodeBody = <A>(
       })
       return next
     }))
+
+/** Bodies up to this many bytes are read at once. */
+const smallBody = 64 * 1024
+
+/** Reads a body of at most `most` bytes; silence of `millis` ends it. Never fails: what cannot be read is empty. */
+export const readBody = (connection: Connection, most: number, millis: number): Effect.Effect<string> =>
+  Number(connection.response.headers["content-length"]) <= Math.min(most, smallBody)
+    ? connection.text
+    : readShortBody(connection, most, millis)
 
 /** Reads a small body as text, at most `most` bytes of it, within the time limit. Never fails: what cannot be read is empty. */
 export const readShortBody = (connection: Connection, most: number, millis: number): Effect.Effect<string> => {

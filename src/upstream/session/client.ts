@@ -14,6 +14,7 @@ import {
   type ConnectionLimits,
   openConnection,
   parseRetryAfter,
+  readBody,
   readShortBody
 } from "../connection.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
@@ -89,7 +90,7 @@ export const makeSessionClient = (
     request: HttpClientRequest.HttpClientRequest
   ): Effect.fn.Return<JsonRecord, UpstreamFailure, Scope.Scope> {
     const connection = yield* openConnection(client, request, phase, limits)
-    const body = yield* readShortBody(connection, longestBody, limits.silence)
+    const body = yield* readBody(connection, longestBody, limits.silence)
     const envelope = readEnvelope(connection.response.status, body)
     return envelope._tag === "Accepted" ? envelope.data : yield* refusal(phase, connection, envelope.facts)
   }, Effect.scoped)
