@@ -9,12 +9,10 @@ import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../stream/transducer.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import { forms } from "./forms/table.ts"
+import { bounds, lineLetters, Openings } from "./openings.ts"
 import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
-import { readTagHead } from "./readers/tagHead.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
-import { isBlank, peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
 
 /** A call that was started. */
 interface OpenCall {
@@ -23,53 +21,13 @@ interface OpenCall {
   readonly name: string
 }
 
-const isNameCharacter = (c: number): boolean =>
-  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95
-
-const isWordEnd = (c: number): boolean =>
-  !((c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45 || c === 46)
-
-/** Elements that have no closing tag. */
-const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
-
-/** A list may begin with such a word, and then it is data. */
-const mayBeData = /^(?:\d|true|false|null|True|False|None)/
-
-/** A longer word is left to a reading. */
-const longestGlance = 16
-
-/** More open elements are not kept account of. */
-const maximalElements = 64
-
-const lineLetters = new Set(
-  forms.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
-)
-
-const at = (trigger: Trigger): ReadonlyArray<Form> => forms.filter((form) => form.opening.at === trigger)
-
-const formsAt: { readonly [K in Trigger]: ReadonlyArray<Form> } = {
-  tag: at("tag"),
-  brace: at("brace"),
-  bracket: at("bracket"),
-  line: at("line")
-}
-
-const boundOf = (trigger: Trigger): number => Math.max(0, ...formsAt[trigger].map((form) => form.bound))
-
-/** The bound while it is not decided which form it can be. */
-const bounds: { readonly [K in Trigger]: number } = {
-  tag: boundOf("tag"),
-  brace: boundOf("brace"),
-  bracket: boundOf("bracket"),
-  line: boundOf("line")
-}
-
 export class Engine implements Machine<string, SieveEvent>, Context {
   readonly source: Source = { text: "", pos: 0, stop: 0, ended: false }
   readonly tools: Tools
 
   private readonly callId: (index: number) => string
   private readonly prose = new Prose(lineLetters)
+  private readonly openings: Openings
   private out: Array<SieveEvent> = []
   private isEnded = false
   /** Where the text begins that has not left. */
@@ -89,7 +47,6 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   private holdFrom = 0
   private bound = 0
 
-  private readonly elements: Array<string> = []
   private calls = 0
   private call: OpenCall | undefined
   private args = ""
@@ -97,6 +54,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   constructor(tools: Tools, callId: (index: number) => string) {
     this.tools = tools
+    this.openings = new Openings(tools)
     this.callId = callId
   }
 
@@ -180,7 +138,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         this.source.pos = at
         const { trigger } = this.prose
         if (trigger === undefined) break
-        const seen = this.glance(at, trigger)
+        const seen = this.openings.glance(this.source.text, at, this.prose, this.isEnded)
         if (seen === "more") {
           this.emitText(at)
           this.deferred = this.source.text.slice(at)
@@ -199,33 +157,6 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     }
   }
 
-  /**
-   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `more` where the piece
-   * ends before it does, `read` where a form must. The word is a tag's name, the one after `[`, or a key; most of what HTML, Markdown
-   * and code have at these characters is decided so.
-   */
-  private glance(at: number, trigger: Trigger): "none" | "more" | "read" {
-    const { text } = this.source
-    let start = at + 1
-    while (trigger === "tag" && text.charCodeAt(start) === 32) start++
-    let i = start
-    while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
-    if (i === text.length) return this.isEnded || i - at > longestGlance ? "read" : "more"
-    const next = text.charCodeAt(i)
-    if (i === start) return trigger === "tag" && next === 47 && this.elements.length === 0 ? "none" : "read"
-    if (trigger === "brace") return next === 58 || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
-    if (trigger === "bracket") {
-      const word = text.slice(start, i)
-      return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
-    }
-    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return "read"
-    const written = text.slice(start, i)
-    const name = written.toLowerCase()
-    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"
-    this.passElement(written, false, next)
-    return "none"
-  }
-
   private begin(at: number, trigger: Trigger): void {
     this.isUndecided = true
     this.isHolding = true
@@ -233,7 +164,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.hold = ""
     this.holdFrom = at
     this.bound = bounds[trigger]
-    this.reading = this.open(trigger)
+    this.reading = this.openings.read(this, trigger, this.prose, this.narrow)
   }
 
   /** Lets the form read on. False when it waits for more text. */
@@ -313,65 +244,9 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.pendingArgs = ""
   }
 
-  /** Reads what stands at a trigger as the form that it opens, if there is one. */
-  private *open(trigger: Trigger): Reading<void> {
-    const { source } = this
-    if (trigger === "brace") {
-      for (const form of formsAt.brace) yield* form.read(this, undefined, "")
-    } else if (trigger === "line") {
-      const letter = yield* peek(source)
-      const form = formsAt.line.find(({ opening }) => opening.at === "line" && opening.word.charCodeAt(0) === letter)
-      if (form?.opening.at !== "line" || !(yield* takeLiteral(source, form.opening.word))) return
-      this.narrow(form)
-      yield* form.read(this, undefined, "")
-    } else if (trigger === "bracket") {
-      source.pos++
-      yield* skipBlanks(source)
-      const word = yield* takeUntil(source, isWordEnd)
-      const next = yield* peek(source)
-      const form = this.claimBracket(word, next)
-      if (form === undefined) return
-      this.narrow(form)
-      yield* form.read(this, undefined, word)
-    } else {
-      source.pos++
-      let form: Form | undefined
-      const head = yield* readTagHead(source, (name, written, isClosing) => {
-        form = isClosing ? undefined : this.claimTag(name, written)
-        if (form === undefined) this.passElement(written, isClosing, source.text.charCodeAt(source.pos))
-        else this.narrow(form)
-        return form !== undefined
-      })
-      if (head?.isComplete === true && form !== undefined) yield* form.read(this, head, "")
-    }
-  }
-
   /** From here on only this form is in question. */
-  private narrow(form: Form): void {
+  private readonly narrow = (form: Form): void => {
     this.bound = form.bound
     this.limit()
-  }
-
-  private claimTag(name: string, written: string): Form | undefined {
-    return formsAt.tag.find(({ opening }) =>
-      opening.at === "tag" && opening.claims(name, written, this.tools) &&
-      (opening.isPlain !== true || this.elements.length === 0)
-    )
-  }
-
-  private claimBracket(word: string, next: number): Form | undefined {
-    return formsAt.bracket.find(({ opening }) => opening.at === "bracket" && opening.claims(word, next, this.tools))
-  }
-
-  /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */
-  private passElement(name: string, isClosing: boolean, next: number): void {
-    if (isClosing) {
-      const at = this.elements.lastIndexOf(name)
-      if (at >= 0) this.elements.length = at
-    } else if (
-      this.prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) && next !== 47
-    ) {
-      this.elements.push(name)
-    }
   }
 }

@@ -5,7 +5,7 @@
 import type { CallPart, ResultPart } from "../domain/Conversation.ts"
 import { disarm } from "./disarm.ts"
 import { fold } from "./fold.ts"
-import { quoteText } from "./readers/json.ts"
+import { quoteText } from "./readers/jsonText.ts"
 
 /** The key under which arguments go that are no JSON object, as they were written. */
 export const unparsedKey = "_unparsed"

@@ -5,7 +5,7 @@ import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
 import { Engine } from "../../src/tools/engine.ts"
 import { forms } from "../../src/tools/forms/table.ts"
-import { callsOf, cutAtRandom, feed, replyOf, seeded, textOf, tools } from "./support.ts"
+import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf, tools } from "./support.ts"
 
 /** Pieces of every form's markup, of what hides it, and of what breaks it. */
 const fragments = [
@@ -142,6 +142,34 @@ describe("for any text", () => {
         if (callsOf(whole).length === 0) assert.strictEqual(textOf(whole), text)
       }),
       { numRuns: 4000, seed: 1 }
+    )
+  })
+
+  it("gives the same reply in every cut of the corpus's texts, spoiled", () => {
+    const texts = ["families", "details", "noCalls"].flatMap((file) => readCases(file).map((test) => test.text))
+    const edit = fc.record({
+      at: fc.double({ min: 0, max: 1, noNaN: true }),
+      drop: fc.nat(8),
+      put: fc.oneof(fc.constant(""), fc.constantFrom(...fragments))
+    })
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...texts),
+        fc.array(edit, { minLength: 1, maxLength: 3 }),
+        fc.integer(),
+        (text, edits, seed) => {
+          const spoiled = edits.reduce((text, { at, drop, put }) => {
+            const from = Math.floor(at * text.length)
+            return text.slice(0, from) + put + text.slice(from + drop)
+          }, text)
+          const whole = replyOf(feed([spoiled]))
+          const random = seeded(seed)
+          assert.deepStrictEqual(replyOf(feed(spoiled.split(""))), whole)
+          assert.deepStrictEqual(replyOf(feed(cutAtRandom(spoiled, random))), whole)
+          assert.isTrue(isSubsequence(textOf(whole), spoiled))
+        }
+      ),
+      { numRuns: 4000, seed: 7 }
     )
   })
 

@@ -4,7 +4,8 @@
 import type { Context, Form } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import type { Reading } from "../reading.ts"
-import { readTagCall, takeStrayCloser, wrapperTags } from "./tagCalls.ts"
+import { readTagCall, wrapperTags } from "./tagCalls.ts"
+import { takeStrayCloser } from "./tagPieces.ts"
 
 const closersAfter = new Set([...wrapperTags, "tool_call"])
 

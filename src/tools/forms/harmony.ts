@@ -5,7 +5,7 @@
 import { fold } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks, takeUntil } from "../reading.ts"
-import { readNamedArguments } from "./jsonCalls.ts"
+import { readNamedArguments } from "./jsonArguments.ts"
 import { functionName, isToken, readToken, takeEndToken } from "./tokens.ts"
 
 const isLess = (c: number): boolean => fold(c) === 60

@@ -3,12 +3,14 @@
  * the top or in a nested object.
  */
 import type { Context } from "../form.ts"
-import { quoteText } from "../readers/json.ts"
+import { quoteText } from "../readers/jsonText.ts"
 import { readKey, readString } from "../readers/jsonTokens.ts"
-import { JsonStretch, RestOfBrackets, RestOfTag, StringStretch } from "../readers/stretches.ts"
-import type { Reader, Reading } from "../reading.ts"
-import { END, isBlank, peek, readWith, skipBlanks } from "../reading.ts"
+import { JsonStretch, RestOfTag } from "../readers/stretches.ts"
+import type { Reading } from "../reading.ts"
+import { END, peek, readWith, skipBlanks } from "../reading.ts"
 import { parametersOf, propertyOf } from "../schema.ts"
+import type { ArgumentsEnd, Outcome } from "./jsonArguments.ts"
+import { readArguments, restOf } from "./jsonArguments.ts"
 
 const BRACE = 123
 const CLOSE_BRACE = 125
@@ -17,16 +19,9 @@ const CLOSE_BRACKET = 93
 const COMMA = 44
 const COLON = 58
 const QUOTE = 34
-const BACKSLASH = 92
 
 /** Where an object stands. In a wrapper any name is a call's and arguments may come before it; alone, it must be a declared one. */
 export type Place = "wrapped" | "bare"
-
-/**
- * `call`: one was read, with what closes it. `open`: one was read, but what closes it is not there. `broken`: one was started and
- * cut off inside its arguments. `none`: there is no call.
- */
-export type Outcome = "call" | "open" | "broken" | "none"
 
 const nameKeys = new Set(["name", "tool_name", "tool", "function_name", "function"])
 const argumentKeys = new Set(["arguments", "input", "args", "parameters", "params"])
@@ -58,71 +53,6 @@ interface Found {
   depth: number
 }
 
-/** How the reading of arguments ended: `none` when they are no object. */
-type ArgumentsEnd = "complete" | "broken" | "none"
-
-/**
- * Reads arguments, an object or a string that holds one, whose first character is `c`. `begin` is called when that is certain,
- * before anything is written. Gives the depth of the brackets left open too.
- */
-function* readArguments(
-  context: Context,
-  c: number,
-  begin: () => void,
-  write: (piece: string) => void
-): Reading<readonly [ArgumentsEnd, number]> {
-  const { source } = context
-  if (c === BRACE) {
-    begin()
-    const stretch = yield* readWith(new JsonStretch(write))
-    return [stretch.isComplete ? "complete" : "broken", stretch.depth]
-  }
-  if (c !== QUOTE) return ["none", 0]
-  source.pos++
-  for (;;) {
-    const d = yield* peek(source)
-    if (d === QUOTE) {
-      source.pos++
-      begin()
-      write("{}")
-      return ["complete", 0]
-    }
-    if (d === BRACE) break
-    if (d === BACKSLASH) {
-      source.pos++
-      const e = yield* peek(source)
-      if (e !== 110 && e !== 114 && e !== 116) return ["none", 0]
-    } else if (!isBlank(d)) {
-      return ["none", 0]
-    }
-    source.pos++
-  }
-  begin()
-  const stretch = yield* readWith(new StringStretch(write))
-  return [stretch.isComplete ? "complete" : "broken", stretch.depth]
-}
-
-/** Drops the rest of a malformed block: up to one of the `closers` where it stands in a tag, else until `depth` brackets are closed. */
-const restOf = (context: Context, depth: number, closers: ReadonlySet<string> | undefined): Reader =>
-  closers === undefined ? new RestOfBrackets(context, depth) : new RestOfTag(context, closers)
-
-/**
- * Reads arguments that stand by themselves, for a tool whose name is known, and finishes the call. Of a malformed one the rest
- * is dropped, with the one of `closers` that ends it.
- */
-export function* readNamedArguments(context: Context, name: string, closers?: ReadonlySet<string>): Reading<Outcome> {
-  const c = yield* peek(context.source)
-  const [end, depth] = yield* readArguments(context, c, () => context.start(name), context.write)
-  if (end === "none") return "none"
-  if (end === "broken") {
-    context.cutOff()
-    yield restOf(context, depth, closers)
-    return "broken"
-  }
-  context.finish()
-  return "call"
-}
-
 /** True for `{"name": …, "parameters": {"type": "object", …}}`, which declares a tool and calls none. */
 const isDeclaration = (context: Context, name: string, key: string): boolean =>
   (key === "type" || key === "properties" || key === "$schema") &&
@@ -136,7 +66,7 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
   if (name === undefined) {
     if (found.place === "bare") return "none"
     let early = ""
-    const [end] = yield* readArguments(context, c, context.commit, (piece) => {
+    const [end] = yield* readArguments(context, c, true, context.commit, (piece) => {
       early += piece
     })
     found.early = early
@@ -158,7 +88,8 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
     end = stretch.isComplete ? "complete" : "broken"
     depth = stretch.depth
   } else {
-    const result = yield* readArguments(context, c, () => context.start(name), context.write)
+    const isDeclared = context.tools.has(name)
+    const result = yield* readArguments(context, c, isDeclared, () => context.start(name), context.write)
     end = result[0]
     depth = result[1]
   }

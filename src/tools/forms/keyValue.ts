@@ -4,7 +4,7 @@
  */
 import type { Form } from "../form.ts"
 import { peek, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
-import { readNamedArguments } from "./jsonCalls.ts"
+import { readNamedArguments } from "./jsonArguments.ts"
 
 const isNewline = (c: number): boolean => c === 10
 

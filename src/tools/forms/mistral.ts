@@ -4,7 +4,8 @@
 import type { Context, Form } from "../form.ts"
 import type { Reading } from "../reading.ts"
 import { peek, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
-import { readCallList, readCallObject, readNamedArguments } from "./jsonCalls.ts"
+import { readNamedArguments } from "./jsonArguments.ts"
+import { readCallList, readCallObject } from "./jsonCalls.ts"
 
 const BRACE = 123
 const BRACKET = 91

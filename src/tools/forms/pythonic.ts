@@ -3,11 +3,11 @@
  * converted to JSON as they stream.
  */
 import type { Context, Form } from "../form.ts"
-import { isKeyCharacter, isKeyStart, quoteText } from "../readers/json.ts"
+import { isKeyCharacter, isKeyStart, quoteText } from "../readers/jsonText.ts"
 import { JsonStretch, RestOfBrackets } from "../readers/stretches.ts"
 import type { Reading } from "../reading.ts"
 import { END, peek, readWith, skipBlanks, takeUntil } from "../reading.ts"
-import type { Outcome } from "./jsonCalls.ts"
+import type { Outcome } from "./jsonArguments.ts"
 
 const OPEN = 40
 const CLOSE = 41

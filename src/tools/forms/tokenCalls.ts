@@ -8,8 +8,8 @@ import type { Context, Form } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import type { Reading } from "../reading.ts"
 import { END, peek, skipBlanks, takeUntil } from "../reading.ts"
-import type { Outcome } from "./jsonCalls.ts"
-import { readNamedArguments } from "./jsonCalls.ts"
+import type { Outcome } from "./jsonArguments.ts"
+import { readNamedArguments } from "./jsonArguments.ts"
 import { functionName, isToken, readToken } from "./tokens.ts"
 
 const lists = new Set(["tool_calls_begin", "tool_calls_section_begin"])

@@ -3,7 +3,7 @@
  * call. Attributes must end within the bound.
  */
 import type { Form } from "../form.ts"
-import { readNamedBody } from "./tagCalls.ts"
+import { readNamedBody } from "./tagArguments.ts"
 
 const markup = new Set(
   (

@@ -4,7 +4,8 @@
 import { fold } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
-import { callTags, readCalls, readJsonCalls, readPiece, wrapperTags } from "./tagCalls.ts"
+import { callTags, readCalls, readJsonCalls, wrapperTags } from "./tagCalls.ts"
+import { readPiece } from "./tagPieces.ts"
 
 export const wrapperTag: Form = {
   name: "wrapper tag",

@@ -3,7 +3,7 @@
  */
 import type { Reading, Source } from "../reading.ts"
 import { END, peek, takeUntil } from "../reading.ts"
-import { isKeyCharacter, isKeyStart } from "./json.ts"
+import { isKeyCharacter, isKeyStart } from "./jsonText.ts"
 
 const QUOTE = 34
 const BACKSLASH = 92

@@ -7,7 +7,8 @@
 import type { SchemaAt, TypeName } from "../schema.ts"
 import { itemsOf, propertyOf, typesOf } from "../schema.ts"
 import { decodeEntities } from "./entities.ts"
-import { escapeText, normaliseJson, quoteText } from "./json.ts"
+import { normaliseJson } from "./json.ts"
+import { escapeText, quoteText } from "./jsonText.ts"
 
 /** What a parameter says of itself: `string="true"` or `"false"`. */
 export type Hint = "string" | "json" | undefined

@@ -1,0 +1,149 @@
+/**
+ * Which form a trigger opens: by a glance where a plain word decides, else by reading on.
+ */
+import type { Context, Form, Tools } from "./form.ts"
+import { forms } from "./forms/table.ts"
+import type { Prose, Trigger } from "./prose.ts"
+import { readTagHead } from "./readers/tagHead.ts"
+import type { Reading } from "./reading.ts"
+import { isBlank, peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+
+const isNameCharacter = (c: number): boolean =>
+  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95
+
+const isWordEnd = (c: number): boolean =>
+  !((c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45 || c === 46)
+
+/** Elements that have no closing tag. */
+const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
+
+/** A list may begin with such a word, and then it is data. */
+const mayBeData = /^(?:\d|true|false|null|True|False|None)/
+
+/** A longer word is left to a reading. */
+const longestGlance = 16
+
+/** More open elements are not kept account of. */
+const maximalElements = 64
+
+/** The letters that begin a form at the start of a line. */
+export const lineLetters = new Set(
+  forms.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
+)
+
+const at = (trigger: Trigger): ReadonlyArray<Form> => forms.filter((form) => form.opening.at === trigger)
+
+const formsAt: { readonly [K in Trigger]: ReadonlyArray<Form> } = {
+  tag: at("tag"),
+  brace: at("brace"),
+  bracket: at("bracket"),
+  line: at("line")
+}
+
+const boundOf = (trigger: Trigger): number => Math.max(0, ...formsAt[trigger].map((form) => form.bound))
+
+/** The bound while it is not decided which form it can be. */
+export const bounds: { readonly [K in Trigger]: number } = {
+  tag: boundOf("tag"),
+  brace: boundOf("brace"),
+  bracket: boundOf("bracket"),
+  line: boundOf("line")
+}
+
+export class Openings {
+  private readonly tools: Tools
+  /** The open elements of an XML answer, innermost last. */
+  private readonly elements: Array<string> = []
+
+  constructor(tools: Tools) {
+    this.tools = tools
+  }
+
+  /**
+   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `more` where the piece
+   * ends before it does, `read` where a form must. The word is a tag's name, the one after `[`, or a key; most of what HTML, Markdown
+   * and code have at these characters is decided so.
+   */
+  glance(text: string, at: number, prose: Prose, isEnded: boolean): "none" | "more" | "read" {
+    const { trigger } = prose
+    let start = at + 1
+    while (trigger === "tag" && text.charCodeAt(start) === 32) start++
+    let i = start
+    while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
+    if (i === text.length) return isEnded || i - at > longestGlance ? "read" : "more"
+    const next = text.charCodeAt(i)
+    if (i === start) return trigger === "tag" && next === 47 && this.elements.length === 0 ? "none" : "read"
+    if (trigger === "brace") return next === 58 || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
+    if (trigger === "bracket") {
+      const word = text.slice(start, i)
+      return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
+    }
+    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return "read"
+    const written = text.slice(start, i)
+    const name = written.toLowerCase()
+    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"
+    this.passElement(prose, written, false, next)
+    return "none"
+  }
+
+  /** Reads what stands at a trigger as the form that it opens, if there is one, and says when it is known which. */
+  *read(
+    context: Context,
+    trigger: Trigger,
+    prose: Prose,
+    narrow: (form: Form) => void
+  ): Reading<void> {
+    const { source } = context
+    if (trigger === "brace") {
+      for (const form of formsAt.brace) yield* form.read(context, undefined, "")
+    } else if (trigger === "line") {
+      const letter = yield* peek(source)
+      const form = formsAt.line.find(({ opening }) => opening.at === "line" && opening.word.charCodeAt(0) === letter)
+      if (form?.opening.at !== "line" || !(yield* takeLiteral(source, form.opening.word))) return
+      narrow(form)
+      yield* form.read(context, undefined, "")
+    } else if (trigger === "bracket") {
+      source.pos++
+      yield* skipBlanks(source)
+      const word = yield* takeUntil(source, isWordEnd)
+      const next = yield* peek(source)
+      const form = this.claimBracket(word, next)
+      if (form === undefined) return
+      narrow(form)
+      yield* form.read(context, undefined, word)
+    } else {
+      source.pos++
+      let form: Form | undefined
+      const head = yield* readTagHead(source, (name, written, isClosing) => {
+        form = isClosing ? undefined : this.claimTag(name, written)
+        if (form === undefined) this.passElement(prose, written, isClosing, source.text.charCodeAt(source.pos))
+        else narrow(form)
+        return form !== undefined
+      })
+      if (head?.isComplete === true && form !== undefined) yield* form.read(context, head, "")
+    }
+  }
+
+  private claimTag(name: string, written: string): Form | undefined {
+    return formsAt.tag.find(({ opening }) =>
+      opening.at === "tag" && opening.claims(name, written, this.tools) &&
+      (opening.isPlain !== true || this.elements.length === 0)
+    )
+  }
+
+  private claimBracket(word: string, next: number): Form | undefined {
+    return formsAt.bracket.find(({ opening }) => opening.at === "bracket" && opening.claims(word, next, this.tools))
+  }
+
+  /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */
+  private passElement(prose: Prose, name: string, isClosing: boolean, next: number): void {
+    if (isClosing) {
+      const at = this.elements.lastIndexOf(name)
+      if (at >= 0) this.elements.length = at
+    } else if (
+      prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) && next !== 47
+    ) {
+      this.elements.push(name)
+    }
+  }
+}
