@@ -4,12 +4,11 @@
  * It is synchronous and keeps its state to itself; sockets and the in-process client play what it answers.
  */
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import { Call } from "./Call.ts"
 import { dropOldest } from "./dropOldest.ts"
 import { accepted, type CallName, callOf, refused, turnedAway } from "./envelope.ts"
 import type { Fault } from "./Fault.ts"
-import { answerWith, carryWith, replyWith, streamWith } from "./faults.ts"
+import { answerWith, carryWith, replyWith } from "./faults.ts"
 import { Identities } from "./Identities.ts"
 import { type Entry, Ledger, type Report } from "./Ledger.ts"
 import type { ReferenceOptions } from "./Options.ts"
@@ -17,10 +16,11 @@ import { type FaultOrder, Orders, type ReplyOrder } from "./Orders.ts"
 import type { Reply, ScriptedFault } from "./Reply.ts"
 import type { ReplySettings } from "./ReplyBuilder.ts"
 import { replyTo } from "./replyTo.ts"
-import { draftRound, type MessageIds, type Round } from "./round.ts"
+import { type CompletionBody, decodeBody } from "./requestBodies.ts"
+import type { MessageIds } from "./round.ts"
 import { type Session, Sessions, type SessionTurn, turnsUpTo } from "./Sessions.ts"
-import { Chunk, type Step, Wait } from "./Step.ts"
-import { streamHead, writeStream } from "./wire.ts"
+import type { Step } from "./Step.ts"
+import { rawStream, replyStream } from "./streams.ts"
 
 /** A request without its transport. */
 export interface ProviderRequest {
@@ -32,43 +32,6 @@ export interface ProviderRequest {
   readonly authorization: string | undefined
   readonly body: string
 }
-
-const bodies = {
-  login: Schema.Struct({
-    email: Schema.optional(Schema.String),
-    mobile: Schema.optional(Schema.String),
-    password: Schema.String,
-    device_id: Schema.String,
-    os: Schema.String
-  }),
-  create: Schema.Struct({ agent: Schema.String }),
-  session: Schema.Struct({ chat_session_id: Schema.String }),
-  completion: Schema.Struct({
-    chat_session_id: Schema.String,
-    parent_message_id: Schema.NullOr(Schema.Number),
-    prompt: Schema.String,
-    ref_file_ids: Schema.Array(Schema.String),
-    thinking_enabled: Schema.Boolean,
-    search_enabled: Schema.Boolean
-  }),
-  continue: Schema.Struct({
-    chat_session_id: Schema.String,
-    message_id: Schema.Number,
-    fallback_to_resume: Schema.Boolean
-  }),
-  stop_stream: Schema.Struct({ chat_session_id: Schema.String, message_id: Schema.Number })
-}
-
-const decode = {
-  login: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.login)),
-  create: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.create)),
-  session: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.session)),
-  completion: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.completion)),
-  continue: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.continue)),
-  stop_stream: Schema.decodeUnknownOption(Schema.fromJsonString(bodies.stop_stream))
-}
-
-type Completion = typeof bodies.completion.Type
 
 const badRequest = turnedAway(40000, "the request does not have the form of this call", 400)
 const noSession = refused(3, "no such session")
@@ -131,7 +94,7 @@ export class Provider {
       return call
     }
     const token = request.authorization === undefined ? undefined : bearer.exec(request.authorization)?.[1]?.trim()
-    const login = name === "login" ? Option.getOrUndefined(decode.login(request.body)) : undefined
+    const login = name === "login" ? Option.getOrUndefined(decodeBody.login(request.body)) : undefined
     const account = login?.email ?? login?.mobile ?? (token === undefined ? "" : this.identities.accountOf(token))
     const entry = this.ledger.opened(name, account, request.body)
     const call = new Call((outcome) => {
@@ -162,7 +125,7 @@ export class Provider {
       case "current":
         return accepted({ id: exchange.account, email: exchange.account, mobile_number: "" })
       case "create": {
-        if (Option.isNone(decode.create(request.body))) return badRequest
+        if (Option.isNone(decodeBody.create(request.body))) return badRequest
         const session = this.sessions.create(exchange.account, this.now())
         exchange.entry.session = session.id
         return accepted({ id: session.id })
@@ -173,23 +136,23 @@ export class Provider {
         this.sessions.deleteAll(exchange.account)
         return accepted({})
       case "delete":
-        return this.withSession(exchange, decode.session(request.body), (session) => {
+        return this.withSession(exchange, decodeBody.session(request.body), (session) => {
           this.sessions.delete(session)
           return accepted({})
         })
       case "stop_stream":
-        return this.withSession(exchange, decode.stop_stream(request.body), (session, body) => {
+        return this.withSession(exchange, decodeBody.stop_stream(request.body), (session, body) => {
           session.turns.get(body.message_id)?.running?.stop()
           return accepted({})
         })
       case "completion":
         return this.withSession(
           exchange,
-          decode.completion(request.body),
+          decodeBody.completion(request.body),
           (session, body) => this.complete(exchange, session, body)
         )
       case "continue":
-        return this.withSession(exchange, decode.continue(request.body), (session, body) => {
+        return this.withSession(exchange, decodeBody.continue(request.body), (session, body) => {
           const turn = session.turns.get(body.message_id)
           return turn === undefined ? noMessage : this.resume(exchange, turn)
         })
@@ -197,7 +160,7 @@ export class Provider {
   }
 
   private logIn(body: string): ReadonlyArray<Step> {
-    const login = Option.getOrUndefined(decode.login(body))
+    const login = Option.getOrUndefined(decodeBody.login(body))
     if (login === undefined || (login.email === undefined) === (login.mobile === undefined)) return badRequest
     const result = this.identities.logIn(login, this.now())
     if ("bizCode" in result) {
@@ -243,7 +206,7 @@ export class Provider {
     return session === undefined ? noSession : f(session, body.value)
   }
 
-  private complete(exchange: Exchange, session: Session, body: Completion): ReadonlyArray<Step> {
+  private complete(exchange: Exchange, session: Session, body: CompletionBody): ReadonlyArray<Step> {
     exchange.entry.prompt = body.prompt
     if (body.parent_message_id !== null && !session.turns.has(body.parent_message_id)) return noMessage
     if (body.prompt.length > (this.options.maxPrompt ?? Infinity)) return refused(9, "the prompt is too long")
@@ -284,7 +247,7 @@ export class Provider {
     this.sessions.add(session, turn, this.now())
     if (order !== undefined && "raw" in order) return rawStream(order.raw, order.chunk)
     if (known !== undefined) return known.steps
-    const steps = stream(reply, ids, { start: "first", from: 0 }, faults)
+    const steps = replyStream(reply, ids, { start: "first", from: 0 }, faults)
     if (plain && reply.faults.length === 0) this.keep(key, { reply, steps })
     return steps
   }
@@ -299,7 +262,7 @@ export class Provider {
     }
     this.run(exchange, turn)
     if (order !== undefined && "raw" in order) return rawStream(order.raw, order.chunk)
-    return stream(turn.reply, turn.ids, { start: turn.reply.cuts.restart, from: turn.sent }, faults)
+    return replyStream(turn.reply, turn.ids, { start: turn.reply.cuts.restart, from: turn.sent }, faults)
   }
 
   /** The faults that were ordered for a request, and those that its script asks for. */
@@ -386,19 +349,4 @@ export class Provider {
   private changed(): void {
     for (const listener of this.listeners) listener()
   }
-}
-
-const stream = (reply: Reply, ids: MessageIds, round: Round, faults: ReadonlyArray<Fault>): ReadonlyArray<Step> =>
-  writeStream(
-    faults.reduce((draft, fault) => streamWith(fault, draft), draftRound(reply, ids, round)),
-    reply
-  )
-
-/** A recorded stream, byte for byte. */
-const rawStream = (raw: string | Uint8Array, chunk: number | undefined): ReadonlyArray<Step> => {
-  const bytes = typeof raw === "string" ? Buffer.from(raw) : raw
-  if (chunk === undefined) return [streamHead, Chunk(bytes, 0)]
-  const steps: Array<Step> = [streamHead]
-  for (let i = 0; i < bytes.length; i += chunk) steps.push(Chunk(bytes.subarray(i, i + chunk), 0), Wait(0))
-  return steps
 }

@@ -25,6 +25,25 @@ export interface ReplyFlags {
   readonly search: boolean
 }
 
+/**
+ * The most that a reply may hold. It is rendered at once, in the gateway's own process where the upstream is embedded.
+ */
+const maxPieces = 200_000
+const maxCharacters = 32 * 1024 * 1024
+
+/** The most pieces that a text of this length may be cut into; of words it is a guess. */
+const mostPieces = (length: number, chunking: Chunking): number => {
+  switch (chunking._tag) {
+    case "Whole":
+      return 1
+    case "Words":
+      return length / 4
+    case "Characters":
+    case "Units":
+      return length / chunking.count
+  }
+}
+
 export class ReplyBuilder {
   readonly flags: ReplyFlags
   chunking: Chunking = { _tag: "Words" }
@@ -34,7 +53,10 @@ export class ReplyBuilder {
   pace: number | undefined
   burst: number
   readonly faults: Array<ScriptedFault> = []
+  /** More was to be said than a reply may hold; it was left out. */
+  overflown = false
   private readonly pieces: Array<Piece> = []
+  private characters = 0
   private silence = 0
 
   constructor(flags: ReplyFlags, settings: ReplySettings) {
@@ -58,17 +80,36 @@ export class ReplyBuilder {
     this.silence += millis
   }
 
+  private fits(pieces: number, characters: number): boolean {
+    const fits = this.pieces.length + pieces <= maxPieces && this.characters + characters <= maxCharacters
+    if (fits) this.characters += characters
+    else this.overflown = true
+    return fits
+  }
+
+  private write(tag: "Say" | "Think", text: string | ReadonlyArray<string>): void {
+    const fits = typeof text === "string"
+      ? this.fits(mostPieces(text.length, this.chunking), text.length)
+      : this.fits(text.length, text.reduce((sum, piece) => sum + piece.length, 0))
+    if (!fits) return
+    const pieces = typeof text === "string" ? cutText(text, this.chunking) : text
+    for (const piece of pieces) this.push({ _tag: tag, text: piece, wait: 0 })
+  }
+
   /** Reply text, cut as the script asks, or already in pieces. */
   say(text: string | ReadonlyArray<string>): void {
-    const pieces = typeof text === "string" ? cutText(text, this.chunking) : text
-    for (const piece of pieces) this.push({ _tag: "Say", text: piece, wait: 0 })
+    this.write("Say", text)
   }
 
   /** Reasoning; left out where the caller did not ask for any. */
   think(text: string | ReadonlyArray<string>): void {
-    if (!this.flags.thinking) return
-    const pieces = typeof text === "string" ? cutText(text, this.chunking) : text
-    for (const piece of pieces) this.push({ _tag: "Think", text: piece, wait: 0 })
+    if (this.flags.thinking) this.write("Think", text)
+  }
+
+  /** The same piece of reply text so many times. */
+  repeat(count: number, text: string): void {
+    if (!this.fits(count, count * text.length)) return
+    for (let i = 0; i < count; i++) this.push({ _tag: "Say", text, wait: 0 })
   }
 
   /** A whole fragment of another type. */
@@ -90,6 +131,7 @@ export class ReplyBuilder {
   /** Forgets what has been said, keeps how it is to be sent. */
   clear(): void {
     this.pieces.length = 0
+    this.characters = 0
   }
 
   build(promptTokens: number): Reply {

@@ -4,6 +4,9 @@
 import type { Fault, ReplyFault } from "./Fault.ts"
 import type { Piece, Reply } from "./Reply.ts"
 
+/** The longest line that can be asked for. */
+const maxLine = 64 * 1024 * 1024
+
 interface ReplyRow {
   readonly about: string
   readonly change: (fault: Fault, reply: Reply) => Reply
@@ -19,7 +22,11 @@ export const replies: Readonly<Record<ReplyFault, ReplyRow>> = {
   "long-line": {
     about: "a piece of 8 MB (`bytes=N`) of text in one line",
     change: (fault, reply) =>
-      insert(reply, fault.after ?? 1, { _tag: "Say", text: "x".repeat(fault.bytes ?? 8 * 1024 * 1024), wait: 0 })
+      insert(reply, fault.after ?? 1, {
+        _tag: "Say",
+        text: "x".repeat(Math.min(fault.bytes ?? 8 * 1024 * 1024, maxLine)),
+        wait: 0
+      })
   },
   "empty-fragment": {
     about: "the `RESPONSE` fragment starts empty",

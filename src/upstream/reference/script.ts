@@ -6,15 +6,13 @@
  */
 import type { Json } from "../../domain/Conversation.ts"
 import { callForms, isCallForm, writeCall } from "./callForms.ts"
-import type { CallName } from "./envelope.ts"
-import { faultNames } from "./Fault.ts"
-import { faultFits, usualCall } from "./faults.ts"
-import type { Restart, ScriptedFault, UsageForm } from "./Reply.ts"
+import type { Restart, UsageForm } from "./Reply.ts"
 import type { ReplyBuilder } from "./ReplyBuilder.ts"
-import { readCount, readJson, readMillis, readPairs, readText, readWord } from "./scriptValues.ts"
+import { readFault } from "./scriptFault.ts"
+import { readCount, readJson, readMillis, readText, readWord } from "./scriptValues.ts"
 import { searchResults } from "./searchResults.ts"
 
-/** The most pieces that one directive may write. */
+/** The most events that one directive may write. */
 const most = 100_000
 
 interface Directive {
@@ -48,39 +46,6 @@ const readUsage = (rest: string): UsageForm | undefined => {
   return typeof value === "object" && value !== null ? { _tag: "Given", value } : undefined
 }
 
-/** The calls whose faults a script can ask for: those that carry its reply. */
-const readCall = (word: string): CallName | undefined => word === "completion" || word === "continue" ? word : undefined
-
-const optionalCount = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : readCount(text, 1e9)
-
-/** Reads `NAME key=value …`; gives what was expected where it cannot. */
-const readFault = (rest: string): ScriptedFault | string => {
-  const [word, options] = readWord(rest)
-  const name = faultNames.find((each) => each === word)
-  if (name === undefined) return "the name of a fault"
-  const pairs = readPairs(options)
-  if (pairs === undefined) return "options such as after=2"
-  const call = readCall(pairs.get("call") ?? (usualCall(name)))
-  if (call === undefined || !faultFits(name, call)) {
-    return "call=completion or call=continue, whichever it can happen to"
-  }
-  return {
-    name,
-    call,
-    times: optionalCount(pairs.get("times")),
-    after: optionalCount(pairs.get("after")),
-    status: optionalCount(pairs.get("status")),
-    retryAfter: optionalCount(pairs.get("retry_after")),
-    code: optionalCount(pairs.get("code")),
-    bizCode: optionalCount(pairs.get("biz_code")),
-    millis: optionalCount(pairs.get("ms")),
-    bytes: optionalCount(pairs.get("bytes")),
-    message: pairs.get("message"),
-    reason: pairs.get("reason")
-  }
-}
-
 /** Every directive by name, in the order in which they are explained. */
 export const directives = {
   "say": says(
@@ -100,7 +65,7 @@ export const directives = {
     const count = readCount(word, most)
     if (count === undefined) return `a number up to ${most} and a text`
     const value = readText(text)
-    reply.say(Array.from({ length: count }, () => typeof value === "string" ? value : value.join("")))
+    reply.repeat(count, typeof value === "string" ? value : value.join(""))
     return undefined
   }),
   "count": says("!count N", "Counts from 1 to N, one event each: a long stream.", (rest, reply) => {
@@ -279,7 +244,7 @@ export const runScript = (text: string, replies: number, prompt: string, reply: 
     if (line.name === "next") section++
     if (section !== replies) continue
     const directive: Directive = directives[line.name]
-    const expected = directive.run(line.rest, reply, prompt)
+    const expected = directive.run(line.rest, reply, prompt) ?? (reply.overflown ? "a shorter reply" : undefined)
     if (expected !== undefined) {
       reply.clear()
       reply.say(`The script has a mistake: \`${line.text}\`: ${expected} was expected.`)

@@ -45,6 +45,9 @@ const cutBytes = (bytes: Uint8Array, cut: "bytes" | "characters"): ReadonlyArray
   return pieces
 }
 
+/** The most cuts within events; beyond them events leave whole, since each cut is a step to hold. */
+const maxCuts = 100_000
+
 /** Writes steps, several events to a chunk where the speed says so. */
 class StepWriter {
   readonly steps: Array<Step> = [streamHead]
@@ -70,7 +73,7 @@ class StepWriter {
     if (this.held === "") return
     const bytes = Buffer.from(this.held)
     const { cut, cutWait } = this.draft.wire
-    if (cut === "events") {
+    if (cut === "events" || this.steps.length > maxCuts) {
       this.steps.push(Chunk(bytes, this.sent))
     } else {
       for (const piece of cutBytes(bytes, cut)) this.steps.push(Chunk(piece, this.sent), Wait(cutWait))

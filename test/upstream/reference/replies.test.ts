@@ -222,13 +222,20 @@ describe("a script", () => {
       "!shape round",
       "!fault nonsense",
       "!fault hint after",
+      "!fault hint after=soon",
+      "!fault hint afer=2",
+      "!repeat 100000 " + "x".repeat(1000),
+      "!count 100000\n!count 100000\n!count 1",
       "!fault disagree call=completion",
       "!fault busy call=login",
       "!call form=none wx {}",
       "!call wx [1]",
       "!cut whenever"
     ]
-    for (const mistake of mistakes) assert.include(textOf(scripted(mistake)), `mistake: \`${mistake}\``, mistake)
+    for (const mistake of mistakes) {
+      const line = mistake.split("\n").at(-1)
+      assert.include(textOf(scripted(mistake)), `mistake: \`${line}\``, mistake)
+    }
   })
 
   it("leaves lines alone that only look like directives", () => {
