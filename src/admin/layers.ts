@@ -5,9 +5,11 @@ import * as Layer from "effect/Layer"
 import { AccountTests } from "./accounts/AccountTests.ts"
 import { AdminAccountsHandlers } from "./accounts/Handlers.ts"
 import { AdminAuthHandlers } from "./auth/Handlers.ts"
+import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminEdge, AdminOpenEdge } from "./edges.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
+import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
 
@@ -17,7 +19,9 @@ export const AdminHandlers = Layer.mergeAll(
   AdminSettingsHandlers,
   AdminKeysHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
-  AdminSelfTestHandlers
+  AdminSelfTestHandlers,
+  AdminCapturesHandlers,
+  AdminSamplesHandlers
 )
 
 export const AdminEdges = Layer.mergeAll(AdminEdge.layer, AdminOpenEdge.layer)

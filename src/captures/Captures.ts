@@ -123,7 +123,7 @@ export class Captures extends Context.Service<Captures, {
     const clock = yield* Clock.Clock
     const settings = () => config.unsafeCurrent().captures
     /** Oldest first. */
-    let ring: Array<Entry> = []
+    const ring: Array<Entry> = []
     const followed = new Map<string, Array<Entry>>()
     let made = 0
 

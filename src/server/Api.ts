@@ -4,8 +4,10 @@
 import * as HttpApi from "effect/http-api/HttpApi"
 import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
 import { AdminAuthGroup } from "../admin/auth/Api.ts"
+import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
+import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
 import { apiId } from "../http/reply.ts"
@@ -33,5 +35,7 @@ export class GatewayApi extends HttpApi.make(apiId).add(
   AdminSettingsGroup,
   AdminKeysGroup,
   AdminAccountsGroup,
-  AdminSelfTestGroup
+  AdminSelfTestGroup,
+  AdminCapturesGroup,
+  AdminSamplesGroup
 ) {}

@@ -9,6 +9,7 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { AdminEdges, AdminHandlers } from "../admin/layers.ts"
+import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
@@ -75,6 +76,8 @@ export const GatewayServices = Layer.mergeAll(Completion.layer, Gauges.layer).pi
     Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
   ),
   Layer.provideMerge(UpstreamLayer.layer),
+  Layer.provide(SampleFolder.layerRecordings),
+  Layer.provideMerge(SampleFolder.layer),
   Layer.provideMerge(Lifecycle.layer)
 )
 

@@ -9,6 +9,7 @@ import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { nativeModels } from "../domain/models.ts"
 import type { ConnectionLimits } from "./connection.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
+import { Recordings } from "./embedded/recordings.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import type { Driver, UpstreamModel } from "./Upstream.ts"
@@ -50,15 +51,19 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | HttpClient.HttpCl
   Effect.gen(function*() {
     const store = yield* ConfigStore
     const client = yield* HttpClient.HttpClient
+    const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
     return Upstream.of({
       driver: Effect.suspend(() => {
         const config = store.unsafeCurrent().upstream
         if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
-        return Effect.map(makeDriver(client, config), (driver) => {
-          made = { config, driver }
-          return driver
-        })
+        return makeDriver(client, config).pipe(
+          Effect.provideService(Recordings, recordings),
+          Effect.map((driver) => {
+            made = { config, driver }
+            return driver
+          })
+        )
       })
     })
   })

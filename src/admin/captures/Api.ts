@@ -1,0 +1,44 @@
+/**
+ * Packet captures: what went to and came from the upstream (spec "Packet capture").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { AdminEdge } from "../edges.ts"
+
+/** One round with the upstream. Credentials are no part of it. */
+export const CaptureItem = Schema.Struct({
+  id: Schema.String,
+  /** Unix seconds. */
+  created_at: Schema.Int,
+  /** `completion` or `continue`. */
+  label: Schema.String,
+  url: Schema.String,
+  /** Empty for a caller's own token. */
+  account_id: Schema.String,
+  /** 0 while there is no reply. */
+  status_code: Schema.Int,
+  request_body: Schema.String,
+  response_body: Schema.String,
+  response_truncated: Schema.Boolean,
+  /** The upstream session, which all rounds of one reply share. */
+  chain_key: Schema.String
+}).annotate({ identifier: "Capture" })
+
+/** Items stand newest first. */
+export const CapturesReply = Schema.Struct({
+  enabled: Schema.Boolean,
+  limit: Schema.Int,
+  max_body_bytes: Schema.Int,
+  items: Schema.Array(CaptureItem)
+}).annotate({ identifier: "Captures" })
+
+export const CapturesCleared = Schema.Struct({
+  success: Schema.Literal(true),
+  detail: Schema.Literal("capture logs cleared")
+})
+
+export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(
+  HttpApiEndpoint.get("list", "/admin/dev/captures", { success: CapturesReply }),
+  HttpApiEndpoint.delete("clear", "/admin/dev/captures", { success: CapturesCleared })
+).middleware(AdminEdge) {}

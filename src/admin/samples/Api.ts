@@ -1,0 +1,76 @@
+/**
+ * Raw samples: replies of the upstream that are kept byte for byte, to be looked at and played again (spec "raw-samples").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { AdminEdge } from "../edges.ts"
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** Without `messages`, `message` is the one user turn. */
+export const CaptureSampleRequest = Schema.Struct({
+  message: optional(Schema.String),
+  messages: optional(Schema.Array(Schema.Json)),
+  model: optional(Schema.String),
+  stream: optional(Schema.Boolean),
+  api_key: optional(Schema.String),
+  sample_id: optional(Schema.String)
+}).annotate({ identifier: "CaptureSampleRequest" })
+
+export const SampleQueryItem = Schema.Struct({
+  chain_key: Schema.String,
+  /** First round first. */
+  capture_ids: Schema.Array(Schema.String),
+  round_count: Schema.Int,
+  /** `completion`, or `continue` where the first round is captured no more. */
+  initial_label: Schema.String,
+  /** What the user said last, in short. */
+  request_preview: Schema.String,
+  /** The beginning of the reply's text. */
+  response_preview: Schema.String
+}).annotate({ identifier: "SampleQueryItem" })
+
+/** Items stand newest first. */
+export const SampleQueryReply = Schema.Struct({
+  query: Schema.String,
+  limit: Schema.Int,
+  count: Schema.Int,
+  items: Schema.Array(SampleQueryItem)
+})
+
+/** Exactly one of `chain_key`, `capture_id` and `query` says which chain; a query takes the newest that it finds. */
+export const SaveSampleRequest = Schema.Struct({
+  sample_id: optional(Schema.String),
+  chain_key: optional(Schema.String),
+  capture_id: optional(Schema.String),
+  query: optional(Schema.String)
+}).annotate({ identifier: "SaveSampleRequest" })
+
+export const SaveSampleReply = Schema.Struct({
+  success: Schema.Boolean,
+  sample_id: Schema.String,
+  dir: Schema.String,
+  sample_dir: Schema.String,
+  meta_path: Schema.String,
+  upstream_path: Schema.String,
+  chain_key: Schema.String,
+  capture_ids: Schema.Array(Schema.String),
+  round_count: Schema.Int
+})
+
+export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
+  // The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.
+  HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
+    payload: CaptureSampleRequest,
+    success: Schema.Json
+  }),
+  HttpApiEndpoint.get("query", "/admin/dev/raw-samples/query", {
+    query: { q: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Schema.FiniteFromString) },
+    success: SampleQueryReply
+  }),
+  HttpApiEndpoint.post("save", "/admin/dev/raw-samples/save", {
+    payload: SaveSampleRequest,
+    success: SaveSampleReply
+  })
+).middleware(AdminEdge) {}

@@ -1,0 +1,185 @@
+/**
+ * Raw samples at work.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { CaptureChain } from "../../captures/CapturedRound.ts"
+import { Captures } from "../../captures/Captures.ts"
+import { previews } from "../../captures/chainText.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { jsonBody } from "../../http/jsonBody.ts"
+import { apiId, jsonReply, upstreamHeaders } from "../../http/reply.ts"
+import { logChange } from "../changes.ts"
+import { SelfClient } from "../SelfClient.ts"
+import type { SampleQueryItem } from "./Api.ts"
+import { AdminSamplesGroup, CaptureSampleRequest, SaveSampleRequest } from "./Api.ts"
+import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
+import { cleanSampleId } from "./sampleId.ts"
+
+const readCapture = jsonBody(CaptureSampleRequest, { mayBeEmpty: true })
+const readSave = jsonBody(SaveSampleRequest)
+
+const defaultModel = "upstream-chat"
+const defaultMessage = "你好"
+
+/** The most chains that a query returns; the ring holds no more rounds. */
+const mostChains = 50
+const defaultLimit = 20
+
+const given = (text: string | null | undefined): string | undefined => {
+  const trimmed = text?.trim()
+  return trimmed === "" ? undefined : trimmed
+}
+
+const idOf = (text: string | null | undefined) =>
+  given(text) === undefined ? Effect.undefined : Effect.fromResult(cleanSampleId(text!))
+
+/** A path as a header may carry it: RFC 9110 has no room for more than visible ASCII. */
+const headerText = (text: string): string => /^[\x20-\x7e]*$/.test(text) ? text : encodeURI(text)
+
+const sampleHeaders = ({ dir, id, metaPath, upstreamPath }: SavedSample) => ({
+  "x-gateway-sample-id": id,
+  "x-gateway-sample-dir": headerText(dir),
+  "x-gateway-sample-meta": headerText(metaPath),
+  "x-gateway-sample-upstream": headerText(upstreamPath)
+})
+
+/** A chat reply as far as it is passed on. */
+interface ChatReply {
+  readonly status: number
+  readonly contentType: string
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+}
+
+/**
+ * The reply where the upstream was not reached, or captures are off. A failure of the request itself says what it was; its
+ * 401 is not passed on, since that is how the admin API speaks of its own credential.
+ */
+const nothingRecorded = ({ body, status }: ChatReply) =>
+  HttpServerResponse.jsonUnsafe(
+    {
+      detail: "no upstream capture was recorded",
+      ...(status < 400 ? {} : { response: new TextDecoder().decode(body) })
+    },
+    { status: status < 400 ? 409 : status === 401 ? 400 : status }
+  )
+
+const itemOf = (chain: CaptureChain): typeof SampleQueryItem.Type => {
+  const { request, response } = previews(chain)
+  return {
+    chain_key: chain[0].chainKey,
+    capture_ids: chain.map((round) => round.id),
+    round_count: chain.length,
+    initial_label: chain[0].label,
+    request_preview: request,
+    response_preview: response
+  }
+}
+
+export const AdminSamplesHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(AdminSamplesGroup),
+  "admin-samples",
+  Effect.fnUntraced(function*(handlers) {
+    const captures = yield* Captures
+    const folder = yield* SampleFolder
+    const self = yield* SelfClient
+    const store = yield* ConfigStore
+
+    const chat = Effect.fnUntraced(function*(key: string, requestId: string, body: unknown) {
+      const response = yield* self.execute(
+        HttpClientRequest.post("/v1/chat/completions").pipe(
+          HttpClientRequest.bearerToken(key),
+          HttpClientRequest.setHeader("x-request-id", requestId),
+          HttpClientRequest.bodyJsonUnsafe(body)
+        )
+      )
+      const reply: ChatReply = {
+        status: response.status,
+        contentType: response.headers["content-type"] ?? "application/json",
+        headers: upstreamHeaders(response.headers["x-gateway-upstream"] === undefined ? undefined : "embedded"),
+        body: new Uint8Array(yield* response.arrayBuffer)
+      }
+      return reply
+    }, Effect.orDie)
+
+    /** The chain that the one given selector means. */
+    const select = Effect.fnUntraced(function*(
+      request: typeof SaveSampleRequest.Type
+    ): Effect.fn.Return<CaptureChain, GatewayError> {
+      const chainKey = given(request.chain_key)
+      const captureId = given(request.capture_id)
+      const query = given(request.query)
+      if ([chainKey, captureId, query].filter((selector) => selector !== undefined).length !== 1) {
+        return yield* invalidRequest("Give exactly one of chain_key, capture_id and query")
+      }
+      const found = chainKey !== undefined
+        ? yield* captures.chain(chainKey)
+        : captureId !== undefined
+        ? yield* captures.chainOf(captureId)
+        : (yield* captures.query(query!, 1))[0]
+      return found ?? (yield* gatewayError("not_found", "No capture fits; it may have been pushed out by later ones"))
+    })
+
+    return handlers
+      .handleRaw(
+        "capture",
+        Effect.fnUntraced(function*({ request }) {
+          const body = yield* readCapture(request)
+          const id = yield* idOf(body.sample_id)
+          const key = given(body.api_key) ?? (yield* store.current).keys[0]
+          if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
+          const asked = {
+            model: given(body.model) ?? defaultModel,
+            messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],
+            stream: body.stream ?? true
+          }
+          const requestId = `sample_${crypto.randomUUID()}`
+          const recorded = yield* captures.follow(requestId)
+          const reply = yield* chat(key, requestId, asked)
+          const chain = yield* recorded
+          if (chain === undefined) return nothingRecorded(reply)
+          const saved = yield* folder.save({ id, chain, request: asked })
+          yield* logChange("a raw sample was captured")
+          return HttpServerResponse.uint8Array(reply.body, {
+            status: reply.status,
+            contentType: reply.contentType,
+            headers: { ...reply.headers, ...sampleHeaders(saved) }
+          })
+        })
+      )
+      .handle(
+        "query",
+        Effect.fnUntraced(function*({ query: { limit: asked = defaultLimit, q = "" } }) {
+          const limit = Math.min(mostChains, Math.max(1, Math.trunc(asked)))
+          const items = (yield* captures.query(q, limit)).map(itemOf)
+          return { query: q, limit, count: items.length, items }
+        })
+      )
+      .handleRaw(
+        "save",
+        Effect.fnUntraced(function*({ request }) {
+          const body = yield* readSave(request)
+          const id = yield* idOf(body.sample_id)
+          const chain = yield* select(body)
+          const saved = yield* folder.save({ id, chain, request: undefined })
+          yield* logChange("a raw sample was saved")
+          return jsonReply({
+            success: true,
+            sample_id: saved.id,
+            dir: saved.dir,
+            sample_dir: saved.dir,
+            meta_path: saved.metaPath,
+            upstream_path: saved.upstreamPath,
+            chain_key: chain[0].chainKey,
+            capture_ids: chain.map((round) => round.id),
+            round_count: chain.length
+          })
+        })
+      )
+  })
+)
