@@ -258,6 +258,28 @@ describe("an export", () => {
   })
 })
 
+describe("a change that meets an edit of the file by hand", () => {
+  it("keeps both, and is refused with 409 where both are about the same or the edit is not valid", async () => {
+    const { file, saved } = await onFile()
+    await fs.writeFile(
+      file,
+      JSON.stringify({ ...raw, keys: ["first-key", "by-hand"], responses: { store_ttl_seconds: 60 } })
+    )
+    const added = await call("POST", "/admin/keys", { body: { key: "by-api" } })
+    assert.strictEqual(added.status, 200, added.text)
+    assert.deepStrictEqual((await saved())["keys"], ["first-key", "by-hand", "by-api"])
+
+    await fs.writeFile(file, JSON.stringify({ ...raw, responses: { store_ttl_seconds: 120 } }))
+    const collides = await call("PUT", "/admin/settings", { body: { responses: { store_ttl_seconds: 90 } } })
+    assert.strictEqual(collides.status, 409)
+    assert.include(collides.detail, "responses.store_ttl_seconds")
+
+    await fs.writeFile(file, "{")
+    assert.strictEqual((await call("POST", "/admin/keys", { body: { key: "k" } })).status, 409)
+    assert.strictEqual(await fs.readFile(file, "utf8"), "{")
+  })
+})
+
 describe("a change that does not last", () => {
   it("says so where the environment is the source", async () => {
     gateway = await startGateway({}, {
@@ -297,7 +319,7 @@ describe("a change that does not last", () => {
     await fs.rm(file)
     await fs.mkdir(file)
     const answer = await call("POST", "/admin/keys", { body: { key: "k" } })
-    assert.isAtLeast(answer.status, 400)
+    assert.strictEqual(answer.status, 503)
     assert.include(answer.detail, file)
     assert.deepStrictEqual((await get("/admin/config"))["keys"], ["first-key"])
   })

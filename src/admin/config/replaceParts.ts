@@ -52,8 +52,13 @@ const listAccounts = Effect.fnUntraced(function*(
       return
     }
     const account = findListed(config, entry)
-    const given = inputFields.filter((field) => isGiven(entry[field])).map((field) => [field, entry[field]!] as const)
-    accounts.push({ ...(account === undefined ? {} : known.get(account)), ...Object.fromEntries(given) })
+    const before = account === undefined ? undefined : known.get(account)
+    const given = inputFields.filter((field) => isGiven(entry[field]) && entry[field] !== before?.[field])
+      .map((field) => [field, entry[field]!] as const)
+    // The same object where nothing is new: what was worked out for it before is not worked out again.
+    accounts.push(
+      before !== undefined && given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
+    )
   })
   return accounts
 })

@@ -1,0 +1,113 @@
+/** Recognisable secrets, seeded everywhere, are in no admin reply and no log line but those that must show them. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Logger, Redacted } from "effect"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller, storeOf } from "./support.ts"
+
+const password = "hunter2-of-the-account"
+const token = "tokenSecret-0123456789-abcdefghijklmnop"
+const newPassword = "admin-password-secret"
+const newKey = "key-secret-of-a-caller"
+const hostToken = "host-token-secret"
+
+const lines: Array<string> = []
+const logger = Logger.make<unknown, void>((options) => {
+  lines.push(JSON.stringify(Logger.formatStructured.log(options)))
+})
+
+let gateway: RunningGateway
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    accounts: [{ email: "a@x.org", password }, { mobile: "13812345678", password }, { token }],
+    host: { token: hostToken, project_id: "p" }
+  }, { logger })
+})
+afterAll(() => gateway.stop())
+
+const account = "a@x.org"
+
+/** Every kind of call, those that fail too. `shows` names what a reply is meant to show. */
+const calls: ReadonlyArray<{
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly shows?: ReadonlyArray<string>
+}> = [
+  { method: "POST", path: "/admin/keys", body: { key: newKey } },
+  { method: "POST", path: "/admin/keys", body: { key: newKey } },
+  { method: "GET", path: "/admin/config", shows: [newKey, businessKey] },
+  { method: "GET", path: "/admin/settings" },
+  { method: "GET", path: "/admin/accounts" },
+  { method: "POST", path: "/admin/accounts", body: { email: "b@x.org", password } },
+  { method: "POST", path: "/admin/accounts", body: { email: "b@x.org", password } },
+  { method: "POST", path: "/admin/accounts", body: { token } },
+  { method: "POST", path: "/admin/config", body: { accounts: [{ email: account, password }, { token, email: 5 }] } },
+  { method: "POST", path: "/admin/config/import", body: { accounts: [{ email: "c@x.org", password }, { password }] } },
+  { method: "POST", path: "/admin/config/import", body: { keys: [newKey, newKey] } },
+  { method: "POST", path: "/admin/import", body: { accounts: [{ email: "c@x.org", password, token }] } },
+  { method: "POST", path: "/admin/accounts/test", body: { identifier: account } },
+  { method: "POST", path: "/admin/accounts/test", body: { identifier: account, message: "hello" } },
+  {
+    method: "POST",
+    path: "/admin/accounts/test",
+    body: { identifier: account, message: "!fault token-expired times=9" }
+  },
+  { method: "POST", path: "/admin/accounts/test-all", body: {} },
+  { method: "GET", path: "/admin/accounts" },
+  { method: "POST", path: "/admin/accounts/sessions/delete-all", body: { identifier: account } },
+  { method: "GET", path: "/admin/queue/status" },
+  { method: "POST", path: "/admin/test", body: { api_key: newKey } },
+  { method: "DELETE", path: `/admin/keys/${newKey}` },
+  { method: "DELETE", path: `/admin/keys/${newKey}` },
+  { method: "PUT", path: "/admin/settings", body: { embeddings: { provider: 5 } } },
+  { method: "POST", path: "/admin/settings/password", body: { new_password: "short" } },
+  { method: "GET", path: "/admin/config/export", shows: [password, token, businessKey] },
+  { method: "GET", path: "/admin/export", shows: [password, token, businessKey] },
+  { method: "POST", path: "/admin/settings/password", body: { new_password: newPassword } }
+]
+
+/** What must not be found, and where it may be all the same. */
+const secrets = () => [
+  password,
+  token,
+  newKey,
+  businessKey,
+  newPassword,
+  hostToken,
+  "test-admin-key",
+  Buffer.from(Redacted.value(storeOf(gateway).jwtSecret)).toString("base64url"),
+  Buffer.from(Redacted.value(storeOf(gateway).jwtSecret)).toString("hex")
+]
+
+describe("secrets", () => {
+  it("are in no reply but those that are meant to show them", async () => {
+    for (const { body, method, path, shows = [] } of calls) {
+      const answer = await call(method, path, { body })
+      const whole = `${answer.text}\n${JSON.stringify([...answer.headers])}`
+      for (const secret of secrets()) {
+        if (shows.includes(secret)) assert.include(whole, secret, `${method} ${path}`)
+        else assert.notInclude(whole, secret, `${method} ${path}`)
+      }
+    }
+    const settings = await call("GET", "/admin/settings", { bearer: newPassword })
+    assert.strictEqual(settings.status, 200)
+    assert.notInclude(settings.text, "scrypt")
+  })
+
+  it("are in no log line, and every change has one", () => {
+    const written = lines.join("\n")
+    for (const secret of secrets()) assert.notInclude(written, secret)
+    const changes = lines.flatMap((line) => /Admin change: ([^"]+)/.exec(line)?.[1] ?? [])
+    assert.deepStrictEqual(changes, [
+      "a business key was added",
+      "an account was added",
+      "keys and accounts were imported",
+      "an account's upstream sessions were deleted",
+      "a business key was removed",
+      "the password was changed"
+    ])
+    assert.isTrue(lines.filter((line) => line.includes("Admin change")).every((line) => line.includes("request_id")))
+  })
+})
