@@ -79,7 +79,7 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
     source.pos++
     const d = yield* skipBlanks(source)
     const first = d === QUOTE ? yield* readString(source) : undefined
-    if (first === undefined ? d === QUOTE || d === END : isDeclaration(context, name, first)) return "none"
+    if (first !== undefined && isDeclaration(context, name, first)) return "none"
     context.start(name)
     const stretch = new JsonStretch(context.write)
     const begun = first === undefined ? "{" : "{" + quoteText(first)
@@ -188,13 +188,6 @@ function* readMembers(context: Context, found: Found, depth: number): Reading<Ou
   }
 }
 
-/** Says how a reading ended; at the end of the reply closers that are missing are no matter. */
-const ended = (context: Context, outcome: Outcome): Outcome => {
-  const { source } = context
-  if (outcome === "open" && source.ended && source.pos === source.stop) context.settle()
-  return outcome
-}
-
 /**
  * Reads one call from its `{`. Of a `broken` one the rest is dropped: to the end of the object, or, where it stands in a tag, with the
  * one of `closers` that ends it.
@@ -214,7 +207,8 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
     yield restOf(context, found.depth, closers)
     return "broken"
   }
-  if (outcome !== "call" || found.isFinished) return ended(context, outcome)
+  if (outcome === "open" && found.isFinished && (yield* peek(context.source)) === END) context.settle()
+  if (outcome !== "call" || found.isFinished) return outcome
   const { name } = found
   const isCall = name !== undefined && found.early === undefined && !found.hasOthers &&
     (place === "wrapped" || found.isMarked)
@@ -231,7 +225,7 @@ export function* readCallList(context: Context, place: Place, closers?: Readonly
   const { source } = context
   let hasBroken = false
   const left = function*(): Reading<Outcome> {
-    if (!hasBroken || closers === undefined) return ended(context, "open")
+    if (!hasBroken || closers === undefined) return "open"
     yield new RestOfTag(context, closers)
     return "broken"
   }
@@ -240,14 +234,13 @@ export function* readCallList(context: Context, place: Place, closers?: Readonly
     if (!isFirst && c === COMMA) {
       source.pos++
       c = yield* skipBlanks(source)
-      if (c === END) context.settle()
-    } else if (!isFirst && c !== CLOSE_BRACKET) {
+    } else if (!isFirst && c !== CLOSE_BRACKET && c !== END) {
       return yield* left()
     }
-    if (!isFirst && c === CLOSE_BRACKET) {
-      source.pos++
+    if (!isFirst && (c === CLOSE_BRACKET || c === END)) {
+      if (c === CLOSE_BRACKET) source.pos++
       context.settle()
-      return "call"
+      return c === END ? "open" : "call"
     }
     const outcome = c === BRACE ? yield* readCallObject(context, place) : "none"
     if (outcome === "broken") hasBroken = true

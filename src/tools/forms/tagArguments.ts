@@ -82,7 +82,7 @@ function* readParameters(
     }
     args.open(name, hintOf(head))
     if (!head.isSelfClosing) {
-      const value = yield* readWith(new XmlText(head.name, (text, raw) => args.content(text, raw)))
+      const value = yield* readWith(new XmlText(head, closers, (text, raw) => args.content(text, raw)))
       if (!value.closed) {
         context.cutOff()
         return "call"
@@ -124,15 +124,19 @@ export function* readPairs(
     }
     let key = ""
     const keyText = yield* readWith(
-      new XmlText("arg_key", (text) => {
+      new XmlText(head, closers, (text) => {
         key += text
       })
     )
-    const isAtValue = keyText.closed && isLess(yield* skipBlanks(source))
+    if (!keyText.closed) {
+      context.cutOff()
+      return "call"
+    }
+    const isAtValue = isLess(yield* skipBlanks(source))
     const valueHead = isAtValue ? yield* readPiece(source) : undefined
     if (typeof valueHead !== "object" || valueHead.name !== "arg_value" || valueHead.isClosing) return yield* broken()
     args.open(key.trim(), undefined)
-    const value = yield* readWith(new XmlText("arg_value", (text, raw) => args.content(text, raw)))
+    const value = yield* readWith(new XmlText(valueHead, closers, (text, raw) => args.content(text, raw)))
     if (!value.closed) {
       context.cutOff()
       return "call"

@@ -63,6 +63,9 @@ export const closingName = (tag: string): string | undefined => {
   return spelling(bare, bare !== last || tag.includes("|") || parts.length > 1)
 }
 
+/** Whether a whole tag has marker noise in it. */
+export const isMarkedTag = (tag: string): boolean => /\||dsml/.test(foldText(tag).toLowerCase())
+
 /**
  * Reads a tag's head from after its `<`. `accepts` is asked as soon as the name is known: tags that nobody waits for are left at
  * once. Gives `undefined` when it is none of them; what was taken then is for the caller to keep as text.

@@ -6,7 +6,8 @@ import { fold, openers } from "../fold.ts"
 import type { Reader, Source } from "../reading.ts"
 import { isBlank } from "../reading.ts"
 import { decodeEntity, maximalEntity } from "./entities.ts"
-import { closingName } from "./tagHead.ts"
+import type { TagHead } from "./tagHead.ts"
+import { closingName, isMarkedTag } from "./tagHead.ts"
 
 const LEAD = 0
 const TEXT = 1
@@ -50,6 +51,8 @@ const tagState = (tag: string): "closer" | "cdata" | "open" | "none" => {
 export class XmlText implements Reader {
   /** The closing tag was read; else the reply ended. */
   closed = false
+  /** A closing tag of what stands around the value was read: the value's own is missing. */
+  broken = false
 
   private state = LEAD
   private isAfterCdata = false
@@ -59,11 +62,18 @@ export class XmlText implements Reader {
   private hasSlash = false
   private brackets = 0
   private readonly closer: string
+  private readonly enders: ReadonlySet<string>
+  private readonly isMarked: boolean
   private readonly sink: (text: string, raw: string) => void
 
-  /** `closer` is the folded name of the closing tag; `sink` gets the decoded text and the same text as it was written. */
-  constructor(closer: string, sink: (text: string, raw: string) => void) {
-    this.closer = closer
+  /**
+   * Reads the value of the tag `head`. `enders` are the names of the closing tags that cannot stand in it, where they are marked as it is;
+   * `sink` gets the decoded text and the same text as it was written.
+   */
+  constructor(head: TagHead, enders: ReadonlySet<string>, sink: (text: string, raw: string) => void) {
+    this.closer = head.name
+    this.enders = enders
+    this.isMarked = head.isMarked
     this.sink = sink
   }
 
@@ -127,8 +137,10 @@ export class XmlText implements Reader {
           if (state === "cdata") {
             this.beginCdata()
           } else if (state === "closer") {
-            if (closingName(this.tag) === this.closer) {
-              this.close()
+            const name = closingName(this.tag)
+            if (name === this.closer) this.close()
+            else this.broken = name !== undefined && this.enders.has(name) && isMarkedTag(this.tag) === this.isMarked
+            if (this.closed || this.broken) {
               source.pos = i
               return true
             }
