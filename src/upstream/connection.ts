@@ -13,7 +13,6 @@ import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as Latch from "effect/Latch"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -66,16 +65,16 @@ export const openConnection = Effect.fnUntraced(function*(
   let complete = false
   let expired = false
   let settled = false
-  /** Wakes the watchdog, whose sleep may be long, for the shorter limit. */
-  const settling = Latch.makeUnsafe(false)
+  /** The watchdog sleeps by the longer limit: one of its own watches the wait for what may follow a settled body. */
+  let settling = false
+  const scope = yield* Effect.scope
   yield* Effect.addFinalizer((exit) => complete ? Effect.void : Scope.close(connection, exit))
 
   const watch = Effect.gen(function*() {
     for (;;) {
       const left = waitingSince === undefined ? limit : waitingSince + limit - clock.currentTimeMillisUnsafe()
       if (left > 0) {
-        yield* Effect.timeoutOption(settling.await, Math.min(left, limits.firstByte))
-        settling.closeUnsafe()
+        yield* Effect.sleep(Math.min(left, limits.firstByte))
         continue
       }
       expired = true
@@ -92,7 +91,7 @@ export const openConnection = Effect.fnUntraced(function*(
 
   const bytes = Stream.fromPull(Effect.gen(function*() {
     const pull = yield* Stream.toPull(response.stream)
-    return Effect.suspend(() => {
+    const next = Effect.suspend(() => {
       waitingSince = clock.currentTimeMillisUnsafe()
       return Effect.matchCauseEffect(pull, {
         onSuccess: (chunks): Effect.Effect<Arr.NonEmptyReadonlyArray<Uint8Array>> => {
@@ -110,6 +109,11 @@ export const openConnection = Effect.fnUntraced(function*(
         }
       })
     })
+    return Effect.suspend(() => {
+      if (!settled || settling) return next
+      settling = true
+      return Effect.andThen(Effect.forkIn(watch, scope), next)
+    })
   }))
   const text = Effect.suspend(() => {
     waitingSince = clock.currentTimeMillisUnsafe()
@@ -126,9 +130,10 @@ export const openConnection = Effect.fnUntraced(function*(
     bytes: Stream.scoped(bytes),
     text,
     settle: (millis) => {
+      // A shorter limit than the one that is watched needs a watchdog that wakes in time.
+      if (!settled || millis < limit) settling = false
       settled = true
       limit = millis
-      settling.openUnsafe()
     }
   }
 })

@@ -402,11 +402,11 @@ describe("a saved sample", () => {
       })
       return { status: response.status, text: await response.text() }
     }
-    const after = await chat("!replay faulty\n!then\n!replay hello")
+    const after = await chat("!replay faulty\n!next\n!replay hello")
     assert.include(after.text, "Hello there")
     symlinkSync(path.join(dir, "hello"), path.join(dir, "linked"))
     for (const name of ["nothing", "../hello", "linked", ".", "taken"]) {
-      const answer = await chat(`!then\n!replay ${name}`)
+      const answer = await chat(`!next\n!replay ${name}`)
       assert.strictEqual(answer.status, 400, name)
       assert.include(answer.text, "!replay")
     }

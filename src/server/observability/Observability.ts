@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
@@ -38,9 +39,11 @@ const watch = (traced: boolean) =>
   Layer.succeed(CurrentRequestWatch, {
     traced,
     ended: (stats, span) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.contextWith((context: Context.Context<never>) => {
+        const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
         if (span !== undefined) describe(span, stats)
-        return Effect.andThen(countRequest(stats, now), logRequest(stats, now))
+        countRequest(stats, now, context)
+        return logRequest(stats, now, Context.get(context, References.MinimumLogLevel))
       })
   })
 

@@ -2,6 +2,7 @@
  * One structured log line a request, when it is over. A caller that left is no error.
  */
 import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 
 const outcomeOf = (stats: RequestStats): string =>
@@ -15,8 +16,14 @@ const outcomeOf = (stats: RequestStats): string =>
 const present = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** Writes the line: requests of the styles at `Info`, the rest (probes, lists, admin reads) at `Debug`. */
-export const logRequest = (stats: RequestStats, now: number): Effect.Effect<void> => {
+/** Requests of the styles and bugs are told at `Info`; probes, lists and admin reads at `Debug`. */
+const levelOf = (stats: RequestStats): "Info" | "Debug" =>
+  stats.requestedModel === undefined && (stats.status ?? 0) < 500 ? "Debug" : "Info"
+
+/** Writes the line, unless `minimum` forbids it: then nothing is done for it. */
+export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.LogLevel): Effect.Effect<void> => {
+  const level = levelOf(stats)
+  if (!LogLevel.isGreaterThanOrEqualTo(level, minimum)) return Effect.void
   const fields = present({
     request_id: stats.id,
     style: stats.style,
@@ -36,8 +43,5 @@ export const logRequest = (stats: RequestStats, now: number): Effect.Effect<void
     first_event_ms: stats.firstEventAt === undefined ? undefined : Math.round(stats.firstEventAt - stats.startedAt),
     duration_ms: Math.round(now - stats.startedAt)
   })
-  const line = stats.requestedModel === undefined && (stats.status ?? 0) < 500
-    ? Effect.logDebug("request")
-    : Effect.logInfo("request")
-  return Effect.annotateLogs(line, fields)
+  return Effect.annotateLogs(Effect.logWithLevel(level)("request"), fields)
 }

@@ -4,7 +4,7 @@
  *
  * Every labelled metric is made once and kept, so that a request costs a few look-ups.
  */
-import * as Effect from "effect/Effect"
+import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 
@@ -95,29 +95,27 @@ const counters = {
   })
 }
 
-const add = (counter: Metric.Counter<number>, count: number): Effect.Effect<void> =>
-  count === 0 ? Effect.void : Metric.update(counter, count)
-
-/** Counts a request that is over; `now` is the clock's milliseconds. */
-export const countRequest = (stats: RequestStats, now: number): Effect.Effect<void> =>
-  Effect.gen(function*() {
-    const style = stats.style ?? "none"
-    const model = stats.model ?? "none"
-    yield* Metric.update(requests(style, model, statusOf(stats)), 1)
-    yield* Metric.update(durations(style, model), (now - stats.startedAt) / 1000)
-    if (stats.error !== undefined) yield* Metric.update(streamErrors(style, stats.error), 1)
-    if (stats.attempts === 0) return
-    yield* add(counters.attempts, stats.attempts)
-    yield* add(counters.failovers, stats.failovers)
-    yield* add(counters.continues, stats.continues)
-    yield* add(counters.calls, stats.calls)
-    yield* add(counters.brokenCalls, stats.brokenCalls)
-    yield* Metric.update(queueWait, stats.queued / 1000)
-    if (stats.firstEventAt !== undefined) {
-      yield* Metric.update(firstTokens(model), (stats.firstEventAt - stats.startedAt) / 1000)
-    }
-    if (stats.usage !== undefined) {
-      yield* Metric.update(tokenUsage(model, "input"), stats.usage.promptTokens)
-      yield* Metric.update(tokenUsage(model, "output"), stats.usage.completionTokens)
-    }
-  })
+/** Counts a request that is over; `now` is the clock's milliseconds. One pass without an Effect per metric. */
+export const countRequest = (stats: RequestStats, now: number, context: Context.Context<never>): void => {
+  const update = (metric: Metric.Metric<number, unknown>, value: number) => metric.updateUnsafe(value, context)
+  const add = (counter: Metric.Counter<number>, count: number) => {
+    if (count > 0) update(counter, count)
+  }
+  const style = stats.style ?? "none"
+  const model = stats.model ?? "none"
+  update(requests(style, model, statusOf(stats)), 1)
+  update(durations(style, model), (now - stats.startedAt) / 1000)
+  if (stats.error !== undefined) update(streamErrors(style, stats.error), 1)
+  if (stats.attempts === 0) return
+  add(counters.attempts, stats.attempts)
+  add(counters.failovers, stats.failovers)
+  add(counters.continues, stats.continues)
+  add(counters.calls, stats.calls)
+  add(counters.brokenCalls, stats.brokenCalls)
+  update(queueWait, stats.queued / 1000)
+  if (stats.firstEventAt !== undefined) update(firstTokens(model), (stats.firstEventAt - stats.startedAt) / 1000)
+  if (stats.usage !== undefined) {
+    update(tokenUsage(model, "input"), stats.usage.promptTokens)
+    update(tokenUsage(model, "output"), stats.usage.completionTokens)
+  }
+}

@@ -39,12 +39,12 @@ export const Recordings = Context.Reference<(name: string) => Effect.Effect<Reco
 
 const textOf = (turn: Turn): string => turn.parts.map((part) => part._tag === "Text" ? part.text : "").join("\n")
 
-/** The recording that the last user turn asks for. What follows a `!then` is for after a tool's reply. */
+/** The recording that the last user turn asks for. What follows a `!next` is for after a tool's reply. */
 const wantedIn = ({ turns }: Conversation): string | undefined => {
   const last = turns.findLastIndex((turn) => turn.role === "user")
   if (last === -1) return undefined
   const toolReplies = turns.slice(last + 1).filter((turn) => turn.role === "tool").length
-  const section = textOf(turns[last]!).split(/^!then[ \t]*$/m)[toolReplies]
+  const section = textOf(turns[last]!).split(/^!next[ \t]*$/m)[toolReplies]
   return section === undefined ? undefined : /^!replay[ \t]+(\S+)[ \t]*$/m.exec(section)?.[1]
 }
 

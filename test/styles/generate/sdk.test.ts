@@ -97,7 +97,7 @@ describe.each(
   it("goes through a function-calling loop of three turns", async () => {
     const contents: Array<Content> = [{
       role: "user",
-      parts: [{ text: `!call get_weather {"city":"Paris"}\n!then\n!call get_time {}\n!then\n!say Sunny at noon` }]
+      parts: [{ text: `!call get_weather {"city":"Paris"}\n!next\n!call get_time {}\n!next\n!say Sunny at noon` }]
     }]
     const called: Array<string | undefined> = []
     for (;;) {

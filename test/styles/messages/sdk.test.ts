@@ -71,7 +71,7 @@ describe.each(Object.entries(ways))("the messages SDK against the gateway, %s", 
   it("goes through a tool loop of three turns", async () => {
     const messages: Array<Anthropic.MessageParam> = [{
       role: "user",
-      content: `!call get_weather {"city":"Paris"}\n!then\n!call get_time {}\n!then\n!say Sunny at noon`
+      content: `!call get_weather {"city":"Paris"}\n!next\n!call get_time {}\n!next\n!say Sunny at noon`
     }]
     const called: Array<string> = []
     const answers: Record<string, string> = { get_weather: "sunny", get_time: "noon" }
