@@ -19,6 +19,7 @@ const floors: Readonly<Record<string, number>> = {
   styles: 5,
   admin: 5,
   server: 6,
+  embed: 7,
   cli: 7
 }
 

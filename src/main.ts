@@ -1,8 +1,14 @@
+#!/usr/bin/env node
 /**
- * The node service. The JIT for schemas must be on before any schema is made.
+ * The node service and its command line. The JIT for schemas must be on before any schema is made.
  */
 import "effect/schema/SchemaJITCompiler/enable"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { serve } from "./server/serve.ts"
+import * as Effect from "effect/Effect"
+import { runMain } from "./cli/runMain.ts"
 
-NodeRuntime.runMain(serve)
+/** Without arguments it serves, and the modules of the command line are not loaded. */
+const program = process.argv.length === 2
+  ? Effect.promise(() => import("./cli/runService.ts")).pipe(Effect.flatMap(({ runService }) => runService))
+  : Effect.promise(() => import("./cli/command.ts")).pipe(Effect.flatMap(({ runCommand }) => runCommand))
+
+runMain(program)

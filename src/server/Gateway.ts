@@ -28,6 +28,7 @@ import { MessagesHandlers } from "../styles/messages/Handlers.ts"
 import { ModelsHandlers } from "../styles/models/Handlers.ts"
 import { ResponsesHandlers } from "../styles/responses/Handlers.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
+import type { Upstream } from "../upstream/Upstream.ts"
 import { GatewayApi } from "./Api.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { Fallback } from "./fallback.ts"
@@ -70,18 +71,25 @@ const Edges = Layer.mergeAll(
   AdminEdges
 )
 
-/** Everything below the routes; needs the configuration and an HTTP client. */
-export const GatewayServices = Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
-  ),
-  Layer.provideMerge(UpstreamLayer.layer),
-  Layer.provide(SampleFolder.layerRecordings),
-  Layer.provideMerge(SampleFolder.layer),
-  Layer.provideMerge(Lifecycle.layer)
-)
+/** Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. */
+export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
+  Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
+    ),
+    Layer.provideMerge(upstream),
+    Layer.provide(SampleFolder.layerRecordings),
+    Layer.provideMerge(SampleFolder.layer),
+    Layer.provideMerge(Lifecycle.layer)
+  )
 
-/** The routes, for whichever router they are built in. */
+/** Everything below the routes over the configured upstream; needs an HTTP client too. */
+export const GatewayServices = gatewayServices(UpstreamLayer.layer)
+
+/** How a router must take paths: long keys and ids stand in them, and method names in them are case-sensitive. */
+export const routerConfig = { maxParamLength: 4096, caseSensitive: true } as const
+
+/** The routes, for a router that they have to themselves: they answer every path. `mountGateway` shares one. */
 export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges), Layer.provide(SelfClientLive)),
   Fallback,

@@ -4,8 +4,12 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as HttpServer from "effect/http/HttpServer"
+import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -16,20 +20,41 @@ export interface ListenOptions {
   readonly host: string
 }
 
+/** The address or the port is not to be had. */
+export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { message: Schema.String }) {}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there already; set PORT to another port",
+  EACCES: "ports below 1024 need more rights; set PORT to another port",
+  EADDRNOTAVAIL: "this machine has no such address; set HOST to one that it has",
+  ENOTFOUND: "there is no such name; set HOST to an address of this machine"
+}
+
+const cannotListen = ({ host, port }: ListenOptions, { cause }: ServeError): CannotListen => {
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
+  return new CannotListen({ message: `Cannot listen on ${host} port ${port}: ${reasons[code] ?? code}` })
+}
+
 /** Longer than the idle time of the usual load balancers, so that they close first. */
 const keepAliveTimeout = 65_000
 
 /**
- * A listening server. Give it to the layer that serves; drain comes from `Drain`, which must be built after that one so
+ * A listening server. Give it to the layer that serves; drain comes from `drain`, which must be built after that one so
  * that it ends first.
  */
 export const NodeServer = (options: ListenOptions) => {
   const node = createServer({ keepAliveTimeout })
-  const server = NodeHttpServer.layer(() => node, {
+  const listening = NodeHttpServer.layerServer(() => node, {
     port: options.port,
     host: options.host,
     gracefulShutdownTimeout: "1 seconds"
-  })
+  }).pipe(
+    Layer.catchTag(
+      "ServeError",
+      (error) => Layer.effect(HttpServer.HttpServer, Effect.fail(cannotListen(options, error)))
+    )
+  )
+  const server = Layer.merge(listening, NodeHttpServer.layerHttpServices)
   /**
    * When the scope ends: the socket goes on accepting, so that late requests are told, until the requests under way are
    * over or their time is.

@@ -1,7 +1,6 @@
 /**
  * The gateway as a running node service.
  */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -12,15 +11,14 @@ import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as References from "effect/References"
+import { layerAdminEnvironment } from "../admin/AdminEnvironment.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
-import { GatewayRoutes, GatewayServices } from "./Gateway.ts"
+import * as UpstreamClient from "../upstream/httpClient.ts"
+import { GatewayRoutes, GatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
-
-/** Long keys and ids stand in paths; method names in paths are case-sensitive. */
-const routerConfig = { maxParamLength: 4096, caseSensitive: true } as const
 
 /** Serves the gateway on a node server. Provides what the routes are built on, for whoever shares it. */
 export const serveGateway = (options: ListenOptions) => {
@@ -73,8 +71,9 @@ export const serve = Effect.gen(function*() {
   return yield* Layer.launch(
     Layer.effectDiscard(announce).pipe(
       Layer.provide(serveGateway({ port: environment.port, host: environment.host })),
+      Layer.provide(layerAdminEnvironment),
+      Layer.provide(UpstreamClient.layer),
       Layer.provide(ConfigStore.layer),
-      Layer.provide(NodeHttpClient.layerUndici),
       Layer.provide(NodeServices.layer),
       Layer.provide(Logging(environment.logLevel))
     )

@@ -10,8 +10,7 @@ import { make } from "./Reference.ts"
 
 const optionalInt = (name: string, about: string) => Flag.Int(name).pipe(Flag.withDescription(about), Flag.optional)
 
-/** `reference --port N`: listens until it is interrupted; prints one line once it does. */
-export const referenceCommand = Command.make("reference", {
+export const referenceFlags = {
   port: Flag.Int("port").pipe(Flag.withDescription("Port, or 0 for any free one"), Flag.withDefault(5100)),
   host: Flag.String("host").pipe(Flag.withDescription("Address to listen on"), Flag.withDefault("127.0.0.1")),
   pace: optionalInt("pace", "Milliseconds before every event"),
@@ -19,7 +18,13 @@ export const referenceCommand = Command.make("reference", {
   maxRunning: optionalInt("max-running", "Most running completions of an account"),
   tokenLifetime: optionalInt("token-lifetime", "Milliseconds after which a token has expired"),
   remember: optionalInt("remember", "Requests that the report shows")
-}, ({ burst, host, maxRunning, pace, port, remember, tokenLifetime }) =>
+}
+
+/** What the flags say. */
+export type ReferenceFlags = Command.Command.Config.Infer<typeof referenceFlags>
+
+/** Listens until it is interrupted; prints one line once it does. */
+export const runReference = ({ burst, host, maxRunning, pace, port, remember, tokenLifetime }: ReferenceFlags) =>
   Effect.gen(function*() {
     const reference = yield* make({
       pace: Option.getOrUndefined(pace),
@@ -31,4 +36,9 @@ export const referenceCommand = Command.make("reference", {
     const url = yield* reference.listen({ port, host })
     yield* Console.log(`The reference upstream listens on ${url}`)
     return yield* Effect.never
-  }).pipe(Effect.scoped)).pipe(Command.withDescription("Run a reference upstream that speaks the session protocol"))
+  }).pipe(Effect.scoped)
+
+/** `reference --port N`. */
+export const referenceCommand = Command.make("reference", referenceFlags, runReference).pipe(
+  Command.withDescription("Run a reference upstream that speaks the session protocol")
+)
