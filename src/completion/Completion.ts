@@ -210,11 +210,18 @@ export class Completion extends Context.Service<Completion, {
       let stay: string | undefined
       let refreshed = false
       let spent = 0
+      /** What the attempt before came to: when no account is left because of it, that is the cause to tell. */
+      let before: GatewayError | undefined
       const budget = config.unsafeCurrent().upstream.timeouts.attempts * 1000
       for (;;) {
         const attempt = yield* Scope.fork(scope)
         stats.attempts++
-        const lease = yield* accounts.lease(caller, { avoid, stay }).pipe(Scope.provide(attempt))
+        const lease = yield* accounts.lease(caller, { avoid, stay }).pipe(
+          Effect.mapError((error) =>
+            error.code === before?.code && error.code === "no_account_available" ? before : error
+          ),
+          Scope.provide(attempt)
+        )
         stats.queued += lease.waited
         stats.accountHash = lease.accountHash
         const began = yield* Clock.currentTimeMillis
@@ -256,6 +263,7 @@ export class Completion extends Context.Service<Completion, {
         yield* lease.report(judged.health, judged.retryAfter)
         if (refresh) yield* lease.refreshToken
         yield* Scope.close(attempt, Exit.void)
+        before = judged.error
         if (judged.retry === "no" || stats.attempts >= mostAttempts || spent >= budget) return yield* judged.error
         if (refresh) {
           refreshed = true

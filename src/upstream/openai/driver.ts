@@ -186,7 +186,7 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
     const start = isJson(contentType)
       ? () => wholeDecoder(stop, round)
       : () => streamDecoder(stop, connection, round)
-    return { id, sessionId: undefined, events: decodeBody(connection.bytes, start) }
+    return { id, sessionId: undefined, events: decodeBody(connection, start) }
   })
 
   /**

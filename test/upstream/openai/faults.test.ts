@@ -1,0 +1,240 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type RunningGateway, startGateway } from "../../support/gateway.ts"
+import {
+  type Answer,
+  chunk,
+  frames,
+  json,
+  type OpenAiServer,
+  startOpenAiServer,
+  streamed
+} from "../../support/openaiServer.ts"
+import { ask, type StyleName, styleNames } from "./callStyles.ts"
+
+/** What a caller is told, and how often the server is asked for it. */
+interface Told {
+  readonly status: number
+  readonly code: string
+  readonly message: RegExp
+  readonly asked: 1 | 3
+}
+
+const told = (status: number, code: string, message: RegExp, asked: 1 | 3 = 1): Told => ({
+  status,
+  code,
+  message,
+  asked
+})
+
+const error = (fields: object) => ({ error: { message: "word of the server", ...fields } })
+
+/** Replies that are no completion. */
+const refusals: ReadonlyArray<readonly [about: string, Answer, Told]> = [
+  [
+    "a bad request",
+    json(400, error({ type: "invalid_request_error" })),
+    told(400, "invalid_request", /word of the server/)
+  ],
+  [
+    "a long prompt",
+    json(400, error({ code: "context_length_exceeded" })),
+    told(400, "context_length_exceeded", /too long/)
+  ],
+  ["a filtered prompt", json(400, error({ code: "content_filter" })), told(400, "content_filter", /filter/)],
+  ["too large a body", json(413, error({})), told(413, "request_too_large", /too large/)],
+  ["an unknown model", json(404, error({ code: "model_not_found" })), told(503, "upstream_error", /have the model/)],
+  ["an unknown path", json(404, { detail: "Not Found" }), told(503, "upstream_error", /no such endpoint/)],
+  ["a refused key", json(401, error({ code: "invalid_api_key" })), told(503, "no_account_available", /refused/, 3)],
+  ["a key without rights", json(403, error({})), told(503, "upstream_error", /not permit/, 3)],
+  [
+    "a rate limit",
+    json(429, error({}), { "retry-after": "9" }),
+    told(429, "upstream_rate_limited", /limits the rate/, 3)
+  ],
+  ["no quota", json(429, error({ code: "insufficient_quota" })), told(429, "upstream_rate_limited", /quota/, 3)],
+  ["trouble", json(500, error({})), told(503, "upstream_error", /word of the server/, 3)],
+  ["an overload", json(503, { error: "busy" }), told(503, "upstream_error", /busy/, 3)],
+  [
+    "a page",
+    { status: 502, headers: { "content-type": "text/html" }, pieces: ["<html>Bad gateway</html>"] },
+    told(503, "upstream_error", /^The upstream failed\.$/, 3)
+  ],
+  ["a page that says 200", { headers: { "content-type": "text/html" } }, told(503, "upstream_error", /failed/, 3)],
+  ["its own time-out", { status: 504 }, told(503, "upstream_timeout", /in time/, 3)],
+  ["no answer", { headless: true, after: "hang" }, told(503, "upstream_timeout", /in time/, 3)],
+  ["a connection that breaks", { headless: true, after: "reset" }, told(503, "upstream_error", /connection/, 3)],
+  ["an empty reply", { pieces: [frames(chunk({}, "stop"), "[DONE]")] }, told(503, "upstream_empty_output", /empty/, 3)],
+  [
+    "a reply that is withdrawn whole",
+    { pieces: [frames(chunk({}, "content_filter"))] },
+    told(400, "content_filter", /filter/)
+  ],
+  ["a broken whole reply", json(200, "{\"choices\":[{\"me"), told(503, "upstream_error", /failed/, 3)],
+  ["an error that says 200", json(200, error({})), told(503, "upstream_error", /word of the server/, 3)]
+]
+
+const withText = frames(chunk({ role: "assistant", content: "" }), chunk({ content: "Hello" }))
+
+/** What may go wrong in a stream; `before` and `after` are what is told when it comes before and after the text. */
+const streamFaults: ReadonlyArray<
+  readonly [about: string, fault: Answer, before: Told, after: Told]
+> = [
+  [
+    "an error object",
+    { pieces: [frames(error({ type: "server_error" }))] },
+    told(503, "upstream_error", /word of the server/, 3),
+    told(503, "upstream_error", /word of the server/)
+  ],
+  [
+    "a rate limit",
+    { pieces: [frames(error({ code: 429 }))] },
+    told(429, "upstream_rate_limited", /limits the rate/, 3),
+    told(429, "upstream_rate_limited", /limits the rate/)
+  ],
+  [
+    "an early end",
+    { pieces: [] },
+    told(503, "upstream_empty_output", /empty/, 3),
+    told(503, "upstream_error", /cut off/)
+  ],
+  [
+    "a broken connection",
+    { after: "reset" },
+    told(503, "upstream_error", /connection/, 3),
+    told(503, "upstream_error", /connection/)
+  ],
+  [
+    "silence",
+    { after: "hang" },
+    told(503, "upstream_timeout", /in time/, 3),
+    told(503, "upstream_timeout", /in time/)
+  ],
+  [
+    "broken JSON",
+    { pieces: [frames("{oops")] },
+    told(503, "upstream_error", /failed/, 3),
+    told(503, "upstream_error", /failed/)
+  ],
+  [
+    "a reply that is given up",
+    { pieces: [frames(chunk({}, "error"), "[DONE]")] },
+    told(503, "upstream_error", /failed/, 3),
+    told(503, "upstream_error", /failed/)
+  ]
+]
+
+let server: OpenAiServer
+let patient: RunningGateway
+let impatient: RunningGateway
+
+const startWith = (timeouts: object) =>
+  startGateway({
+    // So many keys that no fault leaves a request without one.
+    accounts: Array.from({ length: 900 }, (_, i) => ({ token: `sk-${i}` })),
+    captures: { enabled: false },
+    upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { queue: 0, ...timeouts } }
+  })
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  patient = await startWith({})
+  impatient = await startWith({ first_byte: 0.4, silence: 0.4 })
+})
+afterAll(async () => {
+  await patient.stop()
+  await impatient.stop()
+  await server.stop()
+})
+
+/** Styles name some errors by words of their own; the chat style's are the gateway's. */
+const check = (style: StyleName, said: Awaited<ReturnType<typeof ask>>, { code, message }: Told) => {
+  assert.match(said.error?.message ?? "", message)
+  assert.isTrue(said.ended)
+  if (style === "chat") assert.strictEqual(said.error?.code, code)
+}
+
+/** Asks in every style, streamed and not, and looks at how often the server was asked in all. */
+const inEveryStyle = async (
+  expected: Told,
+  look: (style: StyleName, stream: boolean, said: Awaited<ReturnType<typeof ask>>) => void
+) => {
+  const asked = await Promise.all(
+    styleNames.flatMap((style) =>
+      [false, true].map(async (stream) => {
+        const said = await ask((expected.code === "upstream_timeout" ? impatient : patient).url, style, stream)
+        assert.deepStrictEqual({ style, stream, retryAfter: said.retryAfter !== null }, {
+          style,
+          stream,
+          retryAfter: said.status === 429
+        })
+        look(style, stream, said)
+        check(style, said, expected)
+      })
+    )
+  )
+  assert.strictEqual(server.requests.length, asked.length * expected.asked)
+  await server.until((requests) => requests.every(({ outcome }) => outcome !== "open"))
+}
+
+describe("in every style, streamed and not", () => {
+  for (const [about, answer, expected] of refusals) {
+    it(`${about} is a plain error ${expected.status} ${expected.code}`, async () => {
+      server.answer(() => answer)
+      await inEveryStyle(expected, (_, __, said) => {
+        assert.strictEqual(said.status, expected.status)
+        assert.strictEqual(said.text, "")
+      })
+    })
+  }
+
+  for (const [about, fault, before, after] of streamFaults) {
+    it(`${about} before the first event is a plain error ${before.status} ${before.code}`, async () => {
+      server.answer(() => fault)
+      await inEveryStyle(before, (_, __, said) => {
+        assert.strictEqual(said.status, before.status)
+        assert.strictEqual(said.text, "")
+      })
+    })
+
+    it(`${about} after it is told in the stream, and not tried again`, async () => {
+      server.answer(() => ({ ...fault, pieces: [withText, ...fault.pieces ?? []] }))
+      await inEveryStyle(after, (_, stream, said) => {
+        assert.strictEqual(said.status, stream ? 200 : after.status)
+        assert.strictEqual(said.text, stream ? "Hello" : "")
+      })
+    })
+  }
+
+  it("a fault of one attempt is not seen where the next one works", async () => {
+    const faults = [
+      ...refusals.map(([, answer, { asked }]) => ({ answer, asked })),
+      ...streamFaults.map(([, answer]) => ({ answer, asked: 3 }))
+    ]
+      .filter(({ asked }) => asked === 3)
+    for (const { answer } of faults.filter(({ answer }) => answer.after !== "hang")) {
+      server.answer((_, i) => i === 0 ? answer : streamed({ content: "Hello" }))
+      const said = await ask(patient.url, "chat", true)
+      assert.deepStrictEqual({ ...said, asked: server.requests.length }, {
+        status: 200,
+        text: "Hello",
+        error: undefined,
+        ended: true,
+        retryAfter: null,
+        asked: 2
+      })
+      assert.notStrictEqual(server.requests[0]?.key, server.requests[1]?.key)
+    }
+  })
+
+  it("a reply that is cut off by length, or filtered after its start, is none of these", async () => {
+    for (const reason of ["length", "content_filter"]) {
+      server.answer(() => ({ pieces: [withText, frames(chunk({}, reason), "[DONE]")] }))
+      for (const style of styleNames) {
+        for (const stream of [false, true]) {
+          const { error, status, text } = await ask(patient.url, style, stream)
+          assert.deepStrictEqual({ error, status, text }, { error: undefined, status: 200, text: "Hello" }, style)
+        }
+      }
+    }
+  })
+})
