@@ -28,10 +28,15 @@ export interface ConnectionLimits {
   readonly silence: number
 }
 
+/** A body that is being read. */
+export type BytesPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, UpstreamFailure>
+
 /** A connection whose reply has begun. */
 export interface Connection {
   readonly response: HttpClientResponse.HttpClientResponse
-  /** The body's bytes as they come; fails as `transport` or `timeout`. */
+  /** Starts to read the body: its bytes as they come; fails as `transport` or `timeout`. */
+  readonly pull: Effect.Effect<BytesPull, never, Scope.Scope>
+  /** The same as a stream. */
   readonly bytes: Stream.Stream<Uint8Array, UpstreamFailure>
   /** The whole body at once, which is cheaper; empty where it cannot be read. For bodies whose announced length is small. */
   readonly text: Effect.Effect<string>
@@ -89,11 +94,10 @@ export const openConnection = Effect.fnUntraced(function*(
   )
   waitingSince = undefined
 
-  const bytes = Stream.fromPull(Effect.gen(function*() {
-    const pull = yield* Stream.toPull(response.stream)
+  const pull = Effect.map(Stream.toPull(response.stream), (body): BytesPull => {
     const next = Effect.suspend(() => {
       waitingSince = clock.currentTimeMillisUnsafe()
-      return Effect.matchCauseEffect(pull, {
+      return Effect.matchCauseEffect(body, {
         onSuccess: (chunks): Effect.Effect<Arr.NonEmptyReadonlyArray<Uint8Array>> => {
           waitingSince = undefined
           if (!settled) limit = limits.silence
@@ -114,7 +118,7 @@ export const openConnection = Effect.fnUntraced(function*(
       settling = true
       return Effect.andThen(Effect.forkIn(watch, scope), next)
     })
-  }))
+  })
   const text = Effect.suspend(() => {
     waitingSince = clock.currentTimeMillisUnsafe()
     return Effect.match(response.text, {
@@ -127,7 +131,8 @@ export const openConnection = Effect.fnUntraced(function*(
   })
   return {
     response,
-    bytes: Stream.scoped(bytes),
+    pull,
+    bytes: Stream.scoped(Stream.fromPull(pull)),
     text,
     settle: (millis) => {
       // A shorter limit than the one that is watched needs a watchdog that wakes in time.
@@ -148,38 +153,39 @@ export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
   readonly complete: () => boolean
 }
 
-/** Runs a decoder over a body, one array a network chunk. */
-export const decodeBody = <A>(
-  bytes: Stream.Stream<Uint8Array, UpstreamFailure>,
-  start: () => BodyDecoder<A>
-): Stream.Stream<A, UpstreamFailure> =>
-  Stream.transformPull(bytes, (pull) =>
-    Effect.sync(() => {
-      const decoder = start()
-      let ended = false
-      const emit = (out: Array<A>): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> =>
-        Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : next
-      const end = (out: Array<A>) => {
-        ended = true
-        decoder.end(out)
-        return emit(out)
-      }
-      const next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> = Effect.suspend(() => {
-        if (ended || decoder.failure() !== undefined) {
-          const failure = decoder.failure()
-          return failure === undefined ? Cause.done() : Effect.fail(failure)
-        }
-        return Effect.matchCauseEffect(pull, {
-          onSuccess: (chunks) => {
-            const out: Array<A> = []
-            for (const chunk of chunks) decoder.push(chunk, out)
-            return decoder.done() ? end(out) : emit(out)
-          },
-          onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : Effect.failCause(cause)
-        })
-      })
-      return next
-    }))
+/** Runs a decoder over a body that is being read: one array a network chunk. */
+export const decodePull = <A>(
+  pull: BytesPull,
+  decoder: BodyDecoder<A>
+): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> => {
+  let ended = false
+  const emit = (out: Array<A>): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> =>
+    Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : next
+  const end = (out: Array<A>) => {
+    ended = true
+    decoder.end(out)
+    return emit(out)
+  }
+  const next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, UpstreamFailure> = Effect.suspend(() => {
+    if (ended || decoder.failure() !== undefined) {
+      const failure = decoder.failure()
+      return failure === undefined ? Cause.done() : Effect.fail(failure)
+    }
+    return Effect.matchCauseEffect(pull, {
+      onSuccess: (chunks) => {
+        const out: Array<A> = []
+        for (const chunk of chunks) decoder.push(chunk, out)
+        return decoder.done() ? end(out) : emit(out)
+      },
+      onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : Effect.failCause(cause)
+    })
+  })
+  return next
+}
+
+/** Runs a decoder over a connection's body. */
+export const decodeBody = <A>(connection: Connection, start: () => BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
+  Stream.scoped(Stream.fromPull(Effect.map(connection.pull, (pull) => decodePull(pull, start()))))
 
 /** Bodies up to this many bytes are read at once. */
 const smallBody = 64 * 1024

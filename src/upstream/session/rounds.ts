@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
-import { type BodyDecoder, type Connection, decodeBody } from "../connection.ts"
+import { type BodyDecoder, type Connection, decodePull } from "../connection.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
 
@@ -110,16 +110,16 @@ export const runRounds = (
 
     const start = (round: Round) => {
       const body = startBody(reply, round)
-      const decoder = (): BodyDecoder<UpstreamEvent> => ({
+      const decoder: BodyDecoder<UpstreamEvent> = {
         push: body.push,
         end: body.end,
         failure: () => body.overflowed ? asFailure(phase, tooLong) : undefined,
         done: () => reply.failed,
         complete: () => reply.final || reply.closed
-      })
-      return Stream.toPull(decodeBody(round.connection.bytes, decoder)).pipe(
-        Scope.provide(roundScope),
-        Effect.map((pull) => ({ pull, body }))
+      }
+      return Effect.map(
+        Scope.provide(round.connection.pull, roundScope),
+        (bytes) => ({ pull: decodePull(bytes, decoder), body })
       )
     }
 
