@@ -2,17 +2,28 @@
  * `npm run bench [-- gateway | sieve | pool]`: figures as ratios within one run, never as timed tests.
  */
 import { gatewayBench } from "./gateway.ts"
+import { poolBench } from "./pool.ts"
+import { sieveBench } from "./sieve.ts"
+import { type Row, table } from "./table.ts"
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { gateway: gatewayBench }
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  gateway: gatewayBench,
+  sieve: () => {
+    const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])
+    process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
+    return Promise.resolve()
+  },
+  pool: poolBench
+}
 
 const wanted = process.argv.slice(2)
-for (const name of wanted.length === 0 ? Object.keys(benches) : wanted) {
-  const bench = benches[name]
-  if (bench === undefined) {
-    process.stderr.write(`There is no benchmark "${name}"; there are ${Object.keys(benches).join(", ")}\n`)
-    process.exitCode = 1
-    break
+const unknown = wanted.find((name) => !Object.hasOwn(benches, name))
+if (unknown !== undefined) {
+  process.stderr.write(`There is no benchmark "${unknown}"; there are ${Object.keys(benches).join(", ")}\n`)
+  process.exitCode = 1
+} else {
+  for (const name of wanted.length === 0 ? Object.keys(benches) : wanted) {
+    process.stdout.write(`\n## ${name}\n\n`)
+    await benches[name]!()
   }
-  process.stdout.write(`\n## ${name}\n\n`)
-  await bench()
 }
