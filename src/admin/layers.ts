@@ -8,10 +8,15 @@ import { AdminAuthHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminEdge, AdminOpenEdge } from "./edges.ts"
+import { AdminHostHandlers } from "./host/Handlers.ts"
+import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
+import { AdminVersionHandlers } from "./version/Handlers.ts"
+import { LatestRelease } from "./version/LatestRelease.ts"
+import { layerWebClient } from "./webClient.ts"
 
 export const AdminHandlers = Layer.mergeAll(
   AdminAuthHandlers,
@@ -21,7 +26,13 @@ export const AdminHandlers = Layer.mergeAll(
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminSelfTestHandlers,
   AdminCapturesHandlers,
-  AdminSamplesHandlers
+  AdminSamplesHandlers,
+  AdminHostHandlers.pipe(
+    Layer.provide(HostSync.layer),
+    Layer.provide(AccountTests.layer),
+    Layer.provide(layerWebClient)
+  ),
+  AdminVersionHandlers.pipe(Layer.provide(LatestRelease.layer), Layer.provide(layerWebClient))
 )
 
 export const AdminEdges = Layer.mergeAll(AdminEdge.layer, AdminOpenEdge.layer)

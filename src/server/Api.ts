@@ -6,10 +6,12 @@ import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
 import { AdminAuthGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
+import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
+import { AdminVersionGroup } from "../admin/version/Api.ts"
 import { apiId } from "../http/reply.ts"
 import { ChatGroup } from "../styles/chat/Api.ts"
 import { EmbeddingsGroup } from "../styles/embeddings/Api.ts"
@@ -37,5 +39,7 @@ export class GatewayApi extends HttpApi.make(apiId).add(
   AdminAccountsGroup,
   AdminSelfTestGroup,
   AdminCapturesGroup,
-  AdminSamplesGroup
+  AdminSamplesGroup,
+  AdminHostGroup,
+  AdminVersionGroup
 ) {}

@@ -3,9 +3,11 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { ConfigProvider, Context, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { serveGateway } from "../../src/server/serve.ts"
 
@@ -27,11 +29,20 @@ export interface GatewayOptions {
   readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
   /** Without one nothing is logged. */
   readonly logger?: Logger.Logger<unknown, void>
+  /** Variables that the admin API takes from the environment; the process's own are never looked at. */
+  readonly environment?: Readonly<Record<string, string>>
 }
+
+const adminEnvironment = (variables: Readonly<Record<string, string>>) =>
+  layerAdminEnvironment.pipe(
+    Layer.provide(Environment.layer),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(variables)))
+  )
 
 /** Starts a gateway on a free port. Without an `upstream` group it answers from the embedded upstream. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
+    Layer.provide(adminEnvironment(options.environment ?? {})),
     Layer.provideMerge(
       options.store ?? ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })
     ),

@@ -1,0 +1,182 @@
+/**
+ * The hosting platform's REST API, as far as a sync needs it. Tokens go out in the `Authorization` header and nowhere else.
+ */
+import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { redactMessage } from "../../domain/redact.ts"
+
+/** A call that failed. */
+export class PlatformFailure extends Schema.TaggedError<PlatformFailure>()("PlatformFailure", {
+  /** `refused`: the platform said so. Otherwise what was asked for may have happened or not. */
+  kind: Schema.Literals(["refused", "unreachable", "timeout", "malformed"]),
+  /** HTTP status of the reply, where there was one. */
+  status: Schema.optionalKey(Schema.Int),
+  message: Schema.String
+}) {}
+
+/** Who calls, and for which project. */
+export interface PlatformCredentials {
+  readonly token: Redacted.Redacted<string>
+  readonly projectId: string
+  readonly teamId: string | undefined
+}
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const Variables = Schema.Struct({
+  envs: Schema.Array(Schema.Struct({
+    id: Schema.String,
+    key: Schema.String,
+    target: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+  }))
+})
+
+const Project = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  /** The repository that it is deployed from. */
+  link: optional(Schema.Struct({
+    type: optional(Schema.String),
+    repoId: optional(Schema.Union([Schema.Number, Schema.String])),
+    projectId: optional(Schema.Union([Schema.Number, Schema.String])),
+    uuid: optional(Schema.String),
+    workspaceUuid: optional(Schema.String),
+    productionBranch: optional(Schema.String)
+  }))
+})
+
+const Deployment = Schema.Struct({ url: optional(Schema.String) })
+
+/** A variable of the project's environment; its value is not read. */
+export type Variable = typeof Variables.Type["envs"][number]
+export type Project = typeof Project.Type
+
+export interface Platform {
+  readonly variables: Effect.Effect<ReadonlyArray<Variable>, PlatformFailure>
+  /** Sets a variable for production: changes the one among `known` that is in effect there, or adds one. */
+  readonly writeVariable: (
+    known: ReadonlyArray<Variable>,
+    key: string,
+    value: string
+  ) => Effect.Effect<void, PlatformFailure>
+  readonly project: Effect.Effect<Project, PlatformFailure>
+  /** Starts a production deployment from the project's repository and gives its address where the platform tells it. */
+  readonly deploy: (project: Project, source: GitSource) => Effect.Effect<string | undefined, PlatformFailure>
+}
+
+/** What a deployment is made from, by the platform's names. */
+export type GitSource = Readonly<Record<string, string | number>>
+
+/** Where a project's production comes from; `undefined` where it has no repository that a deployment could name. */
+export const gitSourceOf = ({ link }: Project): GitSource | undefined => {
+  const type = link?.type
+  if (link === undefined || link === null || typeof type !== "string") return undefined
+  const ref = link.productionBranch ?? "main"
+  const { projectId, repoId, uuid, workspaceUuid } = link
+  if (type === "gitlab") return projectId == null ? undefined : { type, projectId, ref }
+  if (type === "bitbucket") {
+    return uuid == null ? undefined : { type, repoUuid: uuid, ...(workspaceUuid == null ? {} : { workspaceUuid }), ref }
+  }
+  return repoId == null ? undefined : { type, repoId, ref }
+}
+
+/** How long the platform may take for one call (behaviour "Host sync"). */
+const longestCall = "30 seconds"
+
+const parse = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
+
+const ErrorBody = Schema.Union([
+  Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }),
+  Schema.Struct({ message: Schema.String })
+])
+const decodeError = Schema.decodeUnknownResult(ErrorBody)
+
+/** The platform's own words, without what must not be shown. */
+const wordsOf = (body: Result.Result<unknown, unknown>, secret: string): string | undefined => {
+  const decoded = Result.isSuccess(body) ? decodeError(body.success) : undefined
+  if (decoded === undefined || Result.isFailure(decoded)) return undefined
+  const message = "error" in decoded.success ? decoded.success.error.message : decoded.success.message
+  return redactMessage(message.replaceAll(secret, "[token]"))
+}
+
+const targetsOf = ({ target }: Variable): ReadonlyArray<string> => typeof target === "string" ? [target] : target ?? []
+
+/** Makes a client; `apiUrl` is without a trailing slash. */
+export const connectPlatform = (
+  client: HttpClient.HttpClient,
+  apiUrl: string,
+  { projectId, teamId, token }: PlatformCredentials
+): Platform => {
+  const secret = Redacted.value(token)
+
+  const call = <S extends Schema.ConstraintDecoder<unknown>>(
+    reply: S,
+    request: HttpClientRequest.HttpClientRequest
+  ): Effect.Effect<S["Type"], PlatformFailure> => {
+    const decode = Schema.decodeUnknownResult(reply)
+    const owned = teamId === undefined ? request : HttpClientRequest.setUrlParam(request, "teamId", teamId)
+    return client.execute(HttpClientRequest.bearerToken(HttpClientRequest.acceptJson(owned), token)).pipe(
+      Effect.flatMap((response) =>
+        Effect.map(response.text, (text) => ({ status: response.status, body: parse(text) }))
+      ),
+      Effect.mapError(() => new PlatformFailure({ kind: "unreachable", message: "the platform cannot be reached" })),
+      Effect.timeoutOrElse({
+        duration: longestCall,
+        orElse: () => new PlatformFailure({ kind: "timeout", message: `no answer within ${longestCall}` })
+      }),
+      Effect.flatMap(({ body, status }) => {
+        if (status < 200 || status >= 300) {
+          const message = wordsOf(body, secret) ?? `the platform answers with HTTP ${status}`
+          return Effect.fail(new PlatformFailure({ kind: "refused", status, message }))
+        }
+        const decoded = Result.isSuccess(body) ? decode(body.success) : body
+        return Result.isSuccess(decoded)
+          ? Effect.succeed(decoded.success)
+          : Effect.fail(new PlatformFailure({ kind: "malformed", message: "the platform's answer is not understood" }))
+      })
+    )
+  }
+
+  const path = `/projects/${encodeURIComponent(projectId)}`
+  const get = (url: string) => HttpClientRequest.get(`${apiUrl}${url}`)
+  const send = (request: HttpClientRequest.HttpClientRequest, body: unknown) =>
+    HttpClientRequest.bodyJsonUnsafe(request, body)
+
+  return {
+    variables: Effect.map(call(Variables, get(`/v9${path}/env`)), ({ envs }) => envs),
+    writeVariable: (known, key, value) => {
+      const entries = known.filter((variable) => variable.key === key)
+      const current = entries.find((variable) => targetsOf(variable).includes("production"))
+      if (current !== undefined) {
+        const request = HttpClientRequest.patch(`${apiUrl}/v9${path}/env/${encodeURIComponent(current.id)}`)
+        return Effect.asVoid(call(Schema.Unknown, send(request, { value })))
+      }
+      // A preview that has a value of its own keeps it.
+      const target = entries.length === 0 ? ["production", "preview"] : ["production"]
+      const request = HttpClientRequest.setUrlParam(
+        HttpClientRequest.post(`${apiUrl}/v10${path}/env`),
+        "upsert",
+        "true"
+      )
+      return Effect.asVoid(call(Schema.Unknown, send(request, { key, value, type: "encrypted", target })))
+    },
+    project: call(Project, get(`/v9${path}`)),
+    deploy: (project, gitSource) => {
+      // Without `forceNew` the platform may give an earlier deployment of the same commit, with the older configuration.
+      const request = HttpClientRequest.setUrlParam(
+        HttpClientRequest.post(`${apiUrl}/v13/deployments`),
+        "forceNew",
+        "1"
+      )
+      const body = { name: project.name, project: project.id, target: "production", gitSource }
+      return Effect.map(
+        call(Deployment, send(request, body)),
+        ({ url }) => url == null || url === "" ? undefined : /^https?:/.test(url) ? url : `https://${url}`
+      )
+    }
+  }
+}

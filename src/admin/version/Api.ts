@@ -1,0 +1,28 @@
+/**
+ * The running build and the latest public release (spec "Versioning").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { AdminEdge } from "../edges.ts"
+
+/** What is not known of the latest release is `null`, and `check_error` says why. */
+export const VersionReply = Schema.Struct({
+  success: Schema.Boolean,
+  current_version: Schema.String,
+  current_tag: Schema.String,
+  /** Where the running version comes from. */
+  source: Schema.String,
+  /** ISO 8601: when the latest release was looked up. */
+  checked_at: Schema.String,
+  latest_tag: Schema.NullOr(Schema.String),
+  latest_version: Schema.NullOr(Schema.String),
+  release_url: Schema.NullOr(Schema.String),
+  published_at: Schema.NullOr(Schema.String),
+  has_update: Schema.Boolean,
+  check_error: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Version" })
+
+export class AdminVersionGroup extends HttpApiGroup.make("admin-version").add(
+  HttpApiEndpoint.get("version", "/admin/version", { success: VersionReply })
+).middleware(AdminEdge) {}

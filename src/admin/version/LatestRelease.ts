@@ -1,0 +1,116 @@
+/**
+ * The latest public release, looked up at `GATEWAY_RELEASES_URL` (a GitHub-style latest-release document) and remembered.
+ */
+import * as Cache from "effect/Cache"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SemVer from "effect/SemVer"
+import { AdminEnvironment } from "../AdminEnvironment.ts"
+import { currentVersion } from "./currentVersion.ts"
+
+/** A release that was found. */
+export interface Release {
+  readonly tag: string
+  readonly version: SemVer.SemVer
+  readonly url: string | undefined
+  readonly publishedAt: string | undefined
+  /** Milliseconds since 1970. */
+  readonly checkedAt: number
+}
+
+/** Why no release was found. */
+export class ReleaseUnknown extends Schema.TaggedError<ReleaseUnknown>()("ReleaseUnknown", {
+  message: Schema.String,
+  checkedAt: Schema.Number
+}) {}
+
+/** Behaviour "Version". */
+const longestLookup = "4 seconds"
+const rememberFound = "1 hour"
+/** Not for long, but long enough that a console which asks every second does not ask the server each time. */
+const rememberUnknown = "1 minute"
+const mostRedirects = 3
+
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const Document = Schema.Struct({
+  tag_name: Schema.String,
+  html_url: optional(Schema.String),
+  published_at: optional(Schema.String)
+})
+const decodeDocument = Schema.decodeUnknownResult(Schema.fromJsonString(Document))
+
+/** The version that a tag names: `1.2.3`, with a `v` or a name before it. */
+const versionOf = (tag: string): Result.Result<SemVer.SemVer, SemVer.SemVerError> =>
+  SemVer.parse(tag.trim().replace(/^(?:.*[-/@])?v?(?=\d+\.\d+\.\d+)/i, ""))
+
+export class LatestRelease extends Context.Service<LatestRelease, {
+  readonly get: Effect.Effect<Release, ReleaseUnknown>
+}>()("model-gateway/admin/LatestRelease") {
+  static readonly make = Effect.gen(function*() {
+    const { releasesUrl } = yield* AdminEnvironment
+    const client = HttpClient.followRedirects(yield* HttpClient.HttpClient, mostRedirects)
+
+    const fetch = (url: string): Effect.Effect<Omit<Release, "checkedAt">, string> =>
+      client.execute(
+        HttpClientRequest.get(url, { acceptJson: true }).pipe(
+          HttpClientRequest.setHeader("user-agent", `model-gateway/${currentVersion}`)
+        )
+      ).pipe(
+        Effect.flatMap((response) => Effect.map(response.text, (text) => ({ status: response.status, text }))),
+        Effect.mapError(() => "the release server cannot be reached"),
+        Effect.timeoutOrElse({
+          duration: longestLookup,
+          orElse: () => Effect.fail(`the release server did not answer within ${longestLookup}`)
+        }),
+        Effect.flatMap(({ status, text }) => {
+          if (status !== 200) return Effect.fail(`the release server answered with HTTP ${status}`)
+          const document = decodeDocument(text)
+          if (Result.isFailure(document)) {
+            return Effect.fail("the release server's answer is no latest-release document")
+          }
+          const { html_url, published_at, tag_name } = document.success
+          const version = versionOf(tag_name)
+          if (Result.isFailure(version)) return Effect.fail("the latest release's tag names no semantic version")
+          return Effect.succeed({
+            tag: tag_name,
+            version: version.success,
+            url: html_url ?? undefined,
+            publishedAt: published_at ?? undefined
+          })
+        })
+      )
+
+    const lookUp = (url: string): Effect.Effect<Release, ReleaseUnknown> =>
+      Effect.matchEffect(fetch(url), {
+        onFailure: (message) =>
+          Effect.flatMap(Clock.currentTimeMillis, (checkedAt) => new ReleaseUnknown({ message, checkedAt })),
+        onSuccess: (found) => Effect.map(Clock.currentTimeMillis, (checkedAt) => ({ ...found, checkedAt }))
+      })
+
+    const cache = yield* Cache.makeWith(lookUp, {
+      capacity: 1,
+      timeToLive: (exit) => Exit.isSuccess(exit) ? rememberFound : rememberUnknown
+    })
+
+    const notConfigured = Effect.flatMap(
+      Clock.currentTimeMillis,
+      (checkedAt) =>
+        new ReleaseUnknown({ message: "GATEWAY_RELEASES_URL is not set: no release was looked up", checkedAt })
+    )
+
+    return LatestRelease.of({ get: releasesUrl === undefined ? notConfigured : Cache.get(cache, releasesUrl) })
+  })
+
+  static readonly layer: Layer.Layer<LatestRelease, never, HttpClient.HttpClient> = Layer.effect(
+    LatestRelease,
+    LatestRelease.make
+  )
+}
