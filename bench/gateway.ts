@@ -15,6 +15,8 @@ interface Target {
   readonly name: string
   readonly url: string
   readonly pid: number
+  /** The relay in front of the same upstream: ratios are against it. */
+  readonly base: string
 }
 
 const children: Array<ChildProcess> = []
@@ -194,13 +196,18 @@ const measure = async (targets: ReadonlyArray<Target>): Promise<ReadonlyMap<stri
   return figures
 }
 
-const gatewayTarget = async (name: string, config: object, extraArgs: ReadonlyArray<string> = []): Promise<Target> => {
+const gatewayTarget = async (
+  name: string,
+  base: string,
+  config: object,
+  extraArgs: ReadonlyArray<string> = []
+): Promise<Target> => {
   const { pid, port } = await start(
     [...extraArgs, "src/main.ts"],
     { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "bench", GATEWAY_LOG_LEVEL: "error" },
     /listens on http:\/\/[^:]+:(\d+)/
   )
-  return { name, url: `http://127.0.0.1:${port}`, pid }
+  return { name, base, url: `http://127.0.0.1:${port}`, pid }
 }
 
 /** Prints the tables. */
@@ -216,18 +223,32 @@ export const gatewayBench = async (): Promise<void> => {
       upstream: { driver: "session", base_url: upstreamUrl }
     }
     const many = Array.from({ length: 4 }, (_, i) => ({ email: `bench${i}@example.com`, password: "bench" }))
-    const relay = await start(["bench/relay.ts", "relay", upstreamUrl], {}, /listening (\d+)/)
-    const pipe = await start(["bench/relay.ts", "pipe", upstreamUrl], {}, /listening (\d+)/)
+    const openai = await start(["bench/openaiServer.ts"], {}, /listening (\d+)/)
+    const openaiUrl = `http://127.0.0.1:${openai.port}`
+    const relayTarget = async (name: string, base: string, mode: string, url: string): Promise<Target> => {
+      const { pid, port } = await start(["bench/relay.ts", mode, url], {}, /listening (\d+)/)
+      return { name, base, url: `http://127.0.0.1:${port}`, pid }
+    }
+    const sessionRelay = "node:http relay"
+    const openaiRelay = "node:http relay, openai"
+    const quiet = { enabled: false }
     const targets: ReadonlyArray<Target> = [
-      { name: "byte pipe", url: `http://127.0.0.1:${pipe.port}`, pid: pipe.pid },
-      { name: "node:http relay", url: `http://127.0.0.1:${relay.port}`, pid: relay.pid },
-      await gatewayTarget("gateway, session driver", { ...shared, accounts: many, captures: { enabled: false } }),
-      await gatewayTarget("gateway, captures on", { ...shared, accounts: many })
+      await relayTarget("byte pipe", sessionRelay, "pipe", upstreamUrl),
+      await relayTarget(sessionRelay, sessionRelay, "relay", upstreamUrl),
+      await gatewayTarget("gateway, session driver", sessionRelay, { ...shared, accounts: many, captures: quiet }),
+      await gatewayTarget("gateway, captures on", sessionRelay, { ...shared, accounts: many }),
+      await relayTarget(openaiRelay, openaiRelay, "openai", openaiUrl),
+      await gatewayTarget("gateway, openai driver", openaiRelay, {
+        ...shared,
+        accounts: Array.from({ length: 4 }, (_, i) => ({ token: `sk-bench-${i}` })),
+        captures: quiet,
+        upstream: { driver: "openai", base_url: `${openaiUrl}/v1` }
+      })
     ]
     const figures = await measure(targets)
-    const base = figures.get("node:http relay")!
-    const rows = targets.map(({ name }): Row => {
+    const rows = targets.map(({ base: baseName, name }): Row => {
       const of = figures.get(name)!
+      const base = figures.get(baseName)!
       return [
         name,
         of.requestsPerSecond,

@@ -1,8 +1,9 @@
 /**
  * What the gateway is measured against: a plain `node:http` server that does the least that can be done. `relay` makes the
- * same calls, parses every event and writes it anew in the chat style; `pipe` passes the bytes on as they come.
+ * same calls, parses every event and writes it anew in the chat style; `openai` does the same in front of an
+ * OpenAI-compatible server; `pipe` passes the bytes on as they come.
  *
- * Run as `node bench/relay.ts relay|pipe UPSTREAM`; prints its port.
+ * Run as `node bench/relay.ts relay|openai|pipe UPSTREAM`; prints its port.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -76,8 +77,55 @@ const chunkOf = (id: string, model: string, delta: object, reason: string | null
     })
   }\n\n`
 
+interface Asked {
+  readonly model: string
+  readonly stream?: boolean
+  readonly messages: ReadonlyArray<{ readonly content: string }>
+}
+
+/** Writes an upstream's reply anew as it comes. */
+const renew = (
+  { model, stream: streamed }: Asked,
+  id: string,
+  textOf: (data: string) => string,
+  stream: IncomingMessage,
+  response: ServerResponse
+) => {
+  let content = ""
+  if (streamed === true) {
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
+    response.write(chunkOf(id, model, { role: "assistant" }, null))
+  }
+  const feed = events((data) => {
+    if (data === "[DONE]") return
+    const piece = textOf(data)
+    if (piece === "") return
+    if (streamed === true) response.write(chunkOf(id, model, { content: piece }, null))
+    else content += piece
+  })
+  stream.on("data", (chunk: Buffer) => {
+    response.cork()
+    feed(chunk)
+    response.uncork()
+  })
+  stream.on("end", () => {
+    if (streamed === true) {
+      response.end(`${chunkOf(id, model, {}, "stop")}data: [DONE]\n\n`)
+      return
+    }
+    response.writeHead(200, { "content-type": "application/json" })
+    response.end(JSON.stringify({
+      id,
+      object: "chat.completion",
+      created,
+      model,
+      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }]
+    }))
+  })
+}
+
 const relay = (body: string, response: ServerResponse) => {
-  const asked = JSON.parse(body) as { model: string; stream?: boolean; messages: Array<{ content: string }> }
+  const asked = JSON.parse(body) as Asked
   call("/api/v0/chat_session/create", "{\"agent\":\"chat\"}", (made) =>
     collect(made, (text) => {
       const session = (JSON.parse(text) as { data: { biz_data: { id: string } } }).data.biz_data.id
@@ -90,40 +138,32 @@ const relay = (body: string, response: ServerResponse) => {
         thinking_enabled: false,
         search_enabled: false
       })
-      call("/api/v0/chat/completion", completion, (stream) => {
-        let content = ""
-        if (asked.stream === true) {
-          response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
-          response.write(chunkOf(session, asked.model, { role: "assistant" }, null))
-        }
-        const feed = events((data) => {
-          if (data === "[DONE]") return
-          const piece = textOf(JSON.parse(data) as Patch)
-          if (piece === "") return
-          if (asked.stream === true) response.write(chunkOf(session, asked.model, { content: piece }, null))
-          else content += piece
-        })
-        stream.on("data", (chunk: Buffer) => {
-          response.cork()
-          feed(chunk)
-          response.uncork()
-        })
-        stream.on("end", () => {
-          if (asked.stream === true) {
-            response.end(`${chunkOf(session, asked.model, {}, "stop")}data: [DONE]\n\n`)
-            return
-          }
-          response.writeHead(200, { "content-type": "application/json" })
-          response.end(JSON.stringify({
-            id: session,
-            object: "chat.completion",
-            created,
-            model: asked.model,
-            choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }]
-          }))
-        })
-      })
+      call(
+        "/api/v0/chat/completion",
+        completion,
+        (stream) => renew(asked, session, (data) => textOf(JSON.parse(data) as Patch), stream, response)
+      )
     }))
+}
+
+interface Chunk {
+  readonly choices: ReadonlyArray<{ readonly delta: { readonly content?: string } }>
+}
+
+const openai = (body: string, response: ServerResponse) => {
+  const asked = JSON.parse(body) as Asked
+  call(
+    "/v1/chat/completions",
+    JSON.stringify({ ...asked, stream: true, stream_options: { include_usage: true } }),
+    (stream) =>
+      renew(
+        asked,
+        "chatcmpl-bench",
+        (data) => (JSON.parse(data) as Chunk).choices[0]?.delta.content ?? "",
+        stream,
+        response
+      )
+  )
 }
 
 const pipe = (body: string, response: ServerResponse) => {
@@ -145,8 +185,10 @@ const pipe = (body: string, response: ServerResponse) => {
   )
 }
 
+const modes: Readonly<Record<string, (body: string, response: ServerResponse) => void>> = { relay, openai, pipe }
+
 const server = createServer((message, response) => {
-  collect(message, (body) => (mode === "pipe" ? pipe : relay)(body, response))
+  collect(message, (body) => modes[mode]!(body, response))
 })
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`listening ${(server.address() as AddressInfo).port}\n`)
