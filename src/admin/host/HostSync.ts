@@ -40,6 +40,12 @@ const steps = {
 /** A step of a sync. */
 export type Step = keyof typeof steps
 
+/** How far a sync has come. */
+interface Progress {
+  readonly completed: Array<Step>
+  current: Step | undefined
+}
+
 /** Steps that change something at the platform; whether they did is not known when their answer does not come. */
 const changing: ReadonlySet<Step> = new Set<Step>(["write_config", "start_deployment"])
 
@@ -60,7 +66,7 @@ const failure = (step: Step, completed: ReadonlyArray<Step>, status: number, why
   new HostSyncFailure({
     status,
     step,
-    completed,
+    completed: [...completed],
     message: `${steps[step][0]}: ${why.replace(/\.$/, "")}. ${doneBefore(completed)} The next sync completes it.`
   })
 
@@ -143,34 +149,45 @@ export class HostSync extends Context.Service<HostSync, {
       })
     })
 
-    const run = Effect.fnUntraced(function*(request: typeof HostSyncRequest.Type, requestId: string) {
+    const run = Effect.fnUntraced(function*(
+      request: typeof HostSyncRequest.Type,
+      requestId: string,
+      progress: Progress
+    ) {
       const { apiUrl, credentials } = yield* credentialsFor(request)
       const platform = connectPlatform(client, apiUrl, credentials)
-      const completed: Array<Step> = []
-      const step = <A>(name: Step, effect: Effect.Effect<A, PlatformFailure>): Effect.Effect<A, HostSyncFailure> =>
-        effect.pipe(
-          Effect.mapError((error) => platformFailed(name, [...completed], error)),
-          Effect.tap(() => Effect.sync(() => completed.push(name))),
-          Effect.onInterrupt(() =>
-            Effect.logWarning(`A sync to the hosting platform was left at ${name}. ${doneBefore(completed)}`)
-          )
+      const step = <A, E>(
+        name: Step,
+        effect: Effect.Effect<A, E>,
+        failed: (error: E) => HostSyncFailure
+      ): Effect.Effect<A, HostSyncFailure> =>
+        Effect.suspend(() => {
+          progress.current = name
+          return Effect.mapError(effect, failed)
+        }).pipe(
+          Effect.tap(() => Effect.sync(() => progress.completed.push(name)))
         )
+      const ask = <A>(name: Step, effect: Effect.Effect<A, PlatformFailure>) =>
+        step(name, effect, (error) => platformFailed(name, progress.completed, error))
 
-      const variables = yield* step("list_variables", platform.variables)
+      const variables = yield* ask("list_variables", platform.variables)
       const { failed, validated } = request.auto_validate ?? true
-        ? yield* step("validate_accounts", validate(requestId))
+        ? yield* ask("validate_accounts", validate(requestId))
         : { failed: [], validated: 0 }
       const { base64, config } = yield* store.exportConfig
-      yield* step("write_config", platform.writeVariable(variables, variable, base64))
-      const project = yield* step("read_project", platform.project)
+      yield* ask("write_config", platform.writeVariable(variables, variable, base64))
+      const project = yield* ask("read_project", platform.project)
       const source = gitSourceOf(project)
       const deployment = source === undefined
         ? { manual_deploy_required: true }
-        : { deployment_url: (yield* step("start_deployment", platform.deploy(project, source))) ?? null }
+        : { deployment_url: (yield* ask("start_deployment", platform.deploy(project, source))) ?? null }
 
       const kept = request.save_credentials ?? true ? givenFields(request) : undefined
-      const saved = yield* savedOr(record(yield* store.hashOf(config), kept)).pipe(
-        Effect.mapError((error) => failure("record_sync", completed, error.status, error.message))
+      const hash = yield* store.hashOf(config)
+      const saved = yield* step(
+        "record_sync",
+        savedOr(Effect.uninterruptible(record(hash, kept))),
+        (error) => failure("record_sync", progress.completed, error.status, error.message)
       )
       const message = source === undefined
         ? "The configuration was synced; the project has no git repository, so deploy it yourself for it to take effect"
@@ -195,10 +212,18 @@ export class HostSync extends Context.Service<HostSync, {
         return { has_token: token !== undefined, project_id: projectId ?? "", team_id: teamId ?? null }
       }),
       sync: (request, requestId) =>
-        Effect.flatMap(
-          one.withPermitsIfAvailable(1)(run(request, requestId)),
-          Option.match({ onNone: () => Effect.fail(running), onSome: Effect.succeed })
-        ),
+        Effect.suspend(() => {
+          const progress: Progress = { completed: [], current: undefined }
+          return run(request, requestId, progress).pipe(
+            Effect.onInterrupt(() =>
+              progress.current === undefined ? Effect.void : Effect.logWarning(
+                `A sync to the hosting platform was left at ${progress.current}. ${doneBefore(progress.completed)}`
+              )
+            ),
+            one.withPermitsIfAvailable(1),
+            Effect.flatMap(Option.match({ onNone: () => Effect.fail(running), onSome: Effect.succeed }))
+          )
+        }),
       status: Effect.fnUntraced(function*(draft) {
         const { host } = yield* store.current
         const config_hash = yield* store.configHash

@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import { isNullish } from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -74,14 +75,16 @@ export type GitSource = Readonly<Record<string, string | number>>
 /** Where a project's production comes from; `undefined` where it has no repository that a deployment could name. */
 export const gitSourceOf = ({ link }: Project): GitSource | undefined => {
   const type = link?.type
-  if (link === undefined || link === null || typeof type !== "string") return undefined
+  if (isNullish(link) || typeof type !== "string") return undefined
   const ref = link.productionBranch ?? "main"
   const { projectId, repoId, uuid, workspaceUuid } = link
-  if (type === "gitlab") return projectId == null ? undefined : { type, projectId, ref }
+  if (type === "gitlab") return isNullish(projectId) ? undefined : { type, projectId, ref }
   if (type === "bitbucket") {
-    return uuid == null ? undefined : { type, repoUuid: uuid, ...(workspaceUuid == null ? {} : { workspaceUuid }), ref }
+    return isNullish(uuid)
+      ? undefined
+      : { type, repoUuid: uuid, ...(isNullish(workspaceUuid) ? {} : { workspaceUuid }), ref }
   }
-  return repoId == null ? undefined : { type, repoId, ref }
+  return isNullish(repoId) ? undefined : { type, repoId, ref }
 }
 
 /** How long the platform may take for one call (behaviour "Host sync"). */
@@ -175,7 +178,7 @@ export const connectPlatform = (
       const body = { name: project.name, project: project.id, target: "production", gitSource }
       return Effect.map(
         call(Deployment, send(request, body)),
-        ({ url }) => url == null || url === "" ? undefined : /^https?:/.test(url) ? url : `https://${url}`
+        ({ url }) => isNullish(url) || url === "" ? undefined : /^https?:/.test(url) ? url : `https://${url}`
       )
     }
   }

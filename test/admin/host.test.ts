@@ -1,0 +1,455 @@
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Logger } from "effect"
+import { HttpClient } from "effect/http"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/testing/TestClock"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { AccountTests } from "../../src/admin/accounts/AccountTests.ts"
+import { AdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
+import { HostSync, HostSyncFailure } from "../../src/admin/host/HostSync.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import {
+  type HostingPlatform,
+  type PlatformCall,
+  type PlatformFault,
+  startPlatform
+} from "../support/hostingPlatform.ts"
+import { type Answer, caller, storeOf } from "./support.ts"
+
+const variable = "GATEWAY_CONFIG_JSON"
+const accounts = [{ email: "a@example.com", password: "p" }, { email: "b@example.com", password: "p" }]
+
+let platform: HostingPlatform
+let gateway: RunningGateway
+const lines: Array<string> = []
+const logger = Logger.make<unknown, void>((options) => {
+  lines.push(JSON.stringify(Logger.formatStructured.log(options)))
+})
+const call = caller(() => gateway)
+
+const start = (environment: Record<string, string> = {}, options: GatewayOptions = {}) =>
+  startGateway({ accounts }, { logger, environment: { HOST_API_URL: platform.url, ...environment }, ...options })
+
+const restart = async (environment: Record<string, string>, options: GatewayOptions = {}) => {
+  await gateway.stop()
+  gateway = await start(environment, options)
+}
+
+beforeEach(async () => {
+  lines.length = 0
+  platform = await startPlatform()
+  gateway = await start()
+})
+afterEach(async () => {
+  await gateway.stop()
+  await platform.stop()
+})
+
+const credentials = () => ({ host_token: platform.token, project_id: platform.projectId })
+const sync = (body: unknown = credentials()) => call("POST", "/admin/host/sync", { body })
+const status = async () => (await call("GET", "/admin/host/status")).json
+const exported = async () => (await call("GET", "/admin/config/export")).json
+
+const callsMade = () => platform.calls.map((seen) => seen.call)
+const synced = () => platform.variables.filter(({ key }) => key === variable)
+
+/** No reply, log line or export shows the platform's token. */
+const nothingLeaks = async (...answers: ReadonlyArray<Answer>) => {
+  const shown = [
+    ...answers.flatMap(({ headers, text }) => [text, JSON.stringify([...headers])]),
+    ...lines,
+    (await call("GET", "/admin/host/config")).text,
+    (await call("GET", "/admin/host/status")).text,
+    (await call("GET", "/admin/config")).text,
+    (await call("GET", "/admin/config/export")).text
+  ]
+  for (const text of shown) assert.notInclude(text, platform.token)
+}
+
+describe("a sync", () => {
+  it("writes the configuration to the platform, starts a deployment and remembers both", async () => {
+    const before = Math.floor(Date.now() / 1000)
+    const answer = await sync({ ...credentials(), team_id: "team_1" })
+    assert.deepStrictEqual([answer.status, answer.json], [200, {
+      success: true,
+      validated_accounts: 2,
+      failed_accounts: [],
+      message: "The configuration was synced and a deployment was started",
+      deployment_url: "https://my-gateway-1.example",
+      saved_credentials: ["host_token", "project_id", "team_id"],
+      config_writable: false,
+      needs_host_sync: false
+    }])
+    const { base64, json } = await exported()
+    const [written] = synced()
+    assert.strictEqual(written?.value, base64)
+    assert.deepInclude(written, { type: "encrypted", target: ["production", "preview"] })
+    assert.strictEqual(Buffer.from(written!.value, "base64").toString(), json)
+    assert.deepStrictEqual(callsMade(), ["list", "add", "project", "deploy"])
+    for (const { authorization, url } of platform.calls) {
+      assert.strictEqual(authorization, `Bearer ${platform.token}`)
+      assert.strictEqual(url.searchParams.get("teamId"), "team_1")
+    }
+    assert.deepStrictEqual(platform.deployments, [{
+      name: "my-gateway",
+      project: platform.projectId,
+      target: "production",
+      gitSource: { type: "github", repoId: 4711, ref: "release" }
+    }])
+    const now = await status()
+    assert.deepInclude(now, { synced: true, has_synced_before: true, draft_differs: false, env_backed: false })
+    assert.match(String(now["config_hash"]), /^[0-9a-f]{64}$/)
+    assert.strictEqual(now["last_synced_hash"], now["config_hash"])
+    assert.isAtLeast(Number(now["last_sync_time"]), before)
+    assert.deepStrictEqual((await call("GET", "/admin/host/config")).json, {
+      has_token: true,
+      project_id: platform.projectId,
+      team_id: "team_1"
+    })
+    await nothingLeaks(answer)
+  })
+
+  it("changes the variable that production has, and no other", async () => {
+    platform.variables.push(
+      { id: "e1", key: "OTHER", value: "other", type: "plain", target: ["production"] },
+      { id: "e2", key: variable, value: "preview", type: "encrypted", target: ["preview"] },
+      { id: "e3", key: variable, value: "old", type: "encrypted", target: "production" }
+    )
+    assert.strictEqual((await sync()).status, 200)
+    assert.deepStrictEqual(callsMade(), ["list", "change", "project", "deploy"])
+    const { base64 } = await exported()
+    assert.deepStrictEqual(platform.variables.map(({ value }) => value), ["other", "preview", base64])
+  })
+
+  it("leaves a preview its own value when production has none", async () => {
+    platform.variables.push({ id: "e1", key: variable, value: "preview", type: "encrypted", target: ["preview"] })
+    await sync()
+    assert.deepStrictEqual(synced().map(({ target }) => target), [["preview"], ["production"]])
+    assert.strictEqual(synced()[0]?.value, "preview")
+  })
+
+  it("names the repository as its kind asks for, and leaves the deployment to the operator without one", async () => {
+    const links: ReadonlyArray<readonly [Record<string, unknown>, Record<string, unknown>]> = [
+      [{ type: "github", repoId: 1 }, { type: "github", repoId: 1, ref: "main" }],
+      [{ type: "gitlab", projectId: "7", productionBranch: "go" }, { type: "gitlab", projectId: "7", ref: "go" }],
+      [{ type: "bitbucket", uuid: "{u}", workspaceUuid: "{w}" }, {
+        type: "bitbucket",
+        repoUuid: "{u}",
+        workspaceUuid: "{w}",
+        ref: "main"
+      }]
+    ]
+    for (const [link, gitSource] of links) {
+      platform.link = link
+      assert.strictEqual((await sync()).status, 200)
+      assert.deepStrictEqual(platform.deployments.at(-1)?.["gitSource"], gitSource)
+    }
+    for (const link of [null, {}, { type: "gitlab" }]) {
+      platform.link = link
+      platform.deployments.length = 0
+      const answer = await sync()
+      assert.deepInclude(answer.json, { success: true, manual_deploy_required: true })
+      assert.notProperty(answer.json, "deployment_url")
+      assert.include(String(answer.json["message"]), "deploy it yourself")
+      assert.deepStrictEqual(platform.deployments, [])
+      assert.isTrue((await status())["synced"])
+    }
+  })
+
+  it("tests the accounts unless told not to, and syncs whatever they show", async () => {
+    const refused = [...accounts, { token: "a-token" }]
+    await gateway.stop()
+    // Nobody listens there: no account can pass its test.
+    gateway = await startGateway({
+      accounts: refused,
+      upstream: { driver: "session", base_url: "http://127.0.0.1:9" }
+    }, { environment: { HOST_API_URL: platform.url } })
+    const answer = await sync()
+    assert.deepInclude(answer.json, { success: true, validated_accounts: 0 })
+    const failed = answer.json["failed_accounts"] as ReadonlyArray<string>
+    assert.deepStrictEqual(failed.slice(0, 2), ["a@example.com", "b@example.com"])
+    assert.match(failed[2]!, /^token:/)
+    assert.include(String(answer.json["message"]), "3 accounts failed their test")
+    const untested = await sync({ ...credentials(), auto_validate: false })
+    assert.deepInclude(untested.json, { success: true, validated_accounts: 0, failed_accounts: [] })
+  })
+
+  it("takes what is not given from the environment, then from what was saved", async () => {
+    await restart({ HOST_TOKEN: platform.token, HOST_PROJECT_ID: platform.projectId, HOST_TEAM_ID: "env_team" })
+    for (const host_token of ["__USE_PRECONFIG__", "", undefined]) {
+      const answer = await sync({ host_token, project_id: "", team_id: null })
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(answer.json["saved_credentials"], [])
+    }
+    assert.strictEqual(platform.calls.at(-1)?.url.searchParams.get("teamId"), "env_team")
+    assert.deepStrictEqual((await call("GET", "/admin/host/config")).json, {
+      has_token: true,
+      project_id: platform.projectId,
+      team_id: "env_team"
+    })
+    await nothingLeaks()
+
+    await restart({})
+    const given = { ...credentials(), team_id: "team_1" }
+    assert.deepStrictEqual((await sync({ ...given, save_credentials: false })).json["saved_credentials"], [])
+    assert.strictEqual((await call("POST", "/admin/host/sync")).status, 400)
+    assert.strictEqual((await sync(given)).status, 200)
+    assert.strictEqual((await call("POST", "/admin/host/sync")).status, 200)
+    assert.strictEqual(platform.calls.at(-1)?.url.searchParams.get("teamId"), "team_1")
+    // The saved team belongs to the saved project.
+    await sync({ project_id: "another" })
+    assert.isNull(platform.calls.at(-1)?.url.searchParams.get("teamId"))
+  })
+
+  it("says what it lacks", async () => {
+    const none = await call("POST", "/admin/host/sync")
+    assert.deepStrictEqual([none.status, none.detail], [
+      400,
+      "host_token is required: neither the request, nor HOST_TOKEN, nor an earlier sync gives one"
+    ])
+    const half = await sync({ host_token: platform.token })
+    assert.match(half.detail, /^project_id is required.*HOST_PROJECT_ID/)
+    assert.deepStrictEqual((await call("GET", "/admin/host/config")).json, {
+      has_token: false,
+      project_id: "",
+      team_id: null
+    })
+    await gateway.stop()
+    gateway = await startGateway({})
+    const nowhere = await sync()
+    assert.deepStrictEqual([nowhere.status, nowhere.detail], [
+      400,
+      "HOST_API_URL is not set: there is no platform to sync to"
+    ])
+    assert.strictEqual((await sync({ auto_validate: "yes" })).status, 400)
+    assert.deepStrictEqual(platform.calls, [])
+  })
+
+  it("is the operator's", async () => {
+    for (const [method, to] of [["GET", "config"], ["POST", "sync"], ["GET", "status"], ["POST", "status"]] as const) {
+      assert.strictEqual((await call(method, `/admin/host/${to}`, { bearer: businessKey })).status, 401)
+    }
+    assert.deepStrictEqual(platform.calls, [])
+  })
+
+  it("runs once at a time", async () => {
+    const answers = await Promise.all([sync(), sync(), sync()])
+    const statuses = answers.map((answer) => answer.status).sort()
+    assert.deepStrictEqual([statuses[0], statuses.at(-1)], [200, 409])
+    assert.strictEqual(platform.deployments.length, statuses.filter((each) => each === 200).length)
+  })
+})
+
+interface Interruption {
+  readonly call: PlatformCall
+  readonly step: string
+  readonly completed: ReadonlyArray<string>
+}
+
+const interruptions: ReadonlyArray<Interruption> = [
+  { call: "list", step: "list_variables", completed: [] },
+  { call: "add", step: "write_config", completed: ["list_variables", "validate_accounts"] },
+  { call: "project", step: "read_project", completed: ["list_variables", "validate_accounts", "write_config"] },
+  {
+    call: "deploy",
+    step: "start_deployment",
+    completed: ["list_variables", "validate_accounts", "write_config", "read_project"]
+  }
+]
+
+const faults: ReadonlyArray<readonly [string, PlatformFault, number, RegExp]> = [
+  ["refuses", { status: 403, body: { error: { code: "forbidden", message: "Not yours." } } }, 403, /: Not yours\. /],
+  ["is limited", { status: 429, body: { message: "Slow down" } }, 429, /: Slow down\. /],
+  ["fails", { status: 500, body: "<html><title>Oops</title></html>" }, 500, /: the platform answers with HTTP 500\. /],
+  ["breaks the connection before it acts", { reset: "before" }, 503, /: the platform cannot be reached/],
+  ["breaks the connection after it acted", { reset: "after" }, 503, /: the platform cannot be reached/],
+  ["redirects", { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere" } }, 503, /HTTP 302\. /],
+  ["answers nonsense", { status: 200, body: "nonsense" }, 503, /answer is not understood/]
+]
+
+describe("a sync that is interrupted", () => {
+  for (const { call: kind, completed, step } of interruptions) {
+    it(`at ${step} reports what was done, and the next one mends it`, async () => {
+      for (const [name, fault, expected, words] of faults) {
+        const earlier = platform.deployments.length
+        platform.variables.length = 0
+        platform.fail(kind, fault)
+        const broken = await sync()
+        assert.strictEqual(broken.status, expected, `${step} ${name}`)
+        assert.deepInclude(broken.json, { failed_step: step, completed_steps: completed }, name)
+        assert.match(broken.detail, words, name)
+        assert.match(broken.detail, completed.length === 0 ? /Nothing was done before it\./ : /Done before it: /)
+        if (completed.includes("write_config")) assert.include(broken.detail, `${variable} was written`)
+        const uncertain = step === "write_config" || step === "start_deployment"
+        const refused = "status" in fault && fault.status !== 200
+        assert.strictEqual(broken.detail.includes("may have happened"), uncertain && !refused, name)
+        assert.isFalse((await status())["synced"], name)
+        await nothingLeaks(broken)
+
+        const mended = await sync()
+        assert.strictEqual(mended.status, 200, name)
+        assert.isTrue((await status())["synced"], name)
+        assert.deepStrictEqual(synced().map(({ value }) => value), [(await exported())["base64"]], name)
+        assert.isAbove(platform.deployments.length, earlier)
+        await run(storeOf(gateway).update((raw) => Effect.succeed({ ...raw, host: {} })))
+      }
+    })
+  }
+
+  it("by a wrong token shows it to nobody, though the platform repeats it", async () => {
+    const wrong = "a-wrong-platform-token-987"
+    const answer = await sync({ ...credentials(), host_token: wrong })
+    assert.strictEqual(answer.status, 403)
+    assert.include(answer.detail, "Not authorized")
+    assert.notInclude(answer.text, wrong)
+    for (const line of lines) assert.notInclude(line, wrong)
+    assert.isFalse((await call("GET", "/admin/host/config")).json["has_token"])
+    const unknown = await sync({ ...credentials(), project_id: "../../v1/secrets?x=" })
+    assert.deepStrictEqual([unknown.status, unknown.json["failed_step"]], [404, "list_variables"])
+    assert.strictEqual(platform.calls.at(-1)?.url.pathname, "/v9/projects/..%2F..%2Fv1%2Fsecrets%3Fx%3D/env")
+  })
+
+  it("because it cannot be recorded says that the platform is done", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "host-"))
+    const file = path.join(folder, "config.json")
+    const store = (environment: Partial<Environment["Service"]>) =>
+      ConfigStore.layer.pipe(Layer.provide(Layer.effect(
+        Environment,
+        Effect.map(Environment.make, (read) => ({
+          ...read,
+          configPath: file,
+          adminKey: Redacted.make(adminKey),
+          ...environment
+        }))
+      )))
+    try {
+      await restart({}, { store: store({}) })
+      await call("POST", "/admin/keys", { body: { key: "k1" } })
+      const first = await sync()
+      assert.deepInclude(first.json, { success: true, config_writable: true })
+      assert.deepInclude(JSON.parse(readFileSync(file, "utf8")).host, { token: platform.token })
+      // An edit by hand that is not valid stands in the way of the next save.
+      writeFileSync(file, "{ not JSON")
+      const broken = await sync()
+      assert.strictEqual(broken.status, 409)
+      assert.strictEqual(broken.json["failed_step"], "record_sync")
+      assert.match(broken.detail, /^The sync could not be recorded here: .*a deployment was started/)
+      await nothingLeaks(broken)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+const run = Effect.runPromise
+
+describe("the status of the sync", () => {
+  it("compares the configuration in effect, or a draft, with what was synced last", async () => {
+    const fresh = await status()
+    assert.deepInclude(fresh, {
+      synced: false,
+      has_synced_before: false,
+      last_sync_time: 0,
+      last_synced_hash: "",
+      draft_differs: true
+    })
+    assert.strictEqual(fresh["draft_hash"], fresh["config_hash"])
+    await sync()
+    const draft = { ...(await exported())["config"] as Record<string, unknown> }
+    const compare = async (config_override: unknown) =>
+      (await call("POST", "/admin/host/status", { body: { config_override } })).json
+    assert.deepStrictEqual((await call("POST", "/admin/host/status")).json, await status())
+    assert.deepInclude(await compare(null), { synced: true, draft_differs: false })
+    const reordered = Object.fromEntries(Object.entries(draft).reverse())
+    assert.deepInclude(await compare({ ...reordered, host: { token: "x" } }), { synced: true, draft_differs: false })
+    const changed = await compare({ ...draft, keys: ["another"] })
+    assert.deepInclude(changed, { synced: true, draft_differs: true })
+    assert.notStrictEqual(changed["draft_hash"], changed["config_hash"])
+    for (const wrong of ["text", 5, []]) {
+      const answer = await call("POST", "/admin/host/status", { body: { config_override: wrong } })
+      assert.deepStrictEqual([answer.status, answer.detail], [400, "config_override must be a JSON object"])
+    }
+
+    await call("POST", "/admin/keys", { body: { key: "one-more" } })
+    const later = await status()
+    assert.deepInclude(later, { synced: false, has_synced_before: true, draft_differs: true })
+    assert.notStrictEqual(later["config_hash"], later["last_synced_hash"])
+    await call("DELETE", "/admin/keys/one-more")
+    assert.isTrue((await status())["synced"])
+  })
+
+  it("follows the settings' needs_host_sync where the environment is the source", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "host-"))
+    try {
+      const store = ConfigStore.layer.pipe(Layer.provide(Layer.effect(
+        Environment,
+        Effect.map(Environment.make, (read) => ({
+          ...read,
+          configPath: path.join(folder, "config.json"),
+          configJson: Redacted.make(JSON.stringify({ keys: [businessKey] })),
+          adminKey: Redacted.make(adminKey)
+        }))
+      )))
+      await restart({}, { store })
+      assert.isTrue((await status())["env_backed"])
+      const added = await call("POST", "/admin/keys", { body: { key: "new" } })
+      assert.deepInclude(added.json, { needs_host_sync: true, config_writable: false })
+      assert.deepInclude((await sync()).json, { needs_host_sync: false })
+      assert.isFalse((await call("GET", "/admin/settings")).json["needs_host_sync"])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe("the platform's time", () => {
+  const testLayer = (client: HttpClient.HttpClient) =>
+    HostSync.layer.pipe(
+      Layer.provide(Layer.mock(AccountTests)({})),
+      Layer.provideMerge(ConfigStore.layerMemory()),
+      Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
+      Layer.provide(Layer.succeed(AdminEnvironment, {
+        hosting: { token: Redacted.make("t".repeat(20)), projectId: "p", teamId: undefined, apiUrl: "http://platform" },
+        releasesUrl: undefined
+      }))
+    )
+
+  it.effect("is 30 seconds a call", () =>
+    Effect.gen(function*() {
+      const hosting = yield* HostSync
+      const syncing = yield* Effect.forkChild(Effect.flip(hosting.sync({}, "r1")))
+      yield* TestClock.adjust("29 seconds")
+      assert.isUndefined(syncing.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const failure = yield* Fiber.join(syncing)
+      assert.instanceOf(failure, HostSyncFailure)
+      assert.deepInclude(failure, { status: 503, step: "list_variables" })
+      assert.include(failure.message, "no answer within 30 seconds")
+    }).pipe(Effect.provide(testLayer(HttpClient.make(() => Effect.never)))))
+
+  it.effect("is given up when the operator leaves, with a line that says what was done", () => {
+    const logged: Array<string> = []
+    const keep = Logger.make<unknown, void>(({ message }) => {
+      logged.push(String(message))
+    })
+    return Effect.gen(function*() {
+      const hosting = yield* HostSync
+      const syncing = yield* Effect.forkChild(hosting.sync({}, "r1"))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(syncing)
+      assert.deepStrictEqual(logged, [
+        "A sync to the hosting platform was left at list_variables. Nothing was done before it."
+      ])
+      const second = yield* Effect.forkChild(hosting.sync({}, "r2"))
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.await(second)
+    }).pipe(
+      Effect.provide(testLayer(HttpClient.make(() => Effect.never))),
+      Effect.provide(Logger.layer([keep]))
+    )
+  })
+})
