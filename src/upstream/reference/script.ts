@@ -121,6 +121,11 @@ export const directives = {
       return undefined
     }
   ),
+  "replay": says(
+    "!replay NAME",
+    "The raw sample of that name, byte for byte; the embedded upstream of a gateway has those that its admin API saved.",
+    () => "the embedded upstream of a gateway, which keeps samples,"
+  ),
   "chunk": sets(
     "!chunk N, N units, words, whole",
     "Cuts what follows into events of N characters, of N UTF-16 units (also inside surrogate pairs), by word (the default), or not at all.",
