@@ -57,7 +57,9 @@ const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
-  const base_url = (group.base_url ?? "").trim().replace(/\/+$/, "")
+  // The whole address of a call is pasted as often as the base.
+  const call = group.driver === "openai" ? /(?:\/chat\/completions)?\/*$/ : /\/+$/
+  const base_url = (group.base_url ?? "").trim().replace(call, "")
   if (base_url === "") {
     if (group.driver !== "embedded") {
       faults.push(fault("upstream.base_url", `is required with the ${group.driver} driver`))

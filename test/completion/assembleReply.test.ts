@@ -94,6 +94,16 @@ describe("a reply without tools", () => {
     assert.strictEqual(textOf(events), "an EN")
   })
 
+  it("ends at the stop sequence that the upstream itself found, unless the reply is cut off or made calls", () => {
+    assert.deepInclude(finishOf(assemble([UpstreamText("a "), UpstreamFinish("stop", "END")])), {
+      reason: "stop_sequence",
+      stopSequence: "END"
+    })
+    assert.strictEqual(finishOf(assemble([UpstreamText("a"), UpstreamFinish("length", "END")])).reason, "length")
+    const call = UpstreamCall(0, "c", "f", "{}")
+    assert.strictEqual(finishOf(assemble([call, UpstreamFinish("stop", "END")])).reason, "tool_calls")
+  })
+
   it("says when it was cut at the upstream's limit or withdrawn", () => {
     assert.strictEqual(finishOf(assemble([UpstreamText("a"), UpstreamFinish("length")])).reason, "length")
     assert.strictEqual(

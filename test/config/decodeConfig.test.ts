@@ -254,6 +254,10 @@ describe("decodeConfig", () => {
       const config = yield* decode({ upstream })
       assert.isFalse(config.auth.direct_tokens)
       assert.strictEqual(config.upstream.tools, "native")
+      for (const base_url of ["http://127.0.0.1/v1", "http://127.0.0.1/v1/chat/completions/"]) {
+        const { upstream: { base_url: cleaned } } = yield* decode({ upstream: { driver: "openai", base_url } })
+        assert.strictEqual(cleaned, config.upstream.base_url)
+      }
       assert.strictEqual(config.upstream.base_url, "http://127.0.0.1/v1")
       assert.isTrue((yield* decode({ upstream, auth: { direct_tokens: true } })).auth.direct_tokens)
       assert.strictEqual((yield* decode({ upstream: { ...upstream, tools: "prompt" } })).upstream.tools, "prompt")

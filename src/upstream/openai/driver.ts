@@ -10,14 +10,12 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
-import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { makeSseDecoder, type SseEvent, sseLimit } from "../../stream/sse.ts"
-import type { BodyDecoder, Connection, ConnectionLimits } from "../connection.ts"
+import type { Connection, ConnectionLimits } from "../connection.ts"
 import { decodeBody, openConnection, parseRetryAfter, readShortBody } from "../connection.ts"
 import type { CompletionReply, CompletionRequest, Driver, RoundRecorder, UpstreamModel } from "../Upstream.ts"
-import { chunkDecoder } from "./decodeChunks.ts"
+import { replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { isRecord, parseJson } from "./json.ts"
 import type { ToolMode } from "./messages.ts"
@@ -35,76 +33,11 @@ export interface OpenAiOptions {
   readonly limits: ConnectionLimits
 }
 
-/** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
-const settleAfterFinish = 2_000
-const settleAfterSentinel = 100
 /** The most that is read of a body that is no reply, in bytes and milliseconds. */
 const longestBody = 64 * 1024
 const slowestBody = 5_000
 
-const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
-
-const isJson = (contentType = ""): boolean => /[/+]json\b/i.test(contentType)
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
-
-/** Decodes a streamed reply. */
-const streamDecoder = (
-  stop: ReadonlyArray<string>,
-  connection: Connection,
-  round: RoundRecorder | undefined
-): BodyDecoder<UpstreamEvent> => {
-  const sse = makeSseDecoder()
-  const chunks = chunkDecoder(stop)
-  const events: Array<SseEvent> = []
-  let over = false
-  let settled = 0
-  const settle = (millis: number) => {
-    if (settled === millis) return
-    settled = millis
-    connection.settle(millis)
-  }
-  return {
-    push(bytes, out) {
-      round?.bytes(bytes)
-      over = chunks.done()
-      sse.push(bytes, events)
-      for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
-      events.length = 0
-      if (chunks.done()) settle(settleAfterSentinel)
-      else if (chunks.finishing()) settle(settleAfterFinish)
-    },
-    end(out) {
-      sse.end(events)
-      for (const event of events) chunks.pushUnterminated(event, out)
-      chunks.end(out)
-    },
-    failure: () => sse.overflowed ? malformed : chunks.failure(),
-    // A body that is read to its end leaves a connection that can be used again; one that goes on after the sentinel is left.
-    done: () => over,
-    complete: chunks.finishing
-  }
-}
-
-/** Decodes the one object of a server that does not stream. */
-const wholeDecoder = (stop: ReadonlyArray<string>, round: RoundRecorder | undefined): BodyDecoder<UpstreamEvent> => {
-  const chunks = chunkDecoder(stop)
-  const pieces: Array<Uint8Array> = []
-  let size = 0
-  return {
-    push(bytes) {
-      round?.bytes(bytes)
-      size += bytes.length
-      if (size <= sseLimit) pieces.push(bytes)
-    },
-    end(out) {
-      chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
-      chunks.end(out)
-    },
-    failure: () => size > sseLimit ? malformed : chunks.failure(),
-    done: () => false,
-    complete: () => false
-  }
-}
 
 /** Makes the driver. */
 export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiOptions): Driver => {
@@ -183,10 +116,8 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
       const body = yield* readBody(connection, round)
       return yield* yield* refusal("completion", connection.response, body, token)
     }
-    const start = isJson(contentType)
-      ? () => wholeDecoder(stop, round)
-      : () => streamDecoder(stop, connection, round)
-    return { id, sessionId: undefined, events: decodeBody(connection, start) }
+    const events = decodeBody(connection, () => replyDecoder(stop, connection.settle, round?.bytes))
+    return { id, sessionId: undefined, events }
   })
 
   /**

@@ -160,6 +160,13 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         headers: { "content-type": "text/plain; charset=utf-8" },
         pieces: [frames(text, finish)]
       }, { text: "Hello" }],
+      ["of one object that is called a stream", {
+        pieces: ["\n {\"choices\":[{\"message\":", "{\"content\":\"Hello\"}}]}"]
+      }, { text: "Hello" }],
+      ["of a stream that is called an object", {
+        headers: { "content-type": "application/json" },
+        pieces: ["\n", frames(text, finish)]
+      }, { text: "Hello" }],
       ["that are no stream", json(200, { choices: [{ message: { content: "Hello" } }] }), { text: "Hello" }],
       ["with comments and blank data", { pieces: [": ping\n\ndata:\n\n", frames(text, finish)] }, { text: "Hello" }]
     ]

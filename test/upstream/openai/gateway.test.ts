@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
@@ -289,7 +289,7 @@ describe("tools", () => {
 })
 
 describe("keys", () => {
-  afterAll(stopAll)
+  afterEach(stopAll)
   const keys = ["sk-a", "sk-b", "sk-c"]
   const accounts = keys.map((token) => ({ token }))
   const hello = () => streamed({ content: "Hello" })
@@ -353,6 +353,14 @@ describe("keys", () => {
       }
       assert.deepStrictEqual(keysOf(server.requests), Array(8).fill(undefined))
     }
+  })
+
+  it("are what an account has to have: one with a login alone is of no use", async () => {
+    const gateway = await start({ accounts: [{ email: "a@example.org", password: "x" }] })
+    server.answer(hello)
+    const { error, status } = await askRaw(gateway.url, "chat", false)
+    assert.deepStrictEqual({ status, code: error?.code }, { status: 503, code: "no_account_available" })
+    assert.lengthOf(server.requests, 0)
   })
 
   it("that are missing are asked for by name", async () => {

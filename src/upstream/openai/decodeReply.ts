@@ -1,0 +1,97 @@
+/**
+ * The body of a reply to upstream events: a stream of events, or the one object of a server that does not stream.
+ *
+ * Content types are not to be trusted here; the first byte that is no blank tells them apart.
+ */
+import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { makeSseDecoder, type SseEvent, sseLimit } from "../../stream/sse.ts"
+import type { BodyDecoder, Connection } from "../connection.ts"
+import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
+
+/** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
+const settleAfterFinish = 2_000
+const settleAfterSentinel = 100
+
+const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
+
+/** Decodes a stream of events. */
+const streamDecoder = (chunks: ChunkDecoder, settleConnection: Connection["settle"]): BodyDecoder<UpstreamEvent> => {
+  const sse = makeSseDecoder()
+  const events: Array<SseEvent> = []
+  let over = false
+  let settled = 0
+  const settle = (millis: number) => {
+    if (settled === millis) return
+    settled = millis
+    settleConnection(millis)
+  }
+  return {
+    push(bytes, out) {
+      over = chunks.done()
+      sse.push(bytes, events)
+      for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
+      events.length = 0
+      if (chunks.done()) settle(settleAfterSentinel)
+      else if (chunks.finishing()) settle(settleAfterFinish)
+    },
+    end(out) {
+      sse.end(events)
+      for (const event of events) chunks.pushUnterminated(event, out)
+      chunks.end(out)
+    },
+    failure: () => sse.overflowed ? malformed : chunks.failure(),
+    // A body that is read to its end leaves a connection that can be used again; one that goes on after the sentinel is left.
+    done: () => over,
+    complete: chunks.finishing
+  }
+}
+
+/** Decodes one object, at the end. */
+const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
+  const pieces: Array<Uint8Array> = []
+  let size = 0
+  return {
+    push(bytes) {
+      size += bytes.length
+      if (size <= sseLimit) pieces.push(bytes)
+    },
+    end(out) {
+      chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
+      chunks.end(out)
+    },
+    failure: () => size > sseLimit ? malformed : chunks.failure(),
+    done: () => false,
+    complete: () => false
+  }
+}
+
+const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
+const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
+
+/** Starts the decoder of a reply to a request that asked for these stop sequences. `seen` is given every byte. */
+export const replyDecoder = (
+  stop: ReadonlyArray<string>,
+  settle: Connection["settle"],
+  seen: ((bytes: Uint8Array) => void) | undefined
+): BodyDecoder<UpstreamEvent> => {
+  const chunks = chunkDecoder(stop)
+  let decoder: BodyDecoder<UpstreamEvent> | undefined
+  const decide = (first: number | undefined) =>
+    first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, settle)
+  return {
+    push(bytes, out) {
+      seen?.(bytes)
+      if (decoder === undefined) {
+        const first = bytes.find((byte) => !isBlank(byte))
+        if (first === undefined) return
+        decoder = decide(first)
+      }
+      decoder.push(bytes, out)
+    },
+    end: (out) => (decoder ?? decide(undefined)).end(out),
+    failure: () => decoder === undefined ? chunks.failure() : decoder.failure(),
+    done: () => decoder?.done() === true,
+    complete: () => decoder?.complete() === true
+  }
+}
