@@ -157,8 +157,9 @@ const rounds = 3
 const measure = async (targets: ReadonlyArray<Target>): Promise<ReadonlyMap<string, Figures>> => {
   const samples = new Map<string, Array<Figures>>(targets.map((target) => [target.name, []]))
   for (const target of targets) {
-    await load(target, "!say short", false, 2000, 50)
-    await load(target, `!count ${eventsPerStream}`, true, 300, 50)
+    // The optimising compiler is done with a target only after some thousand requests.
+    await load(target, "!say short", false, 8000, 50)
+    await load(target, `!count ${eventsPerStream}`, true, 1000, 50)
   }
   // Targets take turns within each round, so that a change of the machine's speed meets all of them.
   for (let round = 0; round < rounds; round++) {
