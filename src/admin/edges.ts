@@ -1,58 +1,18 @@
 /**
- * The edges of the admin groups: who may call, `{detail}` errors, and no caching of anything.
+ * The edges of the admin groups as middlewares: who may call, and `{detail}` errors. `edgeLayers.ts` has what they do.
  */
-import * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { bearerToken } from "../http/credential.ts"
-import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
 import { detailErrors } from "../http/errorSchemas.ts"
-import { detailShape } from "../http/errorShapes.ts"
 import type { CurrentRequest } from "../http/Request.ts"
-import { AdminAuth } from "./auth/AdminAuth.ts"
-
-const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
-
-/** The address that wrong credentials are counted by. */
-export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  Option.getOrElse(request.remoteAddress, () => "unknown")
-
-/** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
-const adminEdge = (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, GatewayError>) => {
-  const open = publicEdge(detailShape)
-  return (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
-    Effect.map(
-      open(
-        Effect.andThen(Effect.flatMap(HttpServerRequest.HttpServerRequest, authorize), httpEffect),
-        options
-      ),
-      HttpServerResponse.setHeader("cache-control", "no-store")
-    )
-}
 
 /** A JWT or the admin key. */
 export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: CurrentRequest }>()(
   "model-gateway/admin/AdminEdge",
   { error: detailErrors }
-) {
-  static readonly layer: Layer.Layer<AdminEdge, never, AdminAuth> = Layer.effect(
-    AdminEdge,
-    Effect.map(AdminAuth, (auth) =>
-      adminEdge((request) => {
-        const bearer = bearerToken(request.headers)
-        return bearer === undefined ? Effect.fail(missing) : auth.authorize(bearer, addressOf(request))
-      }))
-  )
-}
+) {}
 
 /** No credential: login, and verification, which checks its own. */
 export class AdminOpenEdge extends HttpApiMiddleware.Service<AdminOpenEdge, { provides: CurrentRequest }>()(
   "model-gateway/admin/AdminOpenEdge",
   { error: detailErrors }
-) {
-  static readonly layer: Layer.Layer<AdminOpenEdge> = Layer.succeed(AdminOpenEdge, adminEdge(() => Effect.void))
-}
+) {}

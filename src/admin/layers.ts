@@ -7,7 +7,6 @@ import { AdminAccountsHandlers } from "./accounts/Handlers.ts"
 import { AdminAuthHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
-import { AdminEdge, AdminOpenEdge } from "./edges.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
@@ -34,5 +33,3 @@ export const AdminHandlers = Layer.mergeAll(
   ),
   AdminVersionHandlers.pipe(Layer.provide(LatestRelease.layer), Layer.provide(layerWebClient))
 )
-
-export const AdminEdges = Layer.mergeAll(AdminEdge.layer, AdminOpenEdge.layer)

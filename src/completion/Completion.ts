@@ -1,8 +1,8 @@
 /**
  * The one way from a conversation to its reply: an account, attempts with failover, the reply's events.
  *
- * `open` returns at the first reply event. Until then a failed attempt shows nothing and may be tried again elsewhere;
- * from then on a failure is one of the events' stream.
+ * `open` returns at the first reply event, or at the last one of a reply that is wanted whole. Until then a failed attempt
+ * has shown nothing and may be tried again elsewhere; from then on a failure is one of the events' stream.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -41,14 +41,16 @@ export interface CompletionInput {
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
+  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
+  readonly whole?: boolean
 }
 
 /** A reply that has begun. */
 export interface CompletionOutput {
   /** The upstream session's id, by which the reply goes. */
   readonly id: string
-  /** `embedded` when the reply comes from the upstream inside the gateway. */
-  readonly driver: "embedded" | "session" | "openai"
+  /** The name of the driver that answers; `embedded` for the upstream inside the gateway. */
+  readonly driver: string
   /**
    * The reply; ends with `Finish`, or fails. Its chunks are never empty and the first one is there already. The account is
    * given back when the stream ends, fails or is left.
@@ -82,6 +84,16 @@ const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFail
   if (last.reason === "stop_sequence" || last.reason === "length") return Effect.succeed(batch)
   return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 }
+
+/** Waits for all that follows the first events. */
+const collect = Effect.fnUntraced(function*<E>(first: Batch, next: Effect.Effect<Batch | undefined, E>) {
+  const batches: Array<Batch> = [first]
+  for (;;) {
+    const batch = yield* next
+    if (batch === undefined) return batches
+    batches.push(batch)
+  }
+})
 
 const isShown = (event: ReplyEvent): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
 
@@ -202,15 +214,23 @@ export class Completion extends Context.Service<Completion, {
       return { id: turn.id, next }
     })
 
+    /** The reply on one lease, up to the first events that show something. */
+    const begin = Effect.fnUntraced(function*(input: CompletionInput, lease: Lease) {
+      const reply = yield* startReply(input, lease)
+      const first = yield* Effect.flatMap(reply.next, checkFirst)
+      return { reply, first }
+    })
+
     const open = Effect.fn("Completion.open")(function*(input: CompletionInput) {
-      const { caller, conversation, stats } = input
+      const { caller, conversation, stats, whole = false } = input
       yield* checkToolChoice(conversation)
       const scope = yield* Effect.scope
       const avoid = new Set<string>()
       let stay: string | undefined
-      let refreshed = false
+      /** Accounts whose token was replaced: each may have that once. */
+      const refreshed = new Set<string | undefined>()
       let spent = 0
-      /** What the attempt before came to: when no account is left because of it, that is the cause to tell. */
+      /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
       let before: GatewayError | undefined
       const budget = config.unsafeCurrent().upstream.timeouts.attempts * 1000
       for (;;) {
@@ -218,7 +238,9 @@ export class Completion extends Context.Service<Completion, {
         stats.attempts++
         const lease = yield* accounts.lease(caller, { avoid, stay }).pipe(
           Effect.mapError((error) =>
-            error.code === before?.code && error.code === "no_account_available" ? before : error
+            error.code === before?.code
+              ? gatewayError(error.code, before.message, { retryAfter: error.retryAfter })
+              : error
           ),
           Scope.provide(attempt)
         )
@@ -226,36 +248,33 @@ export class Completion extends Context.Service<Completion, {
         stats.accountHash = lease.accountHash
         const began = yield* Clock.currentTimeMillis
         const result = yield* Effect.gen(function*() {
-          const reply = yield* startReply(input, lease)
-          const first = yield* Effect.flatMap(reply.next, checkFirst)
-          return { reply, first }
-        }).pipe(
-          Effect.timeoutOrElse({
-            duration: Math.max(1, budget - spent),
-            orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
-          }),
-          Scope.provide(attempt),
-          Effect.result
-        )
-        const now = yield* Clock.currentTimeMillis
-        spent += now - began
-        if (result._tag === "Success") {
-          stats.firstEventAt = now
-          stats.upstream = now - began
+          const { first, reply } = yield* begin(input, lease).pipe(
+            Effect.timeoutOrElse({
+              duration: Math.max(1, budget - spent),
+              orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
+            })
+          )
+          stats.firstEventAt = yield* Clock.currentTimeMillis
+          stats.upstream = stats.firstEventAt - began
           yield* lease.report(undefined, undefined)
-          const { first, reply } = result.success
+          const batches = whole ? yield* collect(first, reply.next) : [first]
+          return { reply, batches }
+        }).pipe(Scope.provide(attempt), Effect.result)
+        if (result._tag === "Success") {
+          const { batches, reply } = result.success
           const output: CompletionOutput = {
             id: reply.id,
             driver: lease.driver.name,
-            events: replyStream(first, reply.next, lease, attempt, input)
+            events: replyStream(batches, reply.next, lease, attempt, input)
           }
           return output
         }
+        spent += (yield* Clock.currentTimeMillis) - began
         const failure = result.failure
         if (failure._tag === "GatewayError") return yield* failure
         const judged = classify(failure, {
           direct: caller._tag === "Direct",
-          mayRefresh: !refreshed && lease.driver.capabilities.login,
+          mayRefresh: !refreshed.has(lease.account) && lease.driver.capabilities.login,
           shown: false
         })
         const refresh = judged.retry === "here_after_refresh"
@@ -266,7 +285,7 @@ export class Completion extends Context.Service<Completion, {
         before = judged.error
         if (judged.retry === "no" || stats.attempts >= mostAttempts || spent >= budget) return yield* judged.error
         if (refresh) {
-          refreshed = true
+          refreshed.add(lease.account)
           stay = lease.account
           continue
         }
@@ -308,15 +327,15 @@ const checkToolChoice = (conversation: Conversation): Effect.Effect<void, Gatewa
   return Effect.void
 }
 
-/** The rest of a reply as a stream that gives the lease back as soon as it is over. */
+/** A reply as a stream, from the batches that have come on; gives the lease back as soon as it is over. */
 const replyStream = (
-  first: Batch,
+  batches: ReadonlyArray<Batch>,
   next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError>,
   lease: Lease,
   attempt: Scope.Closeable,
   { caller, stats }: CompletionInput
 ): Stream.Stream<ReplyEvent, GatewayError> => {
-  let pending: Batch | undefined = first
+  let taken = 0
   let ended = false
   const note = (batch: Batch) => {
     for (const event of batch) {
@@ -331,11 +350,7 @@ const replyStream = (
     return batch
   }
   const pull = Effect.suspend((): Effect.Effect<Batch, GatewayError | Cause.Done<void>> => {
-    if (pending !== undefined) {
-      const batch = pending
-      pending = undefined
-      return Effect.succeed(note(batch))
-    }
+    if (taken < batches.length) return Effect.succeed(note(batches[taken++]!))
     if (ended) return Cause.done()
     return next.pipe(
       Effect.catch((failure): Effect.Effect<never, GatewayError> => {

@@ -19,8 +19,8 @@ import { GenerateGroup } from "../styles/generate/Api.ts"
 import { MessagesGroup } from "../styles/messages/Api.ts"
 import { ModelsGroup } from "../styles/models/Api.ts"
 import { ResponsesGroup } from "../styles/responses/Api.ts"
-import { HealthGroup } from "./health.ts"
-import { MetricsGroup } from "./observability/metricsRoute.ts"
+import { HealthGroup } from "./healthApi.ts"
+import { MetricsGroup } from "./observability/metricsApi.ts"
 
 /** The gateway's API. */
 export class GatewayApi extends HttpApi.make(apiId).add(

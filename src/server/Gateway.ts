@@ -8,20 +8,14 @@ import * as Layer from "effect/Layer"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
-import { AdminEdges, AdminHandlers } from "../admin/layers.ts"
+import { AdminEdges } from "../admin/edgeLayers.ts"
+import { AdminHandlers } from "../admin/layers.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { ChatHandlers } from "../styles/chat/Handlers.ts"
-import {
-  GenerateEdge,
-  GeneratePublicEdge,
-  MessagesEdge,
-  MessagesPublicEdge,
-  OpenAiEdge,
-  OpenAiPublicEdge
-} from "../styles/edges.ts"
+import { StyleEdges } from "../styles/edgeLayers.ts"
 import { EmbeddingsHandlers } from "../styles/embeddings/Handlers.ts"
 import { GenerateHandlers } from "../styles/generate/Handlers.ts"
 import { MessagesHandlers } from "../styles/messages/Handlers.ts"
@@ -61,15 +55,7 @@ const Handlers = Layer.mergeAll(
   AdminHandlers
 )
 
-const Edges = Layer.mergeAll(
-  OpenAiEdge.layer,
-  OpenAiPublicEdge.layer,
-  MessagesEdge.layer,
-  MessagesPublicEdge.layer,
-  GenerateEdge.layer,
-  GeneratePublicEdge.layer,
-  AdminEdges
-)
+const Edges = Layer.merge(StyleEdges, AdminEdges)
 
 /** Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. */
 export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>

@@ -4,18 +4,10 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
-import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import * as Schema from "effect/Schema"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { apiId } from "../http/reply.ts"
-import { OpenAiPublicEdge } from "../styles/edges.ts"
+import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
-
-export class HealthGroup extends HttpApiGroup.make("health").add(
-  HttpApiEndpoint.get("healthz", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }),
-  HttpApiEndpoint.get("readyz", "/readyz", { success: Schema.Struct({ status: Schema.Literal("ready") }) })
-).middleware(OpenAiPublicEdge) {}
 
 /** What new requests are told while the gateway drains. */
 export const shuttingDown = gatewayError("shutting_down", "The gateway is shutting down", { retryAfter: 5 })

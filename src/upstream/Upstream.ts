@@ -97,7 +97,8 @@ export interface UpstreamSession {
 
 /** What each driver implements. */
 export interface Driver {
-  readonly name: "embedded" | "session" | "openai"
+  /** Shown to callers where it is `embedded`; an embedder's own driver may have any other name. */
+  readonly name: string
   /** What this upstream can carry by itself; what it cannot is put into words by the driver or done by the gateway. */
   readonly capabilities: {
     /** Accounts log in with a password; else a token is all there is. */

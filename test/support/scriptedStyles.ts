@@ -18,7 +18,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { apiId } from "../../src/http/reply.ts"
-import { GenerateEdge, GeneratePublicEdge, MessagesEdge, MessagesPublicEdge } from "../../src/styles/edges.ts"
+import { StyleEdges } from "../../src/styles/edgeLayers.ts"
 import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesGroup } from "../../src/styles/messages/Api.ts"
@@ -48,7 +48,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const { dispose, handler } = HttpRouter.toWebHandler(
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),
-      Layer.provide([MessagesEdge.layer, MessagesPublicEdge.layer, GenerateEdge.layer, GeneratePublicEdge.layer]),
+      Layer.provide(StyleEdges),
       Layer.provide([Callers.layer, Layer.succeed(Completion, completion)]),
       Layer.provide(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
       Layer.provide(HttpServer.layerServices),

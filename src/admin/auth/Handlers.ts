@@ -8,7 +8,7 @@ import { gatewayError } from "../../domain/GatewayError.ts"
 import { bearerToken } from "../../http/credential.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply } from "../../http/reply.ts"
-import { addressOf } from "../edges.ts"
+import { addressOf } from "../edgeLayers.ts"
 import { AdminAuth } from "./AdminAuth.ts"
 import { AdminAuthGroup, LoginRequest } from "./Api.ts"
 

@@ -35,7 +35,8 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
   for (const [name, value] of attributes) if (value !== undefined) span.attribute(name, value)
 }
 
-const watch = (traced: boolean) =>
+/** Counts and logs requests; with `traced` each is a span too, for whatever tracer there is. */
+export const watchRequests = (traced: boolean): Layer.Layer<never> =>
   Layer.succeed(CurrentRequestWatch, {
     traced,
     ended: (stats, span) =>
@@ -54,7 +55,7 @@ const ownSpansOnly = Layer.mergeAll(
 )
 
 /** Counts and logs requests; no traces. Spans cost nothing where nobody takes them. */
-const untraced = Layer.mergeAll(watch(false), ownSpansOnly, Layer.succeed(References.TracerEnabled, false))
+const untraced = Layer.mergeAll(watchRequests(false), ownSpansOnly, Layer.succeed(References.TracerEnabled, false))
 
 const endpoints = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -80,6 +81,6 @@ export const Observability: Layer.Layer<never, never, HttpClient.HttpClient> = L
     const exporter = Otlp.layerFromConfig({ resource: { serviceName: "model-gateway" } }).pipe(
       Layer.provide(OtlpSerialization.layerJson)
     )
-    return Layer.mergeAll(watch(true), ownSpansOnly, exporter)
+    return Layer.mergeAll(watchRequests(true), ownSpansOnly, exporter)
   })
 )

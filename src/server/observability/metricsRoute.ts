@@ -1,29 +1,20 @@
 /**
- * `GET /metrics` in the Prometheus text format; needs the admin key unless `metrics.public` is true.
+ * `GET /metrics` at work, in the Prometheus text format; needs the admin key unless `metrics.public` is true.
  */
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
-import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import * as Schema from "effect/Schema"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
-import { addressOf, AdminOpenEdge } from "../../admin/edges.ts"
+import { addressOf } from "../../admin/edgeLayers.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { bearerToken } from "../../http/credential.ts"
 import { apiId } from "../../http/reply.ts"
 import { Gauges } from "./gauges.ts"
-
-export class MetricsGroup extends HttpApiGroup.make("metrics").add(
-  HttpApiEndpoint.get("metrics", "/metrics", {
-    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
-  })
-).middleware(AdminOpenEdge) {}
+import { MetricsGroup } from "./metricsApi.ts"
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,0 +1,47 @@
+/**
+ * The edges of the admin groups at work: who may call, `{detail}` errors, and no caching of anything.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { bearerToken } from "../http/credential.ts"
+import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
+import { detailShape } from "../http/errorShapes.ts"
+import type { CurrentRequest } from "../http/Request.ts"
+import { AdminAuth } from "./auth/AdminAuth.ts"
+import { AdminEdge, AdminOpenEdge } from "./edges.ts"
+
+const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
+
+/** The address that wrong credentials are counted by. */
+export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  Option.getOrElse(request.remoteAddress, () => "unknown")
+
+/** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
+const adminEdge = (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, GatewayError>) => {
+  const open = publicEdge(detailShape)
+  return (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
+    Effect.map(
+      open(
+        Effect.andThen(Effect.flatMap(HttpServerRequest.HttpServerRequest, authorize), httpEffect),
+        options
+      ),
+      HttpServerResponse.setHeader("cache-control", "no-store")
+    )
+}
+
+/** The edges of all admin groups; needs to know operators. */
+export const AdminEdges = Layer.mergeAll(
+  Layer.effect(
+    AdminEdge,
+    Effect.map(AdminAuth, (auth) =>
+      adminEdge((request) => {
+        const bearer = bearerToken(request.headers)
+        return bearer === undefined ? Effect.fail(missing) : auth.authorize(bearer, addressOf(request))
+      }))
+  ),
+  Layer.succeed(AdminOpenEdge, adminEdge(() => Effect.void))
+)

@@ -1,0 +1,22 @@
+/**
+ * `model-gateway/api`: the gateway's `HttpApi` and its groups, without the server, and typed clients made of them.
+ */
+export { AdminAccountsGroup } from "./admin/accounts/Api.ts"
+export { AdminAuthGroup } from "./admin/auth/Api.ts"
+export { AdminCapturesGroup } from "./admin/captures/Api.ts"
+export { AdminConfigGroup } from "./admin/config/Api.ts"
+export { AdminHostGroup } from "./admin/host/Api.ts"
+export { AdminKeysGroup } from "./admin/keys/Api.ts"
+export { AdminSamplesGroup } from "./admin/samples/Api.ts"
+export { AdminSelfTestGroup } from "./admin/selfTest/Api.ts"
+export { AdminSettingsGroup } from "./admin/settings/Api.ts"
+export { AdminVersionGroup } from "./admin/version/Api.ts"
+export { GatewayApi } from "./server/Api.ts"
+export { HealthGroup } from "./server/healthApi.ts"
+export { MetricsGroup } from "./server/observability/metricsApi.ts"
+export { ChatGroup } from "./styles/chat/Api.ts"
+export { EmbeddingsGroup } from "./styles/embeddings/Api.ts"
+export { GenerateGroup } from "./styles/generate/Api.ts"
+export { MessagesGroup } from "./styles/messages/Api.ts"
+export { ModelsGroup } from "./styles/models/Api.ts"
+export { ResponsesGroup } from "./styles/responses/Api.ts"

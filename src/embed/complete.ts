@@ -1,0 +1,98 @@
+/**
+ * Completions in process, without HTTP: the same accounts, failover, tools and limits as every request has.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Caller } from "../accounts/Accounts.ts"
+import { Completion } from "../completion/Completion.ts"
+import type { CompletionOutput } from "../completion/Completion.ts"
+import { makeRequestStats } from "../completion/RequestStats.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import type { Conversation } from "../domain/Conversation.ts"
+import { Text } from "../domain/Conversation.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { resolveModel } from "../domain/models.ts"
+import type { Reply } from "../domain/Reply.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { CurrentRequestWatch } from "../http/edge.ts"
+import { modelNotFound, wholeReply } from "../http/reply.ts"
+
+/** What is to be completed. Whatever of the conversation is left out is as a caller who says nothing of it has it. */
+export interface InProcessRequest extends Partial<Omit<Conversation, "turns">> {
+  /** A native id, an alias, or a name of a well-known family. */
+  readonly model: string
+  /** The turns so far, or what the user says. */
+  readonly prompt: string | Conversation["turns"]
+  /** Whose token or which account to use; by default the pool chooses. */
+  readonly caller?: Caller | undefined
+}
+
+/** A whole reply and the id that it goes by. */
+export interface InProcessReply extends Reply {
+  readonly id: string
+}
+
+const owner = "in-process"
+const pooled: Caller = { _tag: "Managed", owner, target: undefined }
+
+const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcessRequest): Conversation => ({
+  turns: typeof prompt === "string" ? [{ role: "user", parts: [Text(prompt)] }] : prompt,
+  tools: rest.tools ?? [],
+  toolChoice: rest.toolChoice ?? { _tag: "Auto" },
+  parallelToolCalls: rest.parallelToolCalls ?? true,
+  stop: rest.stop ?? [],
+  sampling: rest.sampling ?? {},
+  output: rest.output
+})
+
+/**
+ * Opens a reply: succeeds at its first event. The scope holds the account; what was learned of the request goes to the
+ * `CurrentRequestWatch` when it closes.
+ */
+export const openReply = Effect.fnUntraced(function*(
+  request: InProcessRequest
+): Effect.fn.Return<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> {
+  const completion = yield* Completion
+  const config = yield* ConfigStore
+  const watch = yield* CurrentRequestWatch
+  const stats = makeRequestStats(
+    `req_${crypto.randomUUID().replaceAll("-", "")}`,
+    yield* Clock.currentTimeMillis
+  )
+  stats.style = owner
+  stats.requestedModel = request.model
+  yield* Effect.addFinalizer(() => watch.ended(stats, undefined))
+  const model = resolveModel(config.unsafeCurrent().model_table, request.model)
+  if (model === undefined) return yield* modelNotFound(request.model)
+  stats.model = model.id
+  const noteFailure = (error: GatewayError) =>
+    Effect.sync(() => {
+      stats.status = error.status
+      stats.error = error.code
+    })
+  const output = yield* completion.open({
+    caller: request.caller ?? pooled,
+    model,
+    conversation: conversationOf(request),
+    stats
+  }).pipe(Effect.tapError(noteFailure))
+  stats.status = 200
+  return { ...output, events: Stream.tapError(output.events, noteFailure) }
+})
+
+/** The whole reply. */
+export const complete = (
+  request: InProcessRequest
+): Effect.Effect<InProcessReply, GatewayError, Completion | ConfigStore> =>
+  Effect.gen(function*() {
+    const output = yield* openReply(request)
+    return { id: output.id, ...(yield* wholeReply(output)) }
+  }).pipe(Effect.scoped)
+
+/** The reply as it comes; leaving the stream stops the upstream. */
+export const completeStream = (
+  request: InProcessRequest
+): Stream.Stream<ReplyEvent, GatewayError, Completion | ConfigStore> =>
+  Stream.unwrap(Effect.map(openReply(request), (output) => output.events))

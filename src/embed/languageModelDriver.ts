@@ -1,0 +1,208 @@
+/**
+ * A `LanguageModel` of `effect/ai` as the upstream: any provider of that interface, behind the gateway's styles.
+ *
+ * The interface knows no sampling fields, so those of a request are without effect.
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { Conversation, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
+import { toolsEnabled } from "../domain/Conversation.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import {
+  UpstreamCall,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText,
+  UpstreamUsage
+} from "../domain/UpstreamEvent.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import { promptOf } from "./promptOf.ts"
+
+/** How the driver is made. */
+export interface LanguageModelDriverOptions {
+  /** The model that serves a model of the gateway's. */
+  readonly select: (model: UpstreamModel) => LanguageModel.LanguageModel
+  /** Models beyond the natives that are listed and may be asked for. */
+  readonly models?: ReadonlyArray<UpstreamModel> | undefined
+}
+
+const factsOf = (reason: AiError.AiErrorReason): Partial<ConstructorParameters<typeof UpstreamFailure>[0]> => {
+  switch (reason._tag) {
+    case "RateLimitError":
+      return {
+        status: 429,
+        ...(reason.retryAfter === undefined ? {} : { retryAfter: Duration.toSeconds(reason.retryAfter) })
+      }
+    case "QuotaExhaustedError":
+      return { status: 429 }
+    case "AuthenticationError":
+      return { status: reason.kind === "InsufficientPermissions" ? 403 : 401 }
+    case "InvalidRequestError":
+    case "UnsupportedSchemaError":
+    case "ToolConfigurationError":
+      return { status: 400 }
+    case "ContentPolicyError":
+      return { kind: "withdrawn" }
+    case "NetworkError":
+      return { kind: "transport" }
+    case "InvalidResponseError":
+    case "InvalidOutputError":
+      return { kind: "malformed" }
+    default:
+      return { status: 503 }
+  }
+}
+
+const failureOf = (error: AiError.AiError, phase: "completion" | "stream"): UpstreamFailure =>
+  new UpstreamFailure({ phase, kind: "refused", message: error.reason.message, ...factsOf(error.reason) })
+
+const toolOf = ({ description, name, parameters }: ToolDeclaration) =>
+  Tool.dynamic(name, { description, parameters: parameters ?? { type: "object" } })
+
+const choiceOf = (choice: ToolChoice) => {
+  switch (choice._tag) {
+    case "Auto":
+      return "auto"
+    case "None":
+      return "none"
+    case "Required":
+      return "required"
+    case "Function":
+      return { tool: choice.name }
+  }
+}
+
+/** Calls are handed on to whoever asked: none is run here, and none is checked. */
+const partsOf = (model: LanguageModel.LanguageModel, conversation: Conversation) => {
+  const prompt = promptOf(conversation)
+  if (!toolsEnabled(conversation)) return model.streamText({ prompt })
+  return model.streamText({
+    prompt,
+    toolkit: Toolkit.make(...conversation.tools.map(toolOf)),
+    toolChoice: choiceOf(conversation.toolChoice),
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  })
+}
+
+const finishReasons: Readonly<Record<Response.FinishReason, UpstreamFinish["reason"] | undefined>> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_calls",
+  other: "stop",
+  pause: "stop",
+  unknown: "stop",
+  error: undefined
+}
+
+const usageOf = ({ inputTokens, outputTokens }: Response.Usage): UpstreamUsage =>
+  UpstreamUsage({
+    promptTokens: inputTokens.total,
+    cachedTokens: inputTokens.cacheRead,
+    completionTokens: outputTokens.total,
+    reasoningTokens: outputTokens.reasoning
+  })
+
+/** Indexes of the calls that have begun, by id. */
+type Calls = Map<string, number>
+
+type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
+
+const broken = (message: string) => new UpstreamFailure({ phase: "stream", kind: "malformed", message })
+
+const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | UpstreamFailure => {
+  switch (part.type) {
+    case "text-delta":
+      return [UpstreamText(part.delta)]
+    case "reasoning-delta":
+      return [UpstreamReasoning(part.delta)]
+    case "tool-params-start":
+      if (part.providerExecuted) return []
+      calls.set(part.id, calls.size)
+      return [UpstreamCall(calls.size - 1, part.id, part.name, "")]
+    case "tool-params-delta": {
+      const index = calls.get(part.id)
+      return index === undefined ? [] : [UpstreamCall(index, undefined, undefined, part.delta)]
+    }
+    case "tool-call": {
+      // The same call again, whole, where its arguments came piece by piece.
+      if (part.providerExecuted || calls.has(part.id)) return []
+      calls.set(part.id, calls.size)
+      return [UpstreamCall(calls.size - 1, part.id, part.name, JSON.stringify(part.params ?? {}))]
+    }
+    case "error":
+      return broken("The language model reported an error")
+    case "finish": {
+      const reason = finishReasons[part.reason]
+      if (reason === undefined) return broken("The language model ended with an error")
+      return [usageOf(part.usage), UpstreamFinish(reason)]
+    }
+    default:
+      return []
+  }
+}
+
+const noAccounts = Effect.fail(
+  new UpstreamFailure({ phase: "login", kind: "refused", status: 501, message: "A language model has no accounts" })
+)
+const noSessions = Effect.fail(
+  new UpstreamFailure({ phase: "session", kind: "refused", status: 501, message: "A language model has no sessions" })
+)
+
+/** Makes the driver. */
+export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDriverOptions): Driver => ({
+  name: "language-model",
+  capabilities: { login: false, sessions: false, anonymous: true, sampling: false },
+  models,
+  login: () => noAccounts,
+  verify: () => Effect.void,
+  complete: ({ conversation, model }) =>
+    Effect.sync(() => {
+      let begun = false
+      let finished = false
+      const events = partsOf(select(model), conversation).pipe(
+        Stream.mapError((error) => failureOf(error, begun ? "stream" : "completion")),
+        Stream.mapAccumArrayEffect(
+          (): Calls => new Map(),
+          (calls, parts): Effect.Effect<readonly [Calls, ReadonlyArray<UpstreamEvent>], UpstreamFailure> => {
+            begun = true
+            const events: Array<UpstreamEvent> = []
+            for (const part of parts) {
+              const made = eventsOf(calls, part)
+              if (made instanceof UpstreamFailure) return Effect.fail(made)
+              events.push(...made)
+              finished ||= part.type === "finish"
+            }
+            return Effect.succeed([calls, events])
+          }
+        ),
+        Stream.concat(Stream.suspend(() =>
+          finished ? Stream.empty : Stream.fail(new UpstreamFailure({ phase: "stream", kind: "truncated" }))
+        ))
+      )
+      return { id: `chatcmpl-${crypto.randomUUID()}`, sessionId: undefined, events }
+    }),
+  createSession: () => noSessions,
+  listSessions: () => noSessions,
+  deleteSession: () => noSessions,
+  deleteAllSessions: () => noSessions
+})
+
+/** An upstream that is always this driver, whatever the configuration says. */
+export const fixedUpstream = (driver: Driver): Layer.Layer<Upstream> =>
+  Layer.succeed(Upstream, { driver: Effect.succeed(driver) })
+
+/** The app's `LanguageModel` as the upstream of every model. */
+export const languageModelUpstream: Layer.Layer<Upstream, never, LanguageModel.LanguageModel> = Layer.unwrap(
+  Effect.map(LanguageModel.LanguageModel, (model) => fixedUpstream(makeLanguageModelDriver({ select: () => model })))
+)

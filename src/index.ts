@@ -1,0 +1,67 @@
+/**
+ * `model-gateway`: the gateway as layers for other Effect apps, each part usable by itself.
+ *
+ * - `mountGateway(path)` serves the whole gateway below a path of an `HttpRouter`; it is built on `GatewayServices`, and
+ *   those on a `ConfigStore`, an `HttpClient` and the platform's files.
+ * - `complete` and `completeStream` ask the gateway without HTTP; `languageModel` makes it the `LanguageModel` of an app.
+ * - `gatewayServices(upstream)` takes an upstream of the embedder's own: any `Driver`, or a `LanguageModel`.
+ * - `Accounts` is the pool alone.
+ *
+ * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` are parts that need no server.
+ */
+export { Accounts } from "./accounts/Accounts.ts"
+export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./accounts/Accounts.ts"
+export { Callers } from "./accounts/Callers.ts"
+export { AdminAuth } from "./admin/auth/AdminAuth.ts"
+export { SampleFolder } from "./admin/samples/SampleFolder.ts"
+export { Captures } from "./captures/Captures.ts"
+export { Completion } from "./completion/Completion.ts"
+export type { CompletionInput, CompletionOutput } from "./completion/Completion.ts"
+export { makeRequestStats } from "./completion/RequestStats.ts"
+export type { RequestStats } from "./completion/RequestStats.ts"
+export { ConfigConflict, ConfigFileError, ConfigInvalid } from "./config/ConfigError.ts"
+export { ConfigStore } from "./config/ConfigStore.ts"
+export { Environment, EnvironmentInvalid } from "./config/Environment.ts"
+export type { GatewayConfig } from "./config/GatewayConfig.ts"
+export * as Conversation from "./domain/Conversation.ts"
+export { GatewayError } from "./domain/GatewayError.ts"
+export * as Reply from "./domain/Reply.ts"
+export * as ReplyEvent from "./domain/ReplyEvent.ts"
+export * as UpstreamEvent from "./domain/UpstreamEvent.ts"
+export { UpstreamFailure } from "./domain/UpstreamFailure.ts"
+export type { PartialUsage, Usage } from "./domain/Usage.ts"
+export { complete, completeStream, openReply } from "./embed/complete.ts"
+export type { InProcessReply, InProcessRequest } from "./embed/complete.ts"
+export { languageModel, makeLanguageModel } from "./embed/languageModel.ts"
+export type { LanguageModelOptions } from "./embed/languageModel.ts"
+export { fixedUpstream, languageModelUpstream, makeLanguageModelDriver } from "./embed/languageModelDriver.ts"
+export type { LanguageModelDriverOptions } from "./embed/languageModelDriver.ts"
+export { mountGateway } from "./embed/mountGateway.ts"
+export { CurrentRequestWatch } from "./http/edge.ts"
+export type { RequestWatch } from "./http/edge.ts"
+export { ResponsesStore } from "./responses-store/ResponsesStore.ts"
+export { GatewayApi } from "./server/Api.ts"
+export { GatewayRoutes, GatewayServices, gatewayServices, routerConfig } from "./server/Gateway.ts"
+export { Lifecycle } from "./server/Lifecycle.ts"
+export { Gauges } from "./server/observability/gauges.ts"
+export { Observability, watchRequests } from "./server/observability/Observability.ts"
+export { serveGateway } from "./server/serve.ts"
+export type { ConnectionLimits } from "./upstream/connection.ts"
+export { makeEmbeddedDriver } from "./upstream/embedded/driver.ts"
+export type { EmbeddedOptions } from "./upstream/embedded/driver.ts"
+export { layer as upstreamHttpClient } from "./upstream/httpClient.ts"
+export { layer as configuredUpstream } from "./upstream/layer.ts"
+export { makeOpenAiDriver } from "./upstream/openai/driver.ts"
+export { makeSessionDriver } from "./upstream/session/driver.ts"
+export { Upstream } from "./upstream/Upstream.ts"
+export type {
+  CompletionReply,
+  CompletionRequest,
+  Credential,
+  Driver,
+  Login,
+  Recorder,
+  RoundRecorder,
+  UpstreamModel,
+  UpstreamSession
+} from "./upstream/Upstream.ts"

@@ -1,0 +1,12 @@
+/**
+ * Health probes as a contract (spec "Health").
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { OpenAiPublicEdge } from "../styles/edges.ts"
+
+export class HealthGroup extends HttpApiGroup.make("health").add(
+  HttpApiEndpoint.get("healthz", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }),
+  HttpApiEndpoint.get("readyz", "/readyz", { success: Schema.Struct({ status: Schema.Literal("ready") }) })
+).middleware(OpenAiPublicEdge) {}

@@ -1,0 +1,27 @@
+/**
+ * The edges of the styles at work.
+ */
+import * as Layer from "effect/Layer"
+import { businessEdge, publicEdge } from "../http/edge.ts"
+import { generateShape, messagesShape, openaiShape } from "../http/errorShapes.ts"
+import {
+  GenerateEdge,
+  GeneratePublicEdge,
+  MessagesEdge,
+  MessagesPublicEdge,
+  OpenAiEdge,
+  OpenAiPublicEdge
+} from "./edges.ts"
+
+/** Header in which the messages style's SDK looks for the request's id. */
+const messagesIdHeader = "request-id"
+
+/** The edges of all styles; needs to know callers. */
+export const StyleEdges = Layer.mergeAll(
+  Layer.effect(OpenAiEdge, businessEdge(openaiShape)),
+  Layer.succeed(OpenAiPublicEdge, publicEdge(openaiShape)),
+  Layer.effect(MessagesEdge, businessEdge(messagesShape, messagesIdHeader)),
+  Layer.succeed(MessagesPublicEdge, publicEdge(messagesShape, messagesIdHeader)),
+  Layer.effect(GenerateEdge, businessEdge(generateShape)),
+  Layer.succeed(GeneratePublicEdge, publicEdge(generateShape))
+)
