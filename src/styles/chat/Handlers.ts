@@ -40,7 +40,7 @@ export const ChatHandlers = HttpApiBuilder.group(
         stats.model = model.id
         const conversation = yield* Effect.fromResult(decodeChat(body))
         const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const open = completion.open({ caller, model, conversation, stats })
+        const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
         if (!stats.stream) {
           const output = yield* open
           const reply = yield* wholeReply(output)

@@ -51,7 +51,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const body = yield* readGenerateRequest(request)
       const conversation = yield* Effect.fromResult(decodeGenerate(body))
       const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
-      return { open: completion.open({ caller, model, conversation, stats }), info }
+      return { open: completion.open({ caller, model, conversation, stats, whole: !stats.stream }), info }
     })
 
     const generate = Effect.fnUntraced(function*(raw: Raw) {

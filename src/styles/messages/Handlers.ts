@@ -52,7 +52,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       stats.stream = body.stream === true
       const model = yield* modelOf(body.model)
       const conversation = yield* Effect.fromResult(decodeMessages(body))
-      const open = completion.open({ caller, model, conversation, stats })
+      const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
       const info = (id: string): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,

@@ -84,7 +84,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const now = () => clock.currentTimeMillisUnsafe()
           const info = responseInfo(seed, Math.floor(now() / 1000), body)
           const keep = body.store !== false
-          const open = completion.open({ caller, model, conversation, stats })
+          const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
 
           if (!stats.stream) {
             const output = yield* open
