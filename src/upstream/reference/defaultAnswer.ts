@@ -1,6 +1,6 @@
 /**
  * What the reference upstream answers without a script: friendly, and the same for the same conversation. It calls the tools
- * that the question names, passes on what they answer, and keeps to the form that the prompt asks for.
+ * that the question asks for, passes on what they answer, and keeps to the form that the prompt asks for.
  */
 import { writeCall } from "./callForms.ts"
 import { exampleFor } from "./example.ts"
@@ -26,10 +26,20 @@ interface Wish {
 
 const isWord = (character: string | undefined): boolean => character !== undefined && /[\w-]/.test(character)
 
-/** Where `name` stands as a word of its own. */
-const findWord = (text: string, name: string): number => {
+/** Longest question that may ask for a tool. Agents wrap theirs in pages of instructions that mention many. */
+const longestRequest = 1000
+
+/** What stands before a tool's name in a question that asks for it: `use`, `call the tool`, or `and` after another one. */
+const asking = /\b(?:use|using|call|run|invoke|try|and|then)\b(?:\s+(?:the|a|tool|function))*[\s,:`"']*$/i
+
+/** Where `name` stands as a word of its own and is asked for. */
+const findRequest = (text: string, name: string): number => {
+  if (text.length > longestRequest) return -1
   let at = text.indexOf(name)
-  while (at !== -1 && (isWord(text[at - 1]) || isWord(text[at + name.length]))) at = text.indexOf(name, at + 1)
+  while (
+    at !== -1 &&
+    (isWord(text[at - 1]) || isWord(text[at + name.length]) || !asking.test(text.slice(Math.max(0, at - 40), at)))
+  ) at = text.indexOf(name, at + 1)
   return at
 }
 
@@ -39,7 +49,7 @@ const withoutJoints = (text: string): string =>
 
 /** The tools that a question names, in its order, or the one that must be called. */
 const wishes = (question: string, { mustCall, parallel, tools }: Instructions): ReadonlyArray<Wish> => {
-  const places = tools.map((tool) => ({ tool, at: findWord(question, tool.name) }))
+  const places = tools.map((tool) => ({ tool, at: findRequest(question, tool.name) }))
   const named = places.filter(({ at }) => at !== -1).sort((a, b) => a.at - b.at)
   const wanted = named.map(({ at, tool }, i) => ({
     tool,
