@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
-import { type ByteLog, makeByteLog } from "./byteLog.ts"
+import { type ByteLog, makeByteLogs } from "./byteLog.ts"
 import type { CaptureChain, CapturedRound } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
 
@@ -91,8 +91,9 @@ const cutText = (text: string, most: number): string => {
 /** Entries of one reply; sessions may go by the same name once the upstream was changed. */
 const sameReply = (a: Entry, b: Entry): boolean => a.chainKey === b.chainKey && a.requestId === b.requestId
 
+/** What is still kept of a reply. */
 const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
-  const rounds = entries.map(shown)
+  const rounds = entries.filter((entry) => entry.log !== undefined).map(shown)
   return Arr.isReadonlyArrayNonEmpty(rounds) ? rounds : undefined
 }
 
@@ -121,6 +122,7 @@ export class Captures extends Context.Service<Captures, {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
+    const makeLog = makeByteLogs()
     const settings = () => config.unsafeCurrent().captures
     /** Oldest first. */
     const ring: Array<Entry> = []
@@ -130,6 +132,7 @@ export class Captures extends Context.Service<Captures, {
     const drop = (entries: ReadonlyArray<Entry>) => {
       for (const entry of entries) {
         if (entry.followed) continue
+        entry.log?.release()
         entry.log = undefined
         entry.requestBody = ""
       }
@@ -171,7 +174,7 @@ export class Captures extends Context.Service<Captures, {
             requestBody: cutText(info.requestBody, settings().max_body_bytes),
             chainKey: info.sessionId ?? id,
             followed: following !== undefined,
-            log: makeByteLog(),
+            log: makeLog(),
             status: 0,
             contentType: undefined,
             truncated: false,

@@ -107,6 +107,21 @@ describe("captures", () => {
       assert.deepStrictEqual(yield* captures.list, [])
     }).pipe(withCaptures({ limit: 3 })))
 
+  it.effect("never mix rounds, though later ones take the memory of those that left", () =>
+    Effect.gen(function*() {
+      const captures = yield* Captures
+      const contentOf = (i: number) => Buffer.alloc(10_000 + (i * 7_919) % 60_000, `${i} `)
+      const running = begin(captures.recorder(undefined, "running"), { session: "running" })
+      for (let i = 0; i < 40; i++) {
+        const round = begin(captures.recorder(undefined, `r${i}`), { session: `s${i}` })
+        round.bytes(contentOf(i))
+        running.bytes(contentOf(i))
+        const [newest, before] = yield* captures.list
+        assert.strictEqual(Buffer.compare(newest!.bytes, contentOf(i)), 0)
+        if (i > 0) assert.strictEqual(Buffer.compare(before!.bytes, contentOf(i - 1)), 0)
+      }
+    }).pipe(withCaptures({ limit: 2 })))
+
   it.effect("record nothing while they are off, and follow the configuration at once", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
