@@ -447,9 +447,6 @@ describe("the platform's time", () => {
       const second = yield* Effect.forkChild(hosting.sync({}, "r2"))
       yield* TestClock.adjust("30 seconds")
       yield* Fiber.await(second)
-    }).pipe(
-      Effect.provide(testLayer(HttpClient.make(() => Effect.never))),
-      Effect.provide(Logger.layer([keep]))
-    )
+    }).pipe(Effect.provide(Layer.merge(testLayer(HttpClient.make(() => Effect.never)), Logger.layer([keep]))))
   })
 })

@@ -134,6 +134,10 @@ describe("floors", () => {
     )
   })
 
+  it("lets the package's own version be imported", () => {
+    assert.deepStrictEqual(violationsIn({ "admin/version.ts": `import "../../package.json"` }), [])
+  })
+
   it("throws for a file that cannot be parsed", () => {
     assert.throws(() => violationsIn({ "main.ts": "import {" }), /src\/main\.ts: /)
   })

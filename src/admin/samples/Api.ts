@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
+import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
 import { AdminEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -63,7 +65,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
   // The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.
   HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
     payload: CaptureSampleRequest,
-    success: Schema.Json
+    success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
   }),
   HttpApiEndpoint.get("query", "/admin/dev/raw-samples/query", {
     query: { q: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Schema.FiniteFromString) },
