@@ -4,36 +4,28 @@
  * `open` returns at the first reply event, or at the last one of a reply that is wanted whole. Until then a failed attempt
  * has shown nothing and may be tried again elsewhere; from then on a failure is one of the events' stream.
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import { toolsEnabled } from "../domain/Conversation.ts"
-import { estimateConversation } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { compileStopSequences } from "../stream/stopSequences.ts"
-import { reminder } from "../tools/declaration.ts"
-import { reasoningCalls } from "../tools/reasoningCalls.ts"
-import { sieve } from "../tools/sieve.ts"
-import { assembleReply } from "./assembleReply.ts"
+import { replyStream } from "./replyStream.ts"
 import type { RequestStats } from "./RequestStats.ts"
-import type { PolicyMachine } from "./toolPolicy.ts"
-import { demandsCall, toolPolicy } from "./toolPolicy.ts"
+import type { Batch } from "./startReply.ts"
+import { replyStarter } from "./startReply.ts"
 
 /** What a style hands down. */
 export interface CompletionInput {
@@ -60,17 +52,6 @@ export interface CompletionOutput {
 
 /** Attempts of one request, the first included (behaviour: failover). */
 const mostAttempts = 3
-
-type Batch = NonEmptyReadonlyArray<ReplyEvent>
-
-/** One upstream completion that has begun to answer. */
-interface Turn {
-  readonly id: string
-  /** The next events; `undefined` after the end. */
-  readonly next: Effect.Effect<Batch | undefined, UpstreamFailure>
-}
-
-const isFilled = <A>(batch: ReadonlyArray<A>): batch is NonEmptyReadonlyArray<A> => batch.length > 0
 
 /** Fails what ended without anything to show, and what was withdrawn before anything was. */
 const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFailure> => {
@@ -109,110 +90,7 @@ export class Completion extends Context.Service<Completion, {
     const accounts = yield* Accounts
     const config = yield* ConfigStore
     const captures = yield* Captures
-
-    /** Starts one upstream completion and the machines over its events. */
-    const startTurn = Effect.fnUntraced(function*(
-      input: CompletionInput,
-      lease: Lease,
-      conversation: Conversation,
-      policy: PolicyMachine | undefined
-    ) {
-      const reply = yield* lease.driver.complete({
-        model: input.model,
-        conversation,
-        credential: lease.credential,
-        recorder: captures.recorder(lease.account, input.stats.id),
-        onSession: lease.usedSession,
-        onContinue: () => {
-          input.stats.continues++
-        }
-      })
-      const enabled = toolsEnabled(conversation)
-      const seed = input.stats.id.replaceAll("-", "").slice(-18)
-      const callId = (index: number) => `call_${seed}${index}`
-      const machine = assembleReply({
-        sieve: enabled ? sieve({ tools: conversation.tools, callId }) : undefined,
-        reasoningCalls: enabled
-          ? (reasoning) => reasoningCalls({ tools: conversation.tools, callId }, reasoning)
-          : undefined,
-        stripMarkers: input.model.search && config.unsafeCurrent().compat.strip_reference_markers,
-        stop: compileStopSequences(conversation.stop),
-        singleCall: enabled && !conversation.parallelToolCalls,
-        callId,
-        promptTokens: () => estimateConversation(conversation)
-      })
-      const pull = yield* Stream.toPull(reply.events)
-      const assembled: Array<ReplyEvent> = []
-      let ended = false
-      const collect = (): Array<ReplyEvent> => {
-        const out: Array<ReplyEvent> = []
-        if (policy === undefined) {
-          for (const event of assembled) out.push(event)
-        } else {
-          for (const event of assembled) policy.push(event, out)
-        }
-        ended ||= assembled.length > 0 && assembled[assembled.length - 1]!._tag === "Finish"
-        assembled.length = 0
-        return out
-      }
-      const next: Effect.Effect<Batch | undefined, UpstreamFailure> = Effect.suspend(() => {
-        if (ended) return Effect.undefined
-        return Effect.matchCauseEffect(pull, {
-          onSuccess: (chunk) => {
-            for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
-            const batch = collect()
-            return isFilled(batch) ? Effect.succeed(batch) : next
-          },
-          onFailure: (cause) => {
-            const failure = Cause.findErrorOption(cause)
-            if (failure._tag === "Some" && Cause.isDone(failure.value)) {
-              ended = true
-              machine.end(assembled)
-              const batch = collect()
-              return isFilled(batch) ? Effect.succeed(batch) : Effect.undefined
-            }
-            return Effect.failCause(cause as Cause.Cause<UpstreamFailure>)
-          }
-        })
-      })
-      const turn: Turn = { id: reply.id, next }
-      return turn
-    })
-
-    /** The reply on one lease: one turn, and a second one that reminds the model when a demanded call is missing. */
-    const startReply = Effect.fnUntraced(function*(input: CompletionInput, lease: Lease) {
-      const { conversation } = input
-      if (!toolsEnabled(conversation) || !demandsCall(conversation.toolChoice)) {
-        return yield* startTurn(input, lease, conversation, undefined)
-      }
-      const scope = yield* Effect.scope
-      let policy = toolPolicy(conversation.toolChoice, false)
-      let turn = yield* startTurn(input, lease, conversation, policy)
-      let second = false
-      const next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> = Effect.suspend(() =>
-        Effect.flatMap(turn.next, (batch): Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> => {
-          if (batch !== undefined || !policy.violated()) return Effect.succeed(batch)
-          if (second) return Effect.fail(violation(conversation))
-          second = true
-          policy = toolPolicy(conversation.toolChoice, true)
-          const reminded: Conversation = {
-            ...conversation,
-            turns: [...conversation.turns, {
-              role: "system",
-              parts: [{ _tag: "Text", text: reminder(conversation.toolChoice) }]
-            }]
-          }
-          return startTurn(input, lease, reminded, policy).pipe(
-            Scope.provide(scope),
-            Effect.flatMap((started) => {
-              turn = started
-              return next
-            })
-          )
-        })
-      )
-      return { id: turn.id, next }
-    })
+    const startReply = replyStarter(config, captures)
 
     /** The reply on one lease, up to the first events that show something. */
     const begin = Effect.fnUntraced(function*(input: CompletionInput, lease: Lease) {
@@ -265,7 +143,7 @@ export class Completion extends Context.Service<Completion, {
           const output: CompletionOutput = {
             id: reply.id,
             driver: lease.driver.name,
-            events: replyStream(batches, reply.next, lease, attempt, input)
+            events: replyStream({ batches, next: reply.next, lease, attempt, direct: caller._tag === "Direct", stats })
           }
           return output
         }
@@ -305,15 +183,6 @@ export class Completion extends Context.Service<Completion, {
   )
 }
 
-const violation = (conversation: Conversation): GatewayError =>
-  gatewayError(
-    "tool_choice_violation",
-    conversation.toolChoice._tag === "Function"
-      ? `The model did not call the function "${conversation.toolChoice.name}" that tool_choice asks for`
-      : "The model made no tool call although tool_choice requires one",
-    { param: "tool_choice" }
-  )
-
 const checkToolChoice = (conversation: Conversation): Effect.Effect<void, GatewayError> => {
   const choice = conversation.toolChoice
   if (choice._tag === "Required" && conversation.tools.length === 0) {
@@ -325,41 +194,4 @@ const checkToolChoice = (conversation: Conversation): Effect.Effect<void, Gatewa
     )
   }
   return Effect.void
-}
-
-/** A reply as a stream, from the batches that have come on; gives the lease back as soon as it is over. */
-const replyStream = (
-  batches: ReadonlyArray<Batch>,
-  next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError>,
-  lease: Lease,
-  attempt: Scope.Closeable,
-  { caller, stats }: CompletionInput
-): Stream.Stream<ReplyEvent, GatewayError> => {
-  let taken = 0
-  let ended = false
-  const note = (batch: Batch) => {
-    for (const event of batch) {
-      if (event._tag === "UsageReported") stats.usage = event.usage
-      else if (event._tag === "CallStarted") stats.calls++
-      else if (event._tag === "CallCutOff") stats.brokenCalls++
-      else if (event._tag === "Finish") {
-        stats.finish = event.reason
-        ended = true
-      }
-    }
-    return batch
-  }
-  const pull = Effect.suspend((): Effect.Effect<Batch, GatewayError | Cause.Done<void>> => {
-    if (taken < batches.length) return Effect.succeed(note(batches[taken++]!))
-    if (ended) return Cause.done()
-    return next.pipe(
-      Effect.catch((failure): Effect.Effect<never, GatewayError> => {
-        if (failure._tag === "GatewayError") return Effect.fail(failure)
-        const judged = classify(failure, { direct: caller._tag === "Direct", mayRefresh: false, shown: true })
-        return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
-      }),
-      Effect.flatMap((batch) => batch === undefined ? Cause.done() : Effect.succeed(note(batch)))
-    )
-  })
-  return Stream.onExit(Stream.fromPull(Effect.succeed(pull)), (exit) => Scope.close(attempt, exit))
 }

@@ -1,0 +1,61 @@
+/**
+ * A reply as a stream of events, which notes what it learns for the request's record and gives the account back.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Lease } from "../accounts/Accounts.ts"
+import { classify } from "../domain/classifyUpstreamFailure.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { RequestStats } from "./RequestStats.ts"
+import type { Batch } from "./startReply.ts"
+
+/** What a stream goes on from. */
+export interface OpenReply {
+  /** Events that have come already. */
+  readonly batches: ReadonlyArray<Batch>
+  /** The next ones; `undefined` after the end. */
+  readonly next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError>
+  readonly lease: Lease
+  /** Holds the lease and the upstream's connections; closed as soon as the reply is over. */
+  readonly attempt: Scope.Closeable
+  /** The credential is the caller's own token. */
+  readonly direct: boolean
+  readonly stats: RequestStats
+}
+
+/** The events to the end, or to the failure that the caller is told. */
+export const replyStream = (
+  { attempt, batches, direct, lease, next, stats }: OpenReply
+): Stream.Stream<ReplyEvent, GatewayError> => {
+  let taken = 0
+  let ended = false
+  const note = (batch: Batch) => {
+    for (const event of batch) {
+      if (event._tag === "UsageReported") stats.usage = event.usage
+      else if (event._tag === "CallStarted") stats.calls++
+      else if (event._tag === "CallCutOff") stats.brokenCalls++
+      else if (event._tag === "Finish") {
+        stats.finish = event.reason
+        ended = true
+      }
+    }
+    return batch
+  }
+  const pull = Effect.suspend((): Effect.Effect<Batch, GatewayError | Cause.Done<void>> => {
+    if (taken < batches.length) return Effect.succeed(note(batches[taken++]!))
+    if (ended) return Cause.done()
+    return next.pipe(
+      Effect.catch((failure): Effect.Effect<never, GatewayError> => {
+        if (failure._tag === "GatewayError") return Effect.fail(failure)
+        const judged = classify(failure, { direct, mayRefresh: false, shown: true })
+        return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
+      }),
+      Effect.flatMap((batch) => batch === undefined ? Cause.done() : Effect.succeed(note(batch)))
+    )
+  })
+  return Stream.onExit(Stream.fromPull(Effect.succeed(pull)), (exit) => Scope.close(attempt, exit))
+}
