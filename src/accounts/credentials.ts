@@ -8,6 +8,7 @@ export const fixedCredential = (token: string | undefined): Credential => ({
   token: Effect.succeed(token),
   renew: () =>
     Effect.fail(
-      new UpstreamFailure({ phase: "login", kind: "refused", code: 40003, message: "The token cannot be renewed" })
+      // No login was tried: the refusal of the token stands.
+      new UpstreamFailure({ phase: "resume", kind: "refused", code: 40003, message: "it cannot be renewed" })
     )
 })

@@ -1,0 +1,496 @@
+/**
+ * Every failure of the session protocol, as callers see it and as the upstream sees the gateway: streamed and not, with one
+ * account, with two, pinned to one of two, and with a token of the caller's own.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { CallName } from "../../src/upstream/reference/envelope.ts"
+import type { Fault } from "../../src/upstream/reference/Fault.ts"
+import { usualCall } from "../../src/upstream/reference/faults.ts"
+import type { Report } from "../../src/upstream/reference/Ledger.ts"
+import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
+import { account, admin, chat, isQuiet, type Said, type Site, startSite, textOf } from "./support.ts"
+
+const ownToken = "a-token-of-my-own"
+
+/** Who asks, and with which accounts behind the gateway. */
+const settings = {
+  one: { names: ["a"], target: undefined, direct: false },
+  two: { names: ["a", "b"], target: undefined, direct: false },
+  pinned: { names: ["a", "b"], target: "b", direct: false },
+  direct: { names: ["a"], target: undefined, direct: true }
+} as const
+type Setting = keyof typeof settings
+const settingNames = Object.keys(settings) as ReadonlyArray<Setting>
+
+/** Whose call failed, try by try: accounts `a` and `b`, or the caller's own token (`-`). */
+type Tries = Readonly<Record<Setting, string>>
+
+/** What is wrong with the request is wrong everywhere. */
+const once: Tries = { one: "a", two: "a", pinned: "b", direct: "-" }
+/** Says nothing of the account: where there is no other one it is tried again. */
+const thrice: Tries = { one: "aaa", two: "aba", pinned: "b", direct: "-" }
+/** Takes the account out of rotation. */
+const each: Tries = { one: "a", two: "ab", pinned: "b", direct: "-" }
+/** A fresh token first, then the next account. */
+const refreshed: Tries = { one: "aa", two: "aab", pinned: "bb", direct: "-" }
+
+/** What a caller is told. */
+interface Told {
+  readonly status: number
+  readonly code: string
+  readonly words: RegExp
+}
+
+const types: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  429: "rate_limit_error",
+  503: "service_unavailable_error"
+}
+
+const told = (status: number, code: string, words: RegExp): Told => ({ status, code, words })
+
+const trouble = (words = /^The upstream failed\.$/) => told(503, "upstream_error", words)
+const limited = told(429, "upstream_rate_limited", /^The upstream limits the rate of requests: /)
+const late = told(503, "upstream_timeout", /^The upstream did not answer in time\.$/)
+const unreachable = told(503, "upstream_error", /^The connection to the upstream failed\.$/)
+const cutOff = told(503, "upstream_error", /^The upstream's reply was cut off and could not be resumed\.$/)
+const refusedToken = told(503, "no_account_available", /^The upstream refused an account's token/)
+const refusedOwn = told(401, "authentication_failed", /^The upstream refused the token/)
+const refusedLogin = told(503, "no_account_available", /^The login of an upstream account was refused/)
+const suspended = told(503, "no_account_available", /^An upstream account is suspended/)
+const tooLong = told(400, "context_length_exceeded", /^The prompt is too long for the upstream/)
+const withdrawn = told(400, "content_filter", /filter|withdr/)
+
+interface Before {
+  readonly fault: Fault & { readonly call?: CallName }
+  readonly told: Told
+  readonly tries: Tries
+  /** Where it differs for a caller's own token. */
+  readonly direct?: Told
+  readonly retryAfter?: RegExp
+  /** The upstream has to be told to stop. */
+  readonly stops?: boolean
+}
+
+const row = (fault: Before["fault"], told: Told, tries: Tries, rest: Partial<Before> = {}): Before => ({
+  fault,
+  told,
+  tries,
+  ...rest
+})
+
+/** Failures before anything was shown, at every attempt. */
+const before: ReadonlyArray<Before> = [
+  row({ name: "no-token" }, refusedToken, refreshed, { direct: refusedOwn }),
+  row({ name: "token-invalid" }, refusedToken, refreshed, { direct: refusedOwn }),
+  row({ name: "token-expired" }, refusedToken, refreshed, { direct: refusedOwn }),
+  row({ name: "token-expired", status: 401 }, refusedToken, refreshed, { direct: refusedOwn }),
+  row({ name: "token-expired", call: "create" }, refusedToken, refreshed, { direct: refusedOwn }),
+  row({ name: "rate-limited" }, limited, each, { retryAfter: /^[12]$/ }),
+  row({ name: "rate-limited", status: 429, retryAfter: 7 }, limited, each, { retryAfter: /^7$/ }),
+  row({ name: "rate-limited", call: "create", retryAfter: 7 }, limited, each, { retryAfter: /^7$/ }),
+  row({ name: "trouble", message: "word of the server" }, trouble(/: word of the server$/), thrice),
+  row({ name: "trouble", status: 500 }, trouble(/: service unavailable$/), thrice),
+  row({ name: "busy" }, told(429, "upstream_rate_limited", /has too many completions running/), each, {
+    retryAfter: /^1$/
+  }),
+  row({ name: "too-long" }, tooLong, once),
+  row({ name: "too-long", status: 400 }, tooLong, once),
+  row({ name: "refused" }, trouble(/: refused$/), thrice),
+  row({ name: "no-session" }, trouble(/^The upstream session is gone/), thrice),
+  row({ name: "html" }, trouble(), thrice),
+  row({ name: "html", status: 200 }, trouble(), thrice),
+  row({ name: "html", call: "create" }, trouble(), thrice),
+  row({ name: "empty" }, trouble(), thrice),
+  row({ name: "broken-json" }, trouble(), thrice),
+  row({ name: "no-data" }, trouble(), thrice),
+  row({ name: "no-data", call: "create" }, trouble(), thrice),
+  row({ name: "not-a-stream" }, trouble(), thrice),
+  row({ name: "wrong-content-type" }, trouble(), thrice),
+  row({ name: "reset-before-headers" }, unreachable, thrice),
+  row({ name: "reset-before-headers", call: "create" }, unreachable, thrice),
+  row({ name: "empty-stream" }, cutOff, thrice),
+  row({ name: "reset-before-events" }, cutOff, thrice),
+  row({ name: "broken-line", after: 0 }, trouble(/not JSON$/), thrice, { stops: true }),
+  row({ name: "hint", after: 0 }, limited, each, { retryAfter: /^[12]$/ }),
+  row({ name: "hint", after: 0, reason: "input_exceeds_limit" }, tooLong, once),
+  row({ name: "hint", after: 0, reason: "other", message: "Not today" }, trouble(/: Not today$/), thrice),
+  row({ name: "toast", after: 0 }, limited, each, { retryAfter: /^[12]$/ }),
+  row({ name: "content-filter", after: 0 }, withdrawn, once),
+  row({ name: "timeout-status", after: 0 }, trouble(), thrice),
+  row({ name: "error-status", after: 0 }, trouble(), thrice)
+]
+
+/** The same for silence, which takes its time. */
+const silent: ReadonlyArray<Before> = [
+  row({ name: "hang-before-headers", call: "create" }, late, thrice),
+  row({ name: "hang-before-headers" }, late, thrice),
+  row({ name: "hang-before-events" }, late, thrice),
+  row({ name: "hang-mid-stream", after: 0 }, late, thrice, { stops: true })
+]
+
+/** Failures of the login, which a caller with a token of its own never meets. */
+const atLogin: ReadonlyArray<Before> = [
+  row({ name: "wrong-credentials", call: "login" }, refusedLogin, each),
+  row({ name: "suspended", call: "login" }, suspended, each),
+  row({ name: "rate-limited", call: "login", retryAfter: 7 }, limited, each, { retryAfter: /^7$/ }),
+  row({ name: "trouble", call: "login" }, trouble(/service unavailable$/), thrice),
+  row({ name: "html", call: "login" }, trouble(), thrice),
+  row({ name: "no-data", call: "login" }, trouble(), thrice),
+  row({ name: "reset-before-headers", call: "login" }, unreachable, thrice)
+]
+
+/** A failure after the first word of "one two three", or while a reply that was cut off there is resumed. */
+interface After {
+  readonly about: string
+  readonly faults: ReadonlyArray<Fault & { readonly call?: CallName }>
+  /** What is told in the stream, and of a whole reply. */
+  readonly told: Told
+  readonly direct?: Told
+  /** Of the whole reply; the attempt of a stream is the only one. */
+  readonly tries: Tries
+  /** For each attempt. */
+  readonly continues?: number
+  readonly stops?: number
+  readonly retryAfter?: RegExp
+}
+
+const cut: Fault = { name: "reset-mid-stream" }
+
+const after: ReadonlyArray<After> = [
+  {
+    about: "a line that is no JSON",
+    faults: [{ name: "broken-line" }],
+    told: trouble(/not JSON$/),
+    tries: thrice,
+    stops: 1
+  },
+  { about: "status TIMEOUT", faults: [{ name: "timeout-status", after: 1 }], told: trouble(), tries: thrice },
+  { about: "status ERROR", faults: [{ name: "error-status", after: 1 }], told: trouble(), tries: thrice },
+  {
+    about: "a snapshot that disagrees with what was shown",
+    faults: [cut, { name: "disagree" }],
+    told: told(503, "upstream_error", /^The upstream changed what it had already sent of the reply\.$/),
+    tries: thrice,
+    continues: 1,
+    stops: 1
+  },
+  {
+    about: "a continue that is refused",
+    faults: [cut, { name: "trouble", call: "continue" }],
+    told: trouble(/: service unavailable$/),
+    tries: thrice,
+    continues: 1,
+    stops: 1
+  },
+  {
+    about: "a continue that is limited",
+    faults: [cut, { name: "rate-limited", call: "continue", status: 429, retryAfter: 7 }],
+    told: limited,
+    tries: each,
+    continues: 1,
+    stops: 1,
+    retryAfter: /^7$/
+  },
+  {
+    about: "a token that is refused twice",
+    faults: [cut, { name: "token-expired", call: "continue" }],
+    told: refusedToken,
+    direct: refusedOwn,
+    tries: refreshed,
+    continues: 2,
+    stops: 1
+  }
+]
+
+const silentAfter: ReadonlyArray<After> = [
+  { about: "silence", faults: [{ name: "hang-mid-stream" }], told: late, tries: thrice, stops: 1 },
+  {
+    about: "three continues that bring nothing",
+    faults: [{ name: "cut-off" }, { name: "nothing-new" }],
+    told: cutOff,
+    tries: thrice,
+    continues: 3
+  },
+  {
+    about: "hints in place of what follows",
+    faults: [{ name: "hint", after: 1 }, { name: "hint", call: "continue", after: 0, message: "Too much" }],
+    told: limited,
+    tries: each,
+    continues: 3,
+    retryAfter: /^[12]$/
+  },
+  {
+    about: "three continues that cannot be made",
+    faults: [cut, { name: "reset-before-headers", call: "continue" }],
+    told: unreachable,
+    tries: thrice,
+    continues: 3,
+    stops: 1
+  }
+]
+
+const callOf = ({ call, name }: Before["fault"]): CallName => call ?? usualCall(name)
+
+const titleOf = ({ fault }: Pick<Before, "fault">): string => {
+  const { name, ...options } = fault
+  return [name, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)].join(" ")
+}
+
+/** One gateway for each setting, streamed and not. */
+interface Stand {
+  readonly setting: Setting
+  readonly stream: boolean
+  readonly site: Site
+}
+
+const startStands = (
+  timeouts: Readonly<Record<string, number>>,
+  wanted: ReadonlyArray<Setting> = settingNames
+) =>
+  Promise.all(wanted.flatMap((setting) =>
+    [false, true].map(async (stream): Promise<Stand> => ({
+      setting,
+      stream,
+      site: await startSite({}, { timeouts: { queue: 0, ...timeouts } })
+    }))
+  ))
+
+/** Makes account names of their own for each row, so that none knows what happened to another. */
+let rows = 0
+
+interface Asked {
+  readonly said: Said
+  readonly report: Report
+  /** Accounts of the calls of this kind, in the notation of `Tries`. */
+  readonly triesOf: (call: CallName) => string
+  /** Accounts that would be used next, in the same notation. */
+  readonly inRotation: () => Promise<string>
+}
+
+/**
+ * Asks with accounts that nothing has happened to yet, with faults ordered (`account` by its letter); looks once nothing runs
+ * upstream any more.
+ */
+const ask = async (
+  { setting, site, stream }: Stand,
+  prompt: string,
+  faults: ReadonlyArray<FaultOrder>
+): Promise<Asked> => {
+  const { direct, names, target } = settings[setting]
+  const suffix = ++rows
+  const emailOf = (letter: string) => account(`${letter}${suffix}`).email
+  await site.change({ accounts: names.map((name) => account(`${name}${suffix}`)) })
+  await Effect.runPromise(site.reference.forget)
+  for (const { account, ...fault } of faults) {
+    await Effect.runPromise(
+      site.reference.fail(account === undefined ? fault : { ...fault, account: emailOf(account) })
+    )
+  }
+  const said = await chat(site.url, prompt, {
+    stream,
+    ...(direct ? { key: ownToken } : {}),
+    ...(target === undefined ? {} : { target: emailOf(target) })
+  })
+  const report = await site.until(isQuiet)
+  return {
+    said,
+    report,
+    triesOf: (call) =>
+      report.requests.filter((request) => request.call === call)
+        .map(({ account }) => account === ownToken ? "-" : account[0]).join(""),
+    inRotation: async () => {
+      const { available_accounts } = await admin(site.url, "GET", "/admin/queue/status")
+      return names.filter((name) => JSON.stringify(available_accounts).includes(emailOf(name))).join("")
+    }
+  }
+}
+
+const always = 1_000
+
+/** A plain error: no success, no text, and nothing but what the caller is meant to be told. */
+const checkPlain = ({ said }: Asked, { code, status, words }: Told, retryAfter: RegExp | undefined) => {
+  const { message, ...error } = said.error ?? { message: "" }
+  assert.match(message, words)
+  if (retryAfter !== undefined) assert.match(said.retryAfter ?? "", retryAfter)
+  assert.deepStrictEqual({ ...said, error }, {
+    status,
+    text: "",
+    finish: undefined,
+    error: { code, type: types[status], param: null },
+    retryAfter: retryAfter === undefined ? undefined : said.retryAfter,
+    shouldRetry: status === 400 || status === 401 ? "false" : undefined,
+    ending: "whole"
+  })
+}
+
+const checkBefore = async (stand: Stand, expected: Before) => {
+  const { direct, fault, told, tries, stops = false } = expected
+  const asked = await ask(stand, "!say one", [{ ...fault, times: always }])
+  checkPlain(asked, stand.setting === "direct" ? direct ?? told : told, expected.retryAfter)
+  const made = tries[stand.setting]
+  assert.strictEqual(asked.triesOf(callOf(fault)), made)
+  assert.strictEqual(asked.report.calls.continue, 0)
+  assert.strictEqual(asked.report.calls.stop_stream, stops ? made.length : 0)
+}
+
+/** Runs on every stand at once, and waits for all of them also where one finds a fault. */
+const onEach = async (stands: ReadonlyArray<Stand>, check: (stand: Stand) => Promise<void>) => {
+  const results = await Promise.allSettled(stands.map(check))
+  results.forEach((result, i) => {
+    const { setting, stream } = stands[i]!
+    if (result.status === "rejected") {
+      throw new Error(`${setting}${stream ? ", streamed" : ""}: ${String(result.reason)}`, { cause: result.reason })
+    }
+  })
+}
+
+const stopStands = (stands: ReadonlyArray<Stand>) => Promise.all(stands.map(({ site }) => site.stop()))
+
+/** Runs rows at once, each on a gateway of its own: those that wait for time to pass. */
+const apart = async (timeouts: Readonly<Record<string, number>>, check: (stand: Stand) => Promise<void>) => {
+  const stands = await startStands(timeouts)
+  await onEach(stands, check).finally(() => stopStands(stands))
+}
+
+describe("before anything was shown,", () => {
+  let stands: ReadonlyArray<Stand>
+  beforeAll(async () => {
+    stands = await startStands({})
+  })
+  afterAll(() => stopStands(stands))
+
+  for (const expected of before) {
+    it(`${titleOf(expected)}: ${expected.told.status} ${expected.told.code}`, () =>
+      onEach(stands, (stand) => checkBefore(stand, expected)))
+  }
+
+  for (const expected of atLogin) {
+    it(`${titleOf(expected)}: ${expected.told.status} ${expected.told.code}`, () =>
+      onEach(stands.filter(({ setting }) => setting !== "direct"), (stand) => checkBefore(stand, expected)))
+  }
+})
+
+describe("a reply without a word", () => {
+  it("is no success: 503 upstream_empty_output", async () => {
+    const stands = await startStands({})
+    await onEach(stands, async (stand) => {
+      const asked = await ask(stand, "!say \"\"", [])
+      checkPlain(asked, told(503, "upstream_empty_output", /^The upstream's reply was empty\.$/), undefined)
+      assert.strictEqual(asked.triesOf("completion"), thrice[stand.setting])
+    }).finally(() => stopStands(stands))
+  })
+})
+
+describe("with a second account,", () => {
+  let stands: ReadonlyArray<Stand>
+  beforeAll(async () => {
+    stands = await startStands({}, ["two"])
+  })
+  afterAll(() => stopStands(stands))
+
+  const passing = [...before, ...atLogin].filter(({ tries }) => tries !== once)
+  for (const { fault, tries } of passing) {
+    it(`${titleOf({ fault })} is not seen by the caller`, () =>
+      onEach(stands, async (stand) => {
+        const asked = await ask(stand, "!say one", [{ ...fault, account: "a", times: always }])
+        assert.strictEqual(textOf(asked.said), "one")
+        assert.strictEqual(asked.triesOf(callOf(fault)), tries === refreshed ? "aab" : "ab")
+        assert.strictEqual(await asked.inRotation(), tries === thrice ? "ab" : "b")
+      }))
+  }
+})
+
+describe.concurrent("before anything was shown, in time,", () => {
+  for (const expected of silent) {
+    it(`${titleOf(expected)}: ${expected.told.status} ${expected.told.code}`, () =>
+      apart({ first_byte: 0.3, silence: 0.3 }, (stand) => checkBefore(stand, expected)))
+  }
+})
+
+const checkAfter = async (
+  stand: Stand,
+  { continues = 0, direct, faults, retryAfter, stops = 0, told, tries }: After
+) => {
+  const asked = await ask(
+    stand,
+    "!say one two three",
+    faults.map((fault) => ({ call: usualCall(fault.name), ...fault, times: always }))
+  )
+  const { setting, stream } = stand
+  const expected = setting === "direct" ? direct ?? told : told
+  if (!stream) checkPlain(asked, expected, retryAfter)
+  else {
+    const { error, ...said } = asked.said
+    assert.match(error?.message ?? "", expected.words)
+    assert.deepInclude(error, { code: expected.code, type: types[expected.status] ?? "" })
+    assert.deepStrictEqual(said, {
+      status: 200,
+      text: "one",
+      finish: undefined,
+      retryAfter: undefined,
+      shouldRetry: undefined,
+      ending: "error"
+    })
+  }
+  const made = stream ? tries[setting].slice(0, 1) : tries[setting]
+  assert.strictEqual(asked.triesOf("completion"), made)
+  const { calls } = asked.report
+  const renewable = setting !== "direct" || told !== refusedToken
+  assert.deepStrictEqual({ continues: calls.continue, stops: calls.stop_stream }, {
+    continues: made.length * (renewable ? continues : 1),
+    stops: made.length * stops
+  })
+}
+
+describe("after the first frame of a stream, and in a reply that is wanted whole,", () => {
+  let stands: ReadonlyArray<Stand>
+  beforeAll(async () => {
+    stands = await startStands({})
+  })
+  afterAll(() => stopStands(stands))
+
+  for (const expected of after) {
+    it(`${expected.about}: ${expected.told.code}`, () => onEach(stands, (stand) => checkAfter(stand, expected)))
+  }
+
+  const works: ReadonlyArray<
+    readonly [about: string, faults: ReadonlyArray<FaultOrder>, text: string, finish: string, continues: number]
+  > = [
+    ["a connection that breaks", [cut], "one two three", "stop", 1],
+    ["an early end", [{ name: "cut-off" }], "one two three", "stop", 1],
+    ["a missing status", [{ name: "no-status" }], "one two three", "stop", 1],
+    ["a hint after text", [{ name: "hint", after: 1 }], "one two three", "stop", 1],
+    ["a break before there was text", [{ name: "cut-off", after: 0 }], "one two three", "stop", 1],
+    ["a token that expired meanwhile", [cut, { name: "token-expired", call: "continue" }], "one two three", "stop", 2],
+    ["a continue that breaks off", [cut, { name: "cut-off", call: "continue" }], "one two three", "stop", 2],
+    ["a withdrawal", [{ name: "content-filter", after: 1 }], "one", "content_filter", 0]
+  ]
+  for (const [about, faults, text, finish, continues] of works) {
+    it(`${about} is no failure`, () =>
+      onEach(stands.filter(({ setting }) => setting !== "direct"), async (stand) => {
+        const { report, said, triesOf } = await ask(stand, "!say one two three", faults)
+        assert.deepInclude(said, { status: 200, error: undefined, text, finish })
+        assert.strictEqual(said.ending, stand.stream ? "finish" : "whole")
+        assert.lengthOf(triesOf("completion"), 1)
+        assert.deepInclude(report.calls, { continue: continues, stop_stream: 0 })
+      }))
+  }
+
+  it("a reply that is cut at the output limit again and again ends by length", () =>
+    onEach(stands, async (stand) => {
+      const { report, said } = await ask(stand, "!say one", [{ name: "endless-incomplete" }])
+      assert.deepInclude(said, { status: 200, error: undefined, finish: "length" })
+      assert.strictEqual(said.text, Array.from({ length: 17 }, (_, i) => `${i} `).join(""))
+      assert.deepInclude(report.calls, { completion: 1, continue: 16 })
+    }))
+})
+
+describe.concurrent("after the first frame, in time,", () => {
+  for (const expected of silentAfter) {
+    it(`${expected.about}: ${expected.told.code}`, () =>
+      apart({ first_byte: 0.3, silence: 0.3 }, (stand) => checkAfter(stand, expected)))
+  }
+})
