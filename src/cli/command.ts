@@ -4,6 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import { currentVersion } from "../admin/version/currentVersion.ts"
 import { checkConfigCommand } from "./checkConfig.ts"
 import { referenceCommand } from "./reference.ts"
 import { replayCommand } from "./replay.ts"
@@ -15,4 +16,4 @@ const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
   Command.withSubcommands([serveCommand, checkConfigCommand, referenceCommand, replayCommand, sieveCommand])
 )
 
-export const runCommand = Command.run(gateway, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer))
+export const runCommand = Command.run(gateway, { version: currentVersion }).pipe(Effect.provide(NodeServices.layer))

@@ -5,17 +5,18 @@
  * for itself (`stopOnSignal`).
  */
 import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 
 /** An expected failure is its message alone; only a defect shows where it happened. */
 const tell = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Effect.sync(() => {
-    if (Cause.hasInterruptsOnly(cause)) return
+  Effect.suspend(() => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const failure = Cause.findErrorOption(cause)
-    if (failure._tag === "None") return console.error(Cause.pretty(cause))
-    if (!Runtime.getErrorReported(failure.value)) return
-    console.error(failure.value instanceof Error ? failure.value.message : String(failure.value))
+    if (failure._tag === "None") return Console.error(Cause.pretty(cause))
+    if (!Runtime.getErrorReported(failure.value)) return Effect.void
+    return Console.error(failure.value instanceof Error ? failure.value.message : String(failure.value))
   })
 
 /** Time that what is left in the event loop gets once the program is over, in milliseconds. */

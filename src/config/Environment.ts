@@ -26,7 +26,7 @@ export interface HostEnvironment {
   readonly apiUrl: string | undefined
 }
 
-interface EnvironmentShape {
+export interface EnvironmentShape {
   /** `PORT`; 0 lets the system choose. */
   readonly port: number
   /** `HOST`, the address to listen on. */

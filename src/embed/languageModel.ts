@@ -74,9 +74,9 @@ const reasonOf = (error: GatewayError): AiError.AiErrorReason => {
   const description = error.message
   if (error.code === "content_filter") return new AiError.ContentPolicyError({ description })
   if (error.status === 429) {
-    return new AiError.RateLimitError({
-      ...(error.retryAfter === undefined ? {} : { retryAfter: Duration.seconds(error.retryAfter) })
-    })
+    return new AiError.RateLimitError(
+      error.retryAfter === undefined ? {} : { retryAfter: Duration.seconds(error.retryAfter) }
+    )
   }
   if (error.status >= 500) return new AiError.InternalProviderError({ description })
   return AiError.reasonFromHttpStatus({ status: error.status === 401 ? 401 : 400, description })

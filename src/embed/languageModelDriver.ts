@@ -23,8 +23,8 @@ import {
   UpstreamUsage
 } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
-import { Upstream } from "../upstream/Upstream.ts"
+import type { Driver, Upstream, UpstreamModel } from "../upstream/Upstream.ts"
+import { fixedUpstream, makeDriver } from "./driver.ts"
 import { promptOf } from "./promptOf.ts"
 
 /** How the driver is made. */
@@ -152,55 +152,40 @@ const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | Upst
   }
 }
 
-const noAccounts = Effect.fail(
-  new UpstreamFailure({ phase: "login", kind: "refused", status: 501, message: "A language model has no accounts" })
-)
-const noSessions = Effect.fail(
-  new UpstreamFailure({ phase: "session", kind: "refused", status: 501, message: "A language model has no sessions" })
-)
-
 /** Makes the driver. */
-export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDriverOptions): Driver => ({
-  name: "language-model",
-  capabilities: { login: false, sessions: false, anonymous: true, sampling: false },
-  models,
-  login: () => noAccounts,
-  verify: () => Effect.void,
-  complete: ({ conversation, model }) =>
-    Effect.sync(() => {
-      let begun = false
-      let finished = false
-      const events = partsOf(select(model), conversation).pipe(
-        Stream.mapError((error) => failureOf(error, begun ? "stream" : "completion")),
-        Stream.mapAccumArrayEffect(
-          (): Calls => new Map(),
-          (calls, parts): Effect.Effect<readonly [Calls, ReadonlyArray<UpstreamEvent>], UpstreamFailure> => {
-            begun = true
-            const events: Array<UpstreamEvent> = []
-            for (const part of parts) {
-              const made = eventsOf(calls, part)
-              if (made instanceof UpstreamFailure) return Effect.fail(made)
-              events.push(...made)
-              finished ||= part.type === "finish"
+export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDriverOptions): Driver =>
+  makeDriver({
+    name: "language-model",
+    models,
+    complete: ({ conversation, model }) =>
+      Effect.sync(() => {
+        let begun = false
+        let finished = false
+        const events = partsOf(select(model), conversation).pipe(
+          Stream.mapError((error) => failureOf(error, begun ? "stream" : "completion")),
+          Stream.mapAccumArrayEffect(
+            (): Calls => new Map(),
+            (calls, parts): Effect.Effect<readonly [Calls, ReadonlyArray<UpstreamEvent>], UpstreamFailure> => {
+              begun = true
+              const events: Array<UpstreamEvent> = []
+              for (const part of parts) {
+                const made = eventsOf(calls, part)
+                if (made instanceof UpstreamFailure) return Effect.fail(made)
+                events.push(...made)
+                finished ||= part.type === "finish"
+              }
+              return Effect.succeed([calls, events])
             }
-            return Effect.succeed([calls, events])
-          }
-        ),
-        Stream.concat(Stream.suspend(() =>
-          finished ? Stream.empty : Stream.fail(new UpstreamFailure({ phase: "stream", kind: "truncated" }))
-        ))
-      )
-      return { id: `chatcmpl-${crypto.randomUUID()}`, sessionId: undefined, events }
-    }),
-  createSession: () => noSessions,
-  listSessions: () => noSessions,
-  deleteSession: () => noSessions,
-  deleteAllSessions: () => noSessions
-})
-
-/** An upstream that is always this driver, whatever the configuration says. */
-export const fixedUpstream = (driver: Driver): Layer.Layer<Upstream> =>
-  Layer.succeed(Upstream, { driver: Effect.succeed(driver) })
+          ),
+          Stream.concat(
+            Stream.suspend(() =>
+              finished ? Stream.empty : Stream.fail(new UpstreamFailure({ phase: "stream", kind: "truncated" }))
+            )
+          )
+        )
+        return { id: `chatcmpl-${crypto.randomUUID()}`, sessionId: undefined, events }
+      })
+  })
 
 /** The app's `LanguageModel` as the upstream of every model. */
 export const languageModelUpstream: Layer.Layer<Upstream, never, LanguageModel.LanguageModel> = Layer.unwrap(

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { GatewayRoutes, routerConfig } from "../server/Gateway.ts"
+import { PathsAreOwn } from "../server/selfClient.ts"
 
 /** A router of the gateway's own, whatever routers there are already. */
 const ownRouter = Layer.fresh(
@@ -19,7 +20,8 @@ const ownRouter = Layer.fresh(
 export const mountGateway = (path: `/${string}`) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const outer = yield* HttpRouter.HttpRouter
-    const built = yield* Layer.build(Layer.provideMerge(GatewayRoutes, ownRouter))
+    const routes = Layer.provide(GatewayRoutes, Layer.succeed(PathsAreOwn, true))
+    const built = yield* Layer.build(Layer.provideMerge(routes, ownRouter))
     const gateway = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
     yield* outer.prefixed(path).add("*", "/*", gateway)
   }))

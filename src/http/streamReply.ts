@@ -5,7 +5,7 @@
  * One fiber pumps the reply into a bounded queue, one watches the clock; the response takes what the queue holds at once
  * and writes it as one piece, so a slow client makes larger pieces and, at the queue's bound, a slower upstream.
  */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

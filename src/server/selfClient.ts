@@ -2,6 +2,7 @@
  * `SelfClient` over the router that the gateway's routes are built in, so that it works on a socket, as a web handler, and
  * below another router's prefix alike.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
@@ -16,6 +17,11 @@ import { SelfClient } from "../admin/SelfClient.ts"
 
 /** Requests need an absolute address; no name is ever looked up. */
 const origin = "http://gateway.internal"
+
+/** Whether the gateway's router sees paths without what mounted it took off: true of a router of the gateway's own. */
+export const PathsAreOwn = Context.Reference<boolean>("model-gateway/server/PathsAreOwn", {
+  defaultValue: () => false
+})
 
 /** What a router that mounted the gateway took off the path of the request that is being handled. */
 const mountedAt = Effect.map(
@@ -34,6 +40,7 @@ export const SelfClientLive: Layer.Layer<SelfClient, never, HttpRouter.HttpRoute
   SelfClient,
   Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
+    const prefix = (yield* PathsAreOwn) ? Effect.succeed("") : mountedAt
     const toWebHandler = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(
       yield* Effect.context()
     )
@@ -45,7 +52,7 @@ export const SelfClientLive: Layer.Layer<SelfClient, never, HttpRouter.HttpRoute
     }
     return (yield* HttpClient.HttpClient).pipe(
       HttpClient.mapRequestEffect((request) =>
-        Effect.map(mountedAt, (prefix) => HttpClientRequest.prependUrl(request, `${origin}${prefix}`))
+        Effect.map(prefix, (prefix) => HttpClientRequest.prependUrl(request, `${origin}${prefix}`))
       ),
       HttpClient.transform((response) => Effect.provideService(response, FetchHttpClient.Fetch, fetch))
     )

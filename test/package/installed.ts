@@ -1,0 +1,89 @@
+/**
+ * The package as those get it who install it: packed by npm, and unpacked into a fresh project that has nothing else than
+ * the package's declared dependencies and what its own code needs. Nothing is downloaded.
+ */
+import { execFile } from "node:child_process"
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { promisify } from "node:util"
+
+const run = promisify(execFile)
+const root = path.join(import.meta.dirname, "../..")
+const inModules = (name: string): string => path.join(root, "node_modules", name)
+
+/** A command's failure as what it printed. */
+const output = (error: unknown): never => {
+  const { message, stderr, stdout } = error as Error & { readonly stdout?: string; readonly stderr?: string }
+  throw new Error(`${message}\n${stdout ?? ""}${stderr ?? ""}`)
+}
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
+}
+
+/** A project that has the package. */
+export interface Project {
+  readonly folder: string
+  /** Adds a module; returns its path. */
+  readonly add: (name: string, text: string) => string
+  /** Type-checks the project. */
+  readonly check: () => Promise<void>
+  /** Runs a module to its end and returns what it printed. */
+  readonly run: (file: string, ...args: ReadonlyArray<string>) => Promise<string>
+  readonly remove: () => void
+}
+
+const tsconfig = {
+  compilerOptions: {
+    target: "ES2024",
+    lib: ["ES2024"],
+    types: ["node"],
+    module: "NodeNext",
+    moduleDetection: "force",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    // Effect's own declarations are not what is checked here.
+    skipLibCheck: true
+  },
+  include: ["*.ts"]
+}
+
+/** Builds and packs the package, and installs it into a new project. */
+export const installPackage = async (): Promise<Project> => {
+  const folder = mkdtempSync(path.join(tmpdir(), "model-gateway-app-"))
+  const modules = path.join(folder, "node_modules")
+  mkdirSync(modules)
+  await run(process.execPath, ["scripts/build.ts"], { cwd: root }).catch(output)
+  await run("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], { cwd: root }).catch(output)
+  const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { readonly version: string }
+  await run("tar", ["-xzf", `model-gateway-${version}.tgz`], { cwd: folder }).catch(output)
+  renameSync(path.join(folder, "package"), path.join(modules, "model-gateway"))
+  const manifest = JSON.parse(
+    readFileSync(path.join(modules, "model-gateway/package.json"), "utf8")
+  ) as Manifest
+  for (const name of ["@types/node", ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]) {
+    mkdirSync(path.dirname(path.join(modules, name)), { recursive: true })
+    symlinkSync(inModules(name), path.join(modules, name))
+  }
+  writeFileSync(path.join(folder, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }))
+  writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify(tsconfig))
+  return {
+    folder,
+    add: (name, text) => {
+      const file = path.join(folder, name)
+      writeFileSync(file, text)
+      return file
+    },
+    check: async () => {
+      await run(inModules(".bin/tsc"), ["--project", "tsconfig.json"], { cwd: folder }).catch(output)
+    },
+    run: async (file, ...args) => {
+      const { stderr, stdout } = await run(process.execPath, [file, ...args], { cwd: folder }).catch(output)
+      return stdout + stderr
+    },
+    remove: () => rmSync(folder, { recursive: true })
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * The packed package in a fresh project: each way of embedding type-checks and runs, and so do the README's snippets.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import path from "node:path"
+import { snippetsOf } from "../support/snippets.ts"
+import { installPackage, type Project } from "./installed.ts"
+
+const apps = path.join(import.meta.dirname, "apps")
+const names = readdirSync(apps)
+const readme = path.join(import.meta.dirname, "../../README.md")
+const snippets = existsSync(readme) ? snippetsOf(readFileSync(readme, "utf8"), "ts run") : []
+
+describe("the package, installed", () => {
+  let project: Project
+  beforeAll(async () => {
+    project = await installPackage()
+    for (const name of names) project.add(name, readFileSync(path.join(apps, name), "utf8"))
+    snippets.forEach((snippet, i) => project.add(`readme${i}.ts`, snippet.text))
+  }, 60_000)
+  afterAll(() => project.remove())
+
+  it("type-checks in apps that use it", () => project.check(), 60_000)
+
+  it.each(names)("%s runs", async (name) => {
+    assert.strictEqual(await project.run(path.join(project.folder, name)), "")
+  })
+
+  it("brings the service as one file", async () => {
+    const service = path.join(project.folder, "node_modules/model-gateway/dist/service.js")
+    assert.notMatch(readFileSync(service, "utf8"), /from"(?:effect|@effect|jose|undici|\.)/)
+    assert.match(await project.run(service, "--version"), /^model-gateway v\d/)
+  })
+
+  it("brings a contract and a sieve that need no Node", () => {
+    const dist = path.join(project.folder, "node_modules/model-gateway/dist")
+    const imports = (file: string): Array<string> =>
+      [...readFileSync(path.join(dist, file), "utf8").matchAll(/^(?:import|export) .*?from "(.+?)";$/gm)].flatMap(
+        ([, name = ""]) => name.startsWith(".") ? imports(path.join(path.dirname(file), name)) : [name]
+      )
+    for (const entry of ["api.js", "sieve.js", "transducer.js"]) {
+      const names = imports(entry)
+      assert.isNotEmpty(names)
+      assert.deepEqual(names.filter((name) => !name.startsWith("effect/")), [])
+    }
+  })
+
+  it("runs the README's snippets as written", async () => {
+    for (const [i, snippet] of snippets.entries()) {
+      const printed = await project.run(path.join(project.folder, `readme${i}.ts`))
+      if (snippet.prints !== undefined) assert.strictEqual(printed.trim(), snippet.prints.trim())
+    }
+  }, 60_000)
+})
