@@ -28,7 +28,10 @@ export const replayCommand = Command.make(
       Flag.withDescription("The model to ask for: it says whether reasoning is shown"),
       Flag.withDefault("upstream-chat")
     ),
-    whole: Flag.Boolean("whole").pipe(Flag.withDescription("One whole reply instead of a stream")),
+    whole: Flag.Boolean("whole").pipe(
+      Flag.withDescription("One whole reply instead of a stream"),
+      Flag.withDefault(false)
+    ),
     tools: toolsFlag.pipe(Flag.optional)
   },
   Effect.fnUntraced(function*({ model, sample, style, tools, whole }) {

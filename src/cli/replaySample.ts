@@ -90,6 +90,11 @@ const gatewayOf = (dir: string) =>
     ({ dispose }) => Effect.promise(dispose)
   )
 
+/** The message of every style's error body. */
+const errorMessage = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+)
+
 /** Which sample to play, and how. */
 export interface Replay extends Omit<Ask, "text"> {
   /** The folder of samples. */
@@ -110,7 +115,10 @@ export const replaySample = ({ dir, id, style, ...ask }: Replay) =>
     })
     const response = yield* Effect.promise(() => handler(request))
     const failed = (message: string) => new NotReplayed({ message: `${id} in ${dir}: ${message}` })
-    if (!response.ok) return yield* failed(yield* Effect.promise(() => response.text()))
+    if (!response.ok) {
+      const { error } = yield* Effect.orDie(errorMessage(yield* Effect.promise(() => response.text())))
+      return yield* failed(error.message)
+    }
     const reply = response.body
     return reply === null
       ? Stream.empty

@@ -1,0 +1,87 @@
+/** The service as a process: what it says, how it ends, and with which exit code. */
+import { assert, describe, it } from "@effect/vitest"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { type Running, start } from "./process.ts"
+
+const config = JSON.stringify({ keys: ["key"] })
+const onAnyPort = { PORT: "0", GATEWAY_CONFIG_JSON: config }
+
+const urlOf = async (gateway: Running): Promise<string> => (await gateway.printed(/listens on (http:\/\/\S+)\n/))[1]!
+
+const stream = (url: string, prompt: string) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: "Bearer key" },
+    body: JSON.stringify({ model: "upstream-chat", stream: true, messages: [{ role: "user", content: prompt }] })
+  })
+
+describe.concurrent("the service", () => {
+  it("finishes what it has begun when it is told to stop, and exits with 0", async () => {
+    const gateway = start([], onAnyPort)
+    const url = await urlOf(gateway)
+    const reply = await stream(url, "!pace 40ms\n!count 12")
+    gateway.child.kill("SIGTERM")
+    await gateway.printed(/Draining: 1 requests under way/)
+    const refused = await fetch(`${url}/v1/models`)
+    assert.strictEqual(refused.status, 503)
+    assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
+    const { code, stderr } = await gateway.ended
+    assert.deepEqual([code, stderr], [0, ""])
+  })
+
+  it("ends at once at a second signal", async () => {
+    const gateway = start(["serve"], onAnyPort)
+    const reply = await stream(await urlOf(gateway), "!pace 200ms\n!count 1000")
+    gateway.child.kill("SIGINT")
+    await gateway.printed(/Draining/)
+    gateway.child.kill("SIGTERM")
+    const { code, signal } = await gateway.ended
+    assert.deepEqual([code, signal], [null, "SIGTERM"])
+    await reply.text().then(() => assert.fail("the stream was cut"), () => undefined)
+  })
+
+  it("says in one line that the port is taken", async () => {
+    const gateway = start([], onAnyPort)
+    const { port } = new URL(await urlOf(gateway))
+    const second = await start([], { ...onAnyPort, PORT: port }).ended
+    assert.deepEqual(second, {
+      code: 1,
+      signal: null,
+      stdout: "",
+      stderr:
+        `Cannot listen on 127.0.0.1 port ${port}: another process listens there already; set PORT to another port\n`
+    })
+    gateway.child.kill("SIGINT")
+    assert.strictEqual((await gateway.ended).code, 0)
+  })
+
+  it("says in one line each which variables are wrong", async () => {
+    const { code, stderr, stdout } = await start([], { PORT: "abc", GATEWAY_LOG_LEVEL: "loud" }).ended
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.match(stderr, /^PORT must be .*\nGATEWAY_LOG_LEVEL must be .*\n$/)
+  })
+
+  it("says in one line what is wrong with its configuration", async () => {
+    const { code, stderr, stdout } = await start([], {
+      ...onAnyPort,
+      GATEWAY_CONFIG_JSON: "{\"runtime\":{\"account_max_inflight\":0}}"
+    }).ended
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.strictEqual(stderr, "GATEWAY_CONFIG_JSON: runtime.account_max_inflight must be between 1 and 256\n")
+  })
+
+  it("goes by its options before the environment", async () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "cli-")), "own.json")
+    writeFileSync(file, JSON.stringify({ keys: ["from-the-file"] }))
+    const gateway = start(["--config", file, "--port", "0", "--log-level", "debug"], { ...onAnyPort, PORT: "1" })
+    const url = await urlOf(gateway)
+    const answer = (token: string) =>
+      fetch(`${url}/v1/responses/resp_none`, { headers: { authorization: `Bearer ${token}` } })
+    assert.strictEqual((await answer("from-the-file")).status, 404)
+    await gateway.printed(/"level":"DEBUG"/)
+    gateway.child.kill("SIGTERM")
+    assert.strictEqual((await gateway.ended).code, 0)
+  })
+})
