@@ -1,0 +1,72 @@
+/**
+ * The sieve's corpus through the whole gateway: each text as the upstream's reply, read back by the vendors' SDKs in every
+ * style, streamed and not. Where a text may be cut is the sieve's own tests' matter.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { assertSame, type Clients, everywhere, saying, type Written } from "../support/sameReply.ts"
+import type { AskTool } from "../support/styleClients.ts"
+import { styleClients } from "../support/styleClients.ts"
+import { webGateway } from "../support/webGateway.ts"
+import type { Case, Item } from "../tools/support.ts"
+import { feed, readCases, replyOf, tools } from "../tools/support.ts"
+
+const scope = Scope.makeUnsafe()
+let clients: Clients
+
+beforeAll(async () => {
+  const fetch = await Effect.runPromise(
+    Scope.provide(webGateway({ runtime: { account_max_inflight: 8 } }), scope)
+  )
+  clients = styleClients("http://gateway", fetch)
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const declared: ReadonlyArray<AskTool> = tools.map(({ description, name, parameters }) => ({
+  name,
+  description: description ?? "",
+  parameters: parameters ?? { type: "object" }
+}))
+
+/** What the sieve makes of a text is what its corpus says; here it also tells the order of text and calls. */
+const writtenOf = (items: ReadonlyArray<Item>): Written => {
+  const calls = items.filter((item) => typeof item !== "string")
+  return {
+    pieces: items.map((item) =>
+      typeof item === "string"
+        ? { _tag: "Text", text: item }
+        : item.isFinished
+        ? { _tag: "Call", name: item.name, arguments: JSON.parse(item.arguments) }
+        : { _tag: "CutOff", call: { name: item.name, arguments: item.arguments } }
+    ),
+    finish: calls.some((call) => !call.isFinished) ? "length" : calls.length > 0 ? "tool_calls" : "stop"
+  }
+}
+
+const asking = ({ text }: Case) => ({ content: `!chunk 24\n${saying(text)}`, tools: declared })
+
+describe("a reply's calls are the same in every style, streamed and not", () => {
+  const cases = ["families", "details", "noCalls"].flatMap((file) => [
+    ...Map.groupBy(readCases(file), ({ name }) => file === "families" ? name.slice(0, name.indexOf(":")) : file)
+  ])
+  for (const [name, group] of cases) {
+    it(name, async () => {
+      for (const test of group) {
+        if (test.text === "") continue
+        await assertSame(clients, asking(test), writtenOf(replyOf(feed([test.text])))).catch((error: unknown) => {
+          throw new Error(test.name, { cause: error })
+        })
+      }
+    })
+  }
+
+  it("a reply without any text is a failure everywhere", async () => {
+    const empty = readCases("noCalls").filter(({ text }) => text === "")
+    assert.lengthOf(empty, 1)
+    for (const { result, style } of await everywhere(clients, asking(empty[0]!))) {
+      assert(result._tag === "Failed")
+      assert.strictEqual(result.status, 503)
+      assert.strictEqual(result.code, style === "generate" ? "UNAVAILABLE" : "upstream_empty_output")
+    }
+  })
+})

@@ -1,0 +1,141 @@
+/**
+ * One behaviour in every style: the same reply of the upstream, asked for in all four styles, streamed and not, and read
+ * back by the vendors' SDKs, is the same reply.
+ *
+ * What may differ, by the styles' own rules, stands in `expected` and `comparable` and nowhere else:
+ * - Chat completions have one place for text and one for calls, so that their order among each other is not told; and
+ *   beside calls a reply that is not streamed has no text.
+ * - In messages and Responses, text that is blank makes no block or item of its own unless there is nothing else.
+ * - Of a call that was cut off nothing is left in a reply that is not streamed, nor in content generation, which tells calls
+ *   only once they are whole; in the other streams what was shown of it stands.
+ * - Each style has its own words for why a reply ended.
+ */
+import { assert } from "@effect/vitest"
+import type { FinishReason } from "../../src/domain/ReplyEvent.ts"
+import type { Ask, Block, CutOff, Failed, Got, StyleClient, StyleName } from "./styleClients.ts"
+import { styleNames } from "./styleClients.ts"
+
+export type Clients = Readonly<Record<StyleName, StyleClient>>
+
+export const ways = ["whole", "streamed"] as const
+export type Way = typeof ways[number]
+
+const finishWords: Readonly<Record<StyleName, Readonly<Record<FinishReason, string>>>> = {
+  chat: {
+    stop: "stop",
+    stop_sequence: "stop",
+    tool_calls: "tool_calls",
+    length: "length",
+    content_filter: "content_filter"
+  },
+  responses: {
+    stop: "completed",
+    stop_sequence: "completed",
+    tool_calls: "completed",
+    length: "max_output_tokens",
+    content_filter: "content_filter"
+  },
+  messages: {
+    stop: "end_turn",
+    stop_sequence: "stop_sequence",
+    tool_calls: "tool_use",
+    length: "max_tokens",
+    content_filter: "refusal"
+  },
+  generate: {
+    stop: "STOP",
+    stop_sequence: "STOP",
+    tool_calls: "STOP",
+    length: "MAX_TOKENS",
+    content_filter: "SAFETY"
+  }
+}
+
+/** A reply as the model wrote it. */
+export interface Written {
+  readonly pieces: ReadonlyArray<Block | { readonly _tag: "CutOff"; readonly call: CutOff }>
+  readonly finish: FinishReason
+}
+
+const isBlank = (piece: Block): boolean => piece._tag === "Text" && piece.text.trim() === ""
+
+const merged = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
+  const out: Array<Block> = []
+  for (const block of blocks) {
+    const last = out.at(-1)
+    if (last !== undefined && last._tag !== "Call" && block._tag === last._tag) {
+      out[out.length - 1] = { _tag: block._tag, text: last.text + block.text }
+    } else {
+      out.push(block)
+    }
+  }
+  return out
+}
+
+/** What a style is to show of a reply. */
+export const expected = (
+  style: StyleName,
+  way: Way,
+  { finish, pieces }: Written
+): Pick<Got, "blocks" | "cutOff" | "finish"> => {
+  const whole = pieces.filter((piece) => piece._tag !== "CutOff")
+  const cutOff = way === "whole" || style === "generate"
+    ? []
+    : pieces.flatMap((piece) => piece._tag === "CutOff" ? [piece.call] : [])
+  const rest = { cutOff, finish: finishWords[style][finish] }
+  switch (style) {
+    case "generate":
+      return { ...rest, blocks: merged(whole) }
+    case "messages":
+    case "responses": {
+      const shown = whole.filter((piece) => !isBlank(piece))
+      return { ...rest, blocks: merged(shown.length > 0 ? shown : whole) }
+    }
+    case "chat": {
+      const of = (tag: Block["_tag"]) => whole.filter((piece) => piece._tag === tag)
+      const calls = of("Call")
+      const text = way === "whole" && calls.length > 0 ? [] : of("Text")
+      return { ...rest, blocks: [...merged(of("Reasoning")), ...merged(text), ...calls] }
+    }
+  }
+}
+
+/** Asks in several styles, both ways, all at once. */
+export const everywhere = async (clients: Clients, ask: Ask, styles: ReadonlyArray<StyleName> = styleNames) =>
+  Promise.all(
+    styles.flatMap((style) => ways.map(async (way) => ({ style, way, result: await clients[style][way](ask) })))
+  )
+
+/** The reply; a failure is one of the test. */
+export const gotten = (result: Got | Failed, where: string): Got => {
+  if (result._tag === "Failed") assert.fail(`${where}: ${JSON.stringify(result)}`)
+  return result
+}
+
+/**
+ * Asserts that a reply is the same one everywhere, and that what an SDK accumulates from a stream is the object of the whole
+ * reply. Gives its token counts.
+ */
+export const assertSame = async (clients: Clients, ask: Ask, written: Written) => {
+  const replies = (await everywhere(clients, ask)).map(({ result, style, way }) => {
+    const where = `${style}, ${way}`
+    return { style, way, where, reply: gotten(result, where) }
+  })
+  const usage = replies[0]!.reply.usage
+  for (const { reply, style, way, where } of replies) {
+    const { blocks, cutOff, finish } = reply
+    assert.deepStrictEqual({ blocks, cutOff, finish }, expected(style, way, written), where)
+    assert.deepStrictEqual(reply.usage, usage, `the usage of ${where}`)
+  }
+  if (written.pieces.every((piece) => piece._tag !== "CutOff")) {
+    for (const style of styleNames) {
+      const [whole, streamed] = replies.filter((reply) => reply.style === style).map(({ reply }) => reply.object)
+      assert.deepStrictEqual(streamed, whole, `the objects of ${style}`)
+    }
+  }
+  return usage
+}
+
+/** A script whose reply is just this text; nothing in it looks like markup, which would be disarmed in a prompt. */
+export const saying = (text: string): string =>
+  `!say "${text.replaceAll(/[^ A-Za-z0-9]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`

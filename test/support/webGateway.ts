@@ -1,0 +1,36 @@
+/**
+ * The whole gateway without a socket: for tests that ask it thousands of times, and for those that hold its clock.
+ */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import type { Scope } from "effect"
+import { Context, Effect, Layer, Logger } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpEffect, HttpRouter, HttpServer } from "effect/http"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { GatewayRoutes, GatewayServices, routerConfig } from "../../src/server/Gateway.ts"
+import { businessKey } from "./gateway.ts"
+
+const Router = Layer.fresh(
+  Layer.provide(HttpRouter.layer, Layer.succeed(HttpRouter.RouterConfig, routerConfig))
+)
+
+/** Builds a gateway in the current scope, by the current clock; it answers from the embedded upstream. */
+export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
+  const around = yield* Effect.context()
+  const built = yield* Layer.build(
+    GatewayRoutes.pipe(
+      Layer.provideMerge(Router),
+      Layer.provideMerge(GatewayServices),
+      Layer.provideMerge(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
+      Layer.provideMerge([NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices]),
+      Layer.provide(Logger.layer([]))
+    )
+  )
+  const handle = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(
+    Context.merge(around, built)
+  )(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
+  const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init))
+  return fetch
+})
