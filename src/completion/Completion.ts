@@ -99,7 +99,8 @@ export class Completion extends Context.Service<Completion, {
       return { reply, first }
     })
 
-    const open = Effect.fn("Completion.open")(function*(input: CompletionInput) {
+    // Not a traced function: that takes a stack trace at each call, traced or not.
+    const open = Effect.fnUntraced(function*(input: CompletionInput) {
       const { caller, conversation, stats, whole = false } = input
       yield* checkToolChoice(conversation)
       const scope = yield* Effect.scope
@@ -172,7 +173,7 @@ export class Completion extends Context.Service<Completion, {
         if (lease.account !== undefined) avoid.add(lease.account)
         stats.failovers++
       }
-    })
+    }, Effect.withSpan("Completion.open", {}, { captureStackTrace: false }))
 
     return Completion.of({ open })
   })
