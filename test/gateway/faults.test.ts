@@ -312,7 +312,7 @@ const always = 1_000
 
 /** A plain error: no success, no text, and nothing but what the caller is meant to be told. */
 const checkPlain = ({ said }: Asked, { code, status, words }: Told, retryAfter: RegExp | undefined) => {
-  const { message, ...error } = said.error ?? { message: "" }
+  const { message, ...error } = said.error ?? { message: "no error" }
   assert.match(message, words)
   if (retryAfter !== undefined) assert.match(said.retryAfter ?? "", retryAfter)
   assert.deepStrictEqual({ ...said, error }, {

@@ -95,7 +95,9 @@ export interface Said {
   /** The text that was shown. */
   readonly text: string
   readonly finish: string | undefined
-  readonly error: { readonly code: string; readonly type: string; readonly message: string } | undefined
+  readonly error:
+    | { readonly code: string; readonly type: string; readonly message: string; readonly param: string | null }
+    | undefined
   readonly retryAfter: string | undefined
   readonly shouldRetry: string | undefined
   /**

@@ -3,7 +3,7 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ConfigProvider, Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Clock, ConfigProvider, Context, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -29,6 +29,8 @@ export interface GatewayOptions {
   readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
   /** Without one nothing is logged. */
   readonly logger?: Logger.Logger<unknown, void>
+  /** The gateway's idea of the time. */
+  readonly clock?: Clock.Clock
   /** Variables that the admin API takes from the environment; the process's own are never looked at. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -51,7 +53,9 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
     Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger]))
   )
   const scope = Scope.makeUnsafe()
-  const services = await Effect.runPromise(Layer.buildWithScope(layer, scope))
+  const services = await Effect.runPromise(
+    Effect.updateService(Layer.buildWithScope(layer, scope), Clock.Clock, (clock) => options.clock ?? clock)
+  )
   const server = Context.get(services, HttpServer.HttpServer)
   return {
     url: HttpServer.formatAddress(server.address),
