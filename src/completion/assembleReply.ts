@@ -80,7 +80,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     stop.push(piece, stopped)
     for (const passed of stopped) text(passed, out)
     stopped.length = 0
-    if (stop.found() !== undefined) finish("stop_sequence", out)
+    if (stop.found() !== undefined) finish(endedBy("stop_sequence"), out)
   }
   const toMarkers = (piece: string, out: Array<ReplyEvent>) => {
     if (markers === undefined) return toStop(piece, out)
@@ -102,10 +102,17 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     }
   }
 
+  /** Calls say more than how the text around them ended, and a call that was cut off says most. */
+  const endedBy = (reason: "stop" | "stop_sequence"): FinishReason =>
+    cutOff ? "length" : calls > 0 ? "tool_calls" : reason
+
   const finish = (reason: FinishReason, out: Array<ReplyEvent>, stopSequence = stop?.found()) => {
     if (finished) return
     finished = true
-    out.push(Reply.UsageReported(wholeUsage()), Reply.Finish(reason, stopSequence))
+    out.push(
+      Reply.UsageReported(wholeUsage()),
+      Reply.Finish(reason, reason === "stop_sequence" ? stopSequence : undefined)
+    )
   }
   const wholeUsage = (): Usage => {
     const reasoningTokens = usage.reasoningTokens ?? estimateTokens(reasoning)
@@ -260,9 +267,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
       fromSieve(options.reasoningCalls(reasoning), out)
       if (finished) return
     }
-    if (reason === "length" || cutOff) return finish("length", out)
-    if (stopSequence !== undefined && calls === 0) return finish("stop_sequence", out, stopSequence)
-    finish(calls > 0 ? "tool_calls" : "stop", out)
+    if (reason === "length") return finish("length", out)
+    finish(endedBy(stopSequence === undefined ? "stop" : "stop_sequence"), out, stopSequence)
   }
 
   return {

@@ -80,6 +80,8 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
   const open = `data: ${head},"choices":[{"index":0,"delta":{`
   const close = `},"logprobs":null,"finish_reason":null}]}\n\n`
   let begun = false
+  /** Text or a call has been shown: without either the reply's content is the empty text. */
+  let filled = false
   let usage = ""
   return {
     keepAlive: ": keep-alive\n\n",
@@ -92,12 +94,14 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
         }
         switch (event._tag) {
           case "TextDelta":
+            filled = true
             out.push(`${open}"content":${JSON.stringify(event.text)}${close}`)
             return
           case "ReasoningDelta":
             out.push(`${open}"reasoning_content":${JSON.stringify(event.text)}${close}`)
             return
           case "CallStarted":
+            filled = true
             out.push(
               `${open}"tool_calls":[{"index":${event.index},"id":${
                 JSON.stringify(event.id)
@@ -115,6 +119,7 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
             usage = JSON.stringify(chatUsage(event.usage))
             return
           case "Finish": {
+            if (!filled) out.push(`${open}"content":""${close}`)
             const counts = usage === "" ? "" : `,"usage":${usage}`
             out.push(`${open}},"logprobs":null,"finish_reason":"${finishReasons[event.reason]}"}]${counts}}\n\n`)
             if (includeUsage) out.push(`data: ${head},"choices":[]${counts}}\n\n`)
