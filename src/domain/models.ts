@@ -48,8 +48,7 @@ const families = [
 const reasoningWords = ["reason", "think", "opus", "slow", "codex", "-r1"]
 const reasoningFamilies = ["o1", "o3", "o4"]
 
-const native = (reasoning: boolean, search: boolean): Model =>
-  nativeModels[(reasoning ? 1 : 0) + (search ? 2 : 0)]!
+const native = (reasoning: boolean, search: boolean): Model => nativeModels[(reasoning ? 1 : 0) + (search ? 2 : 0)]!
 
 /** The form in which names are compared: case and surrounding blanks do not matter. */
 export const normalizeModelName = (name: string): string => name.trim().toLowerCase()

@@ -11,7 +11,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -67,12 +66,14 @@ export const streamReply = Effect.fnUntraced(function*<R>(
   const stats = yield* CurrentRequest
   const clock = yield* Clock.Clock
   const queue = yield* Queue.bounded<string, Cause.Done>(queueSize)
-  const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
+  /** The reply's beginning; `undefined` when the headers have to go out before there is one. */
+  const opened = yield* Deferred.make<CompletionOutput | undefined, GatewayError>()
   const response = Fiber.getCurrent()
   let renderer: FrameRenderer | undefined
   let headersSent = false
-  let sentAt = clock.currentTimeMillisUnsafe()
-  let readAt = sentAt
+  const startedAt = clock.currentTimeMillisUnsafe()
+  let sentAt = startedAt
+  let readAt = startedAt
 
   const send = (frames: string) => {
     if (frames === "") return Effect.void
@@ -108,7 +109,7 @@ export const streamReply = Effect.fnUntraced(function*<R>(
     ),
     Effect.ensuring(Queue.end(queue))
   )
-  const pumping = yield* Effect.forkScoped(pump)
+  const pumping = yield* Effect.forkScoped(pump, { startImmediately: true })
 
   const watch = Effect.gen(function*() {
     for (;;) {
@@ -126,17 +127,17 @@ export const streamReply = Effect.fnUntraced(function*<R>(
         }
       } else if (headersSent) {
         Queue.offerUnsafe(queue, renderer === undefined ? comment : renderer.keepAlive)
+      } else if (now - startedAt >= headersAfter) {
+        // From here on a failure is told in the stream.
+        headersSent = true
+        Deferred.doneUnsafe(opened, Effect.undefined)
       }
       sentAt = now
     }
   })
   yield* Effect.forkScoped(watch)
 
-  const waited = yield* Deferred.await(opened).pipe(Effect.timeoutOption(headersAfter))
-  // A reply or a failure may have come in the very moment in which the time ran out.
-  const output = Option.isSome(waited) || !Deferred.isDoneUnsafe(opened)
-    ? waited
-    : Option.some(yield* Deferred.await(opened))
+  const output = yield* Deferred.await(opened)
   headersSent = true
   const body = Stream.fromPull(Effect.succeed(Effect.suspend(() => {
     readAt = clock.currentTimeMillisUnsafe()
@@ -145,11 +146,10 @@ export const streamReply = Effect.fnUntraced(function*<R>(
       return [encoder.encode(pieces.length === 1 ? pieces[0] : pieces.join(""))] as const
     })
   })))
-  if (Option.isNone(output)) yield* send(comment)
-  const driver = Option.isSome(output) ? output.value.driver : undefined
+  if (output === undefined) yield* send(comment)
   return HttpServerResponse.stream(body, {
     contentType: "text/event-stream",
-    headers: driver === "embedded" ? { ...streamHeaders, "x-gateway-upstream": "embedded" } : streamHeaders
+    headers: output?.driver === "embedded" ? { ...streamHeaders, "x-gateway-upstream": "embedded" } : streamHeaders
   })
 })
 
