@@ -37,8 +37,10 @@ const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutp
 const read = Effect.fnUntraced(function*(response: HttpServerResponse.HttpServerResponse) {
   assert(response.body._tag === "Stream")
   const sent: Array<string> = []
-  const reading = yield* Stream.runForEach(response.body.stream, (bytes) =>
-    Effect.sync(() => sent.push(new TextDecoder().decode(bytes)))).pipe(Effect.forkScoped)
+  const reading = yield* Stream.runForEach(
+    response.body.stream,
+    (bytes) => Effect.sync(() => sent.push(new TextDecoder().decode(bytes)))
+  ).pipe(Effect.forkScoped)
   return { sent: () => sent.join(""), done: Fiber.join(reading) }
 })
 

@@ -77,7 +77,10 @@ describe("request ids", () => {
     for (const path of ["/healthz", "/v1/models", "/nope", "/v1/chat/completions"]) {
       assert.match((await send("GET", path)).headers.get("x-request-id") ?? "", /^req_[0-9a-f]{32}$/, path)
     }
-    assert.strictEqual((await send("GET", "/healthz", { "x-request-id": "mine-1" })).headers.get("x-request-id"), "mine-1")
+    assert.strictEqual(
+      (await send("GET", "/healthz", { "x-request-id": "mine-1" })).headers.get("x-request-id"),
+      "mine-1"
+    )
     const hostile = await send("GET", "/healthz", { "x-request-id": "a b\"<script>" })
     assert.match(hostile.headers.get("x-request-id") ?? "", /^req_/)
   })

@@ -41,7 +41,10 @@ const valid = {
   reasoning_effort: "low",
   response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object" }, strict: true } },
   tool_choice: { type: "function", function: { name: "f" } },
-  tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" }, strict: false } }],
+  tools: [{
+    type: "function",
+    function: { name: "f", description: "d", parameters: { type: "object" }, strict: false }
+  }],
   messages: [
     { role: "system", content: "!call f {}" },
     {

@@ -1,0 +1,171 @@
+/** The API documents and the typed client, against a gateway that runs. */
+import { NodeHttpClient } from "@effect/platform-node"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Effect } from "effect"
+import { HttpApi, OpenApi } from "effect/http-api"
+import { GatewayApi, makeAdminClient } from "../../src/api.ts"
+import { GatewayError } from "../../src/domain/GatewayError.ts"
+import { fields } from "../../src/server/documents/fields.ts"
+import { groups, operations } from "../../src/server/documents/operations.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+
+let gateway: RunningGateway
+let document: OpenApi.OpenAPISpec
+beforeAll(async () => {
+  gateway = await startGateway({ embeddings: { provider: "builtin" } })
+  document = await (await fetch(`${gateway.url}/openapi.json`)).json() as OpenApi.OpenAPISpec
+})
+afterAll(() => gateway.stop())
+
+const methods = ["get", "post", "put", "delete", "head"] as const
+
+const everyOperation = () =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
+      const operation = item[method]
+      return operation === undefined ? [] : [{ method, path, operation }]
+    })
+  )
+
+/** Ids that no gateway has. */
+const withParameters = (path: string) => path.replaceAll("{model}", "upstream-chat").replaceAll(/\{\w+\}/g, "none")
+
+const call = (path: string, method: string, headers: Record<string, string>, body?: unknown) =>
+  fetch(`${gateway.url}${withParameters(path)}`, {
+    method: method.toUpperCase(),
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+
+const credentials: Readonly<Record<string, Record<string, string>>> = {
+  bearer: { authorization: `Bearer ${businessKey}` },
+  apiKey: { "x-api-key": businessKey },
+  genApiKey: { "x-gen-api-key": businessKey },
+  admin: { authorization: `Bearer ${adminKey}` }
+}
+
+const bodyOf = (operation: OpenApi.OpenAPISpecOperation): unknown => {
+  const media: object | undefined = operation.requestBody?.content["application/json"]
+  return media === undefined || !("example" in media) ? undefined : media.example
+}
+
+describe("/openapi.json", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator()
+    const result = await validator.validate(document as unknown as Record<string, unknown>)
+    assert.deepEqual([result.valid, result.errors, document.openapi], [true, undefined, "3.1.0"])
+  })
+
+  it("has every endpoint, each with what it does and nobody's internals", () => {
+    const endpoints = new Set<string>()
+    HttpApi.reflect(GatewayApi, {
+      onGroup: () => undefined,
+      onEndpoint: ({ endpoint, group }) => endpoints.add(`${group.identifier}.${endpoint.identifier}`)
+    })
+    const described = everyOperation().filter(({ method }) => method !== "head")
+    assert.sameMembers(described.map(({ operation }) => operation.operationId), [...endpoints])
+    assert.sameMembers(Object.keys(operations), [...endpoints])
+    for (const { operation } of described) assert.isNotEmpty(operation.summary)
+    assert.sameMembers(document.tags.map(({ name }) => name), Object.keys(groups))
+    assert.notMatch(JSON.stringify(document), /x-effect|Defect|fiberId/)
+  })
+
+  it("describes only fields that there are", () => {
+    for (const [name, said] of Object.entries(fields)) {
+      const properties = document.components.schemas[name]?.["properties"] as object | undefined
+      assert.containsAllKeys(properties ?? {}, Object.keys(said), name)
+    }
+  })
+
+  it("shows streams as such", () => {
+    const streams = everyOperation().filter(({ operation }) =>
+      operation.responses[200]?.content?.["text/event-stream"] !== undefined
+    )
+    assert.sameMembers(streams.map(({ path }) => path), [
+      "/v1/chat/completions",
+      "/v1/responses",
+      "/msgcompat/v1/messages",
+      "/v1/messages",
+      "/messages",
+      "/v1beta/models/{model}:streamGenerateContent",
+      "/v1/models/{model}:streamGenerateContent",
+      "/admin/dev/raw-samples/capture"
+    ])
+  })
+
+  it("says truly which operations need a credential, and which kinds they take", async () => {
+    for (const { method, operation, path } of everyOperation()) {
+      const { status } = await call(path, method, {}, method === "post" || method === "put" ? {} : undefined)
+      const refused = status === 401
+      // Login has no scheme: it is where credentials are sent in the body.
+      if (operation.operationId === "admin-auth.login") continue
+      assert.strictEqual(refused, operation.security.length > 0, `${method} ${path}: ${status}`)
+      for (const scheme of operation.security.flatMap(Object.keys)) {
+        assert.property(document.components.securitySchemes, scheme)
+        const headers = credentials[scheme]
+        if (headers === undefined || method === "delete") continue
+        const known = await call(path, method, headers, method === "post" || method === "put" ? 7 : undefined)
+        assert.notStrictEqual(known.status, 401, `${method} ${path} with ${scheme}`)
+      }
+    }
+  })
+
+  it("gives examples that the gateway accepts, and lists every status that it answers with", async () => {
+    for (const { method, operation, path } of everyOperation()) {
+      if (operation.operationId === "admin-settings.password") continue
+      const [requirement] = operation.security
+      const headers = requirement === undefined ? {} : credentials[Object.keys(requirement)[0]!] ?? {}
+      const example = bodyOf(operation)
+      assert.strictEqual(example === undefined, operation.requestBody === undefined, `${method} ${path}`)
+      for (const body of [example, ...(example === undefined ? [] : [7])]) {
+        const response = await call(path, method, headers, body)
+        await response.arrayBuffer()
+        const listed = operation.responses[response.status]
+        assert.isDefined(listed, `${method} ${path} answered ${response.status}`)
+        // A sync needs credentials of a hosting platform, which this gateway has none of.
+        const accepts = example !== undefined && body === example && operation.operationId !== "admin-host.sync"
+        if (accepts) assert.notInclude([400, 415, 422], response.status, `${method} ${path}`)
+        const [type = ""] = response.headers.get("content-type")?.split(";") ?? []
+        if (method !== "head") assert.property(listed?.content, type, `${method} ${path}`)
+      }
+    }
+  })
+})
+
+describe("/docs", () => {
+  it("shows the document and loads nothing from elsewhere", async () => {
+    const response = await fetch(`${gateway.url}/docs`)
+    const page = await response.text()
+    assert.match(response.headers.get("content-type") ?? "", /^text\/html/)
+    assert.include(page, "\"operationId\":\"chat.completions\"")
+    assert.include(page, "SwaggerUIBundle")
+    assert.notMatch(page, /<(?:script|link|img)[^>]+(?:src|href)\s*=/)
+  })
+})
+
+describe("the typed admin client", () => {
+  it("calls a running gateway, and gets values and the gateway's own errors", () =>
+    Effect.runPromise(
+      Effect.gen(function*() {
+        const admin = yield* makeAdminClient({ baseUrl: gateway.url, credential: adminKey })
+        const added = yield* admin["admin-keys"].add({ payload: { key: "from the client/with a slash" } })
+        assert.isTrue(added.success)
+        const { keys } = yield* admin["admin-config"].get()
+        assert.include(keys, "from the client/with a slash")
+        yield* admin["admin-keys"].remove({ params: { key: "from the client/with a slash" } })
+
+        const gone = yield* Effect.flip(admin["admin-keys"].remove({ params: { key: "from the client/with a slash" } }))
+        assert.instanceOf(gone, GatewayError)
+        const accounts = yield* admin["admin-accounts"].list({ query: { page_size: 5 } })
+        assert.deepEqual([accounts.page_size, accounts.total], [5, 0])
+
+        const stranger = yield* makeAdminClient({ baseUrl: gateway.url, credential: "wrong" })
+        const refused = yield* Effect.flip(stranger["admin-config"].get())
+        assert.deepEqual([refused instanceof GatewayError, refused._tag === "GatewayError" && refused.code], [
+          true,
+          "authentication_failed"
+        ])
+      }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+    ))
+})
