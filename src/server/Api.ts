@@ -2,16 +2,8 @@
  * The whole contract: every group of the gateway in one `HttpApi`. Importable without the server.
  */
 import * as HttpApi from "effect/http-api/HttpApi"
-import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
-import { AdminAuthGroup } from "../admin/auth/Api.ts"
-import { AdminCapturesGroup } from "../admin/captures/Api.ts"
-import { AdminConfigGroup } from "../admin/config/Api.ts"
-import { AdminHostGroup } from "../admin/host/Api.ts"
-import { AdminKeysGroup } from "../admin/keys/Api.ts"
-import { AdminSamplesGroup } from "../admin/samples/Api.ts"
-import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
-import { AdminSettingsGroup } from "../admin/settings/Api.ts"
-import { AdminVersionGroup } from "../admin/version/Api.ts"
+import * as OpenApi from "effect/http-api/OpenApi"
+import { currentVersion } from "../admin/version/currentVersion.ts"
 import { apiId } from "../http/reply.ts"
 import { ChatGroup } from "../styles/chat/Api.ts"
 import { EmbeddingsGroup } from "../styles/embeddings/Api.ts"
@@ -19,6 +11,8 @@ import { GenerateGroup } from "../styles/generate/Api.ts"
 import { MessagesGroup } from "../styles/messages/Api.ts"
 import { ModelsGroup } from "../styles/models/Api.ts"
 import { ResponsesGroup } from "../styles/responses/Api.ts"
+import { AdminApi } from "./AdminApi.ts"
+import { completeDocument } from "./documents/document.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { MetricsGroup } from "./observability/metricsApi.ts"
 
@@ -31,15 +25,11 @@ export class GatewayApi extends HttpApi.make(apiId).add(
   GenerateGroup,
   ModelsGroup,
   HealthGroup,
-  MetricsGroup,
-  AdminAuthGroup,
-  AdminConfigGroup,
-  AdminSettingsGroup,
-  AdminKeysGroup,
-  AdminAccountsGroup,
-  AdminSelfTestGroup,
-  AdminCapturesGroup,
-  AdminSamplesGroup,
-  AdminHostGroup,
-  AdminVersionGroup
-) {}
+  MetricsGroup
+).addHttpApi(AdminApi).annotateMerge(OpenApi.annotations({
+  title: "Model Gateway",
+  version: currentVersion,
+  description: "One upstream, reached through a pool of accounts, behind four client API styles.",
+  license: { name: "MIT" },
+  transform: (spec) => completeDocument(spec as OpenApi.OpenAPISpec)
+})) {}

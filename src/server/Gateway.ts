@@ -24,6 +24,7 @@ import { ResponsesHandlers } from "../styles/responses/Handlers.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { GatewayApi } from "./Api.ts"
+import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { Fallback } from "./fallback.ts"
 import { HealthHandlers } from "./health.ts"
@@ -78,6 +79,7 @@ export const routerConfig = { maxParamLength: 4096, caseSensitive: true } as con
 /** The routes, for a router that they have to themselves: they answer every path. `mountGateway` shares one. */
 export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges), Layer.provide(SelfClientLive)),
+  Documents,
   Fallback,
   EveryRequest,
   Cors

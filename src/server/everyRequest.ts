@@ -31,16 +31,19 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
     const lifecycle = yield* Lifecycle
+    /** Connections close while the gateway drains: who is told so sends no further request on one that is about to. */
+    const named = (response: HttpServerResponse.HttpServerResponse, id: string) =>
+      HttpServerResponse.setHeaders(
+        response,
+        lifecycle.isDraining() ? { "x-request-id": id, connection: "close" } : { "x-request-id": id }
+      )
     return (httpEffect) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         const id = requestId(request.headers)
         const path = pathOf(request.url)
-        if (isProbe(path)) return HttpServerResponse.setHeader(yield* httpEffect, "x-request-id", id)
-        if (lifecycle.isDraining()) {
-          const refusal = errorResponse(shapeOfPath(path), shuttingDown)
-          return HttpServerResponse.setHeaders(refusal, { "x-request-id": id, connection: "close" })
-        }
+        if (isProbe(path)) return named(yield* httpEffect, id)
+        if (lifecycle.isDraining()) return named(errorResponse(shapeOfPath(path), shuttingDown), id)
         const end = lifecycle.begin()
         yield* Effect.addFinalizer(() => Effect.sync(end))
         const response = yield* Effect.provideService(
@@ -48,7 +51,7 @@ export const EveryRequest = HttpRouter.middleware(
           HttpServerRequest.HttpServerRequest,
           request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
         )
-        return HttpServerResponse.setHeader(response, "x-request-id", id)
+        return named(response, id)
       })
   }),
   { global: true }

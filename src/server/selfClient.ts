@@ -9,11 +9,11 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpRouter from "effect/http/HttpRouter"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { SelfClient } from "../admin/SelfClient.ts"
+import { mountedAt } from "./mountedAt.ts"
 
 /** Requests need an absolute address; no name is ever looked up. */
 const origin = "http://gateway.internal"
@@ -22,19 +22,6 @@ const origin = "http://gateway.internal"
 export const PathsAreOwn = Context.Reference<boolean>("model-gateway/server/PathsAreOwn", {
   defaultValue: () => false
 })
-
-/** What a router that mounted the gateway took off the path of the request that is being handled. */
-const mountedAt = Effect.map(
-  Effect.serviceOption(HttpServerRequest.HttpServerRequest),
-  Option.match({
-    onNone: () => "",
-    onSome: ({ originalUrl, url }) => {
-      const path = new URL(originalUrl, origin).pathname
-      const own = new URL(url, origin).pathname
-      return path.endsWith(own) ? path.slice(0, path.length - own.length) : ""
-    }
-  })
-)
 
 export const SelfClientLive: Layer.Layer<SelfClient, never, HttpRouter.HttpRouter> = Layer.effect(
   SelfClient,

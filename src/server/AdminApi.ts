@@ -1,0 +1,29 @@
+/**
+ * The contract of the admin API. Importable without the server.
+ */
+import * as HttpApi from "effect/http-api/HttpApi"
+import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
+import { AdminAuthGroup } from "../admin/auth/Api.ts"
+import { AdminCapturesGroup } from "../admin/captures/Api.ts"
+import { AdminConfigGroup } from "../admin/config/Api.ts"
+import { AdminHostGroup } from "../admin/host/Api.ts"
+import { AdminKeysGroup } from "../admin/keys/Api.ts"
+import { AdminSamplesGroup } from "../admin/samples/Api.ts"
+import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
+import { AdminSettingsGroup } from "../admin/settings/Api.ts"
+import { AdminVersionGroup } from "../admin/version/Api.ts"
+import { apiId } from "../http/reply.ts"
+
+/** The admin groups of the gateway's API. */
+export class AdminApi extends HttpApi.make(apiId).add(
+  AdminAuthGroup,
+  AdminConfigGroup,
+  AdminSettingsGroup,
+  AdminKeysGroup,
+  AdminAccountsGroup,
+  AdminSelfTestGroup,
+  AdminCapturesGroup,
+  AdminSamplesGroup,
+  AdminHostGroup,
+  AdminVersionGroup
+) {}

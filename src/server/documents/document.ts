@@ -1,0 +1,185 @@
+/**
+ * The OpenAPI document: what `HttpApi` knows of every endpoint, completed by what it cannot say. Bodies are decoded leniently,
+ * so the document forbids no further fields; each operation lists the statuses that it may answer with, and no others.
+ */
+import type * as OpenApi from "effect/http-api/OpenApi"
+import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
+import { fields } from "./fields.ts"
+import { type Access, groups, type Operation, operations } from "./operations.ts"
+
+type Spec = OpenApi.OpenAPISpec
+type PathItem = Spec["paths"][string]
+type SpecOperation = NonNullable<PathItem["get"]>
+type Content = NonNullable<SpecOperation["responses"][number]["content"]>
+
+const securitySchemes: Spec["components"]["securitySchemes"] = {
+  bearer: { type: "http", scheme: "bearer", description: "A business key, or a token of the upstream's own." },
+  apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same, without `Bearer`." },
+  genApiKey: { type: "apiKey", in: "header", name: "x-gen-api-key", description: "For the content-generation style." },
+  key: { type: "apiKey", in: "query", name: "key", description: "For the content-generation style." },
+  queryApiKey: { type: "apiKey", in: "query", name: "api_key", description: "For the content-generation style." },
+  admin: { type: "http", scheme: "bearer", description: "The admin key, or a JWT of `POST /admin/login`." },
+  jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A JWT of `POST /admin/login`." }
+}
+
+const requirements: { readonly [A in Access]: ReadonlyArray<string> } = {
+  none: [],
+  business: ["bearer", "apiKey"],
+  generate: ["bearer", "apiKey", "genApiKey", "key", "queryApiKey"],
+  admin: ["admin"],
+  jwt: ["jwt"]
+}
+
+const targetAccount: SpecOperation["parameters"][number] = {
+  name: "X-Gateway-Target-Account",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  description: "Email or mobile of the managed account to use."
+}
+
+const requestIdHeader = {
+  description: "Id of the request, in the gateway's log too.",
+  schema: { type: "string" },
+  required: true
+}
+const retryAfterHeader = {
+  description: "Whole seconds after which another try makes sense.",
+  schema: { type: "integer" },
+  required: false
+}
+
+/** A stream is described by the shape of one of its events; how the library would send failures is of no concern. */
+const describeContent = (content: Content): Content =>
+  Object.fromEntries(
+    Object.entries(content).map(([type, { schema }]) => [
+      type,
+      type === "text/event-stream"
+        ? { schema: { description: "Server-sent events, each with fields of this shape.", ...schema } }
+        : { schema }
+    ])
+  )
+
+const statusesOf = (errors: ReadonlyArray<ErrorCode>): ReadonlyMap<number, ReadonlyArray<ErrorCode>> => {
+  const statuses = new Map<number, Array<ErrorCode>>()
+  for (const code of errors) {
+    const { status } = errorTable[code]
+    const known = statuses.get(status)
+    if (known === undefined) statuses.set(status, [code])
+    else if (!known.includes(code)) known.push(code)
+  }
+  return statuses
+}
+
+const describeResponses = (
+  responses: SpecOperation["responses"],
+  { errors, summary }: Operation
+): SpecOperation["responses"] => {
+  const statuses = statusesOf(errors)
+  return Object.fromEntries(
+    Object.entries(responses).flatMap(([key, response]) => {
+      const status = Number(key)
+      const content = response.content === undefined ? {} : { content: describeContent(response.content) }
+      if (status < 400) {
+        return [[status, { description: summary, ...content, headers: { "X-Request-Id": requestIdHeader } }]]
+      }
+      const codes = statuses.get(status)
+      if (codes === undefined) return []
+      const retried = codes.some((code) => errorTable[code].retry)
+      return [[status, {
+        description: codes.map((code) => `\`${code}\``).join(", "),
+        ...content,
+        headers: { "X-Request-Id": requestIdHeader, ...(retried ? { "Retry-After": retryAfterHeader } : {}) }
+      }]]
+    })
+  )
+}
+
+const describeBody = (
+  body: NonNullable<SpecOperation["requestBody"]>,
+  example: unknown
+): NonNullable<SpecOperation["requestBody"]> => ({
+  ...body,
+  content: Object.fromEntries(
+    Object.entries(body.content).map(([type, media]) => [type, example === undefined ? media : { ...media, example }])
+  )
+})
+
+const describeOperation = (operation: SpecOperation): SpecOperation => {
+  const said = operations[operation.operationId]
+  if (said === undefined) return operation
+  const { access, description, example, summary } = said
+  const called = access === "business" || access === "generate"
+  return {
+    ...operation,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: requirements[access].map((scheme) => ({ [scheme]: [] })),
+    parameters: called && example !== undefined ? [...operation.parameters, targetAccount] : operation.parameters,
+    ...(operation.requestBody === undefined ? {} : { requestBody: describeBody(operation.requestBody, example) }),
+    responses: describeResponses(operation.responses, said)
+  }
+}
+
+const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz"])
+
+/** `HEAD` of a probe is its `GET` without a body (spec "Health"). */
+const headOf = (get: SpecOperation): SpecOperation => ({
+  ...get,
+  operationId: `${get.operationId}.head`,
+  responses: Object.fromEntries(
+    Object.entries(get.responses).map(([status, { content: _, ...response }]) => [status, response])
+  )
+})
+
+const describePath = (path: string, item: PathItem): PathItem => {
+  const described: PathItem = { ...item }
+  for (const method of ["get", "post", "put", "delete"] as const) {
+    const operation = item[method]
+    if (operation !== undefined) described[method] = describeOperation(operation)
+  }
+  if (probes.has(path) && described.get !== undefined) described.head = headOf(described.get)
+  return described
+}
+
+/** The same schema without the ban on further fields, at every depth. */
+const lenient = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(lenient)
+  if (typeof schema !== "object" || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([key, value]) =>
+      key === "additionalProperties" && value === false ? [] : [[key, lenient(value)]]
+    )
+  )
+}
+
+type Schemas = Spec["components"]["schemas"]
+
+const describeSchemas = (schemas: Schemas): Schemas =>
+  Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => {
+      const said = fields[name]
+      const properties: unknown = schema["properties"]
+      if (said === undefined || typeof properties !== "object" || properties === null) return [name, schema]
+      return [name, {
+        ...schema,
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([field, value]) => [
+            field,
+            said[field] === undefined ? value : { ...value, description: said[field] }
+          ])
+        )
+      }]
+    })
+  )
+
+/** Completes the document that `OpenApi.fromApi` makes of the gateway's API. */
+export const completeDocument = (spec: Spec): Spec => {
+  const completed: Spec = {
+    ...spec,
+    tags: spec.tags.map((tag) => ({ ...tag, description: groups[tag.name] ?? tag.name })),
+    paths: Object.fromEntries(Object.entries(spec.paths).map(([path, item]) => [path, describePath(path, item)])),
+    components: { schemas: describeSchemas(spec.components.schemas), securitySchemes }
+  }
+  return lenient(completed) as Spec
+}

@@ -1,0 +1,303 @@
+/**
+ * What the API documents say of each operation: in a line, who may call it, what it may fail with, and an example of its body.
+ */
+import type { ErrorCode } from "../../domain/GatewayError.ts"
+
+/** Who may call: nobody is asked, a business key, the same in the content-generation style's words, an operator. */
+export type Access = "none" | "business" | "generate" | "admin" | "jwt"
+
+export interface Operation {
+  readonly summary: string
+  readonly description?: string
+  readonly access: Access
+  /** Codes of the errors that it may answer with. */
+  readonly errors: ReadonlyArray<ErrorCode>
+  /** A body that it accepts. */
+  readonly example?: unknown
+}
+
+const always: ReadonlyArray<ErrorCode> = ["internal_error", "shutting_down"]
+const bodies: ReadonlyArray<ErrorCode> = ["invalid_request", "request_too_large", "unsupported_media_type"]
+const calling: ReadonlyArray<ErrorCode> = [...always, ...bodies, "model_not_found", "authentication_failed"]
+const completing: ReadonlyArray<ErrorCode> = [
+  ...calling,
+  "context_length_exceeded",
+  "content_filter",
+  "unknown_reference",
+  "tool_choice_violation",
+  "rate_limit_exceeded",
+  "upstream_rate_limited",
+  "no_account_available",
+  "upstream_error",
+  "upstream_timeout",
+  "upstream_empty_output"
+]
+const reading: ReadonlyArray<ErrorCode> = [...always, "authentication_failed"]
+const finding: ReadonlyArray<ErrorCode> = [...reading, "not_found"]
+const changing: ReadonlyArray<ErrorCode> = [...reading, ...bodies, "conflict", "config_not_saved"]
+
+const hello = "Say hello in one short sentence."
+const weather = { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+const messagesBody = { model: "msgcompat-sonnet-4-5", max_tokens: 1024, messages: [{ role: "user", content: hello }] }
+const contents = [{ role: "user", parts: [{ text: hello }] }]
+
+const messages = (summary: string): Operation => ({
+  summary,
+  description: "Without `max_tokens` it is 8192. With `stream` the reply is a stream of named events.",
+  access: "business",
+  errors: completing,
+  example: messagesBody
+})
+
+const messageTokens = (summary: string): Operation => ({
+  summary,
+  description: "An estimate by the gateway; takes no account and never waits.",
+  access: "business",
+  errors: calling,
+  example: { model: messagesBody.model, messages: messagesBody.messages }
+})
+
+const generate = (summary: string): Operation => ({
+  summary,
+  access: "generate",
+  errors: [...completing, "not_found"],
+  example: { contents, systemInstruction: { parts: [{ text: "You are brief." }] } }
+})
+
+const generateTokens = (summary: string): Operation => ({
+  summary,
+  description: "An estimate by the gateway; takes no account and never waits.",
+  access: "generate",
+  errors: [...calling, "not_found"],
+  example: { contents }
+})
+
+/** By operation id: group and endpoint. */
+export const operations: Readonly<Record<string, Operation>> = {
+  "chat.completions": {
+    summary: "Create a chat completion",
+    description:
+      "With `stream` the reply is a stream of chunks that ends with `data: [DONE]`. Tool calls that the model " +
+      "writes as text come as `tool_calls`, in streams as soon as they are certain.",
+    access: "business",
+    errors: completing,
+    example: {
+      model: "upstream-chat",
+      messages: [{ role: "user", content: hello }],
+      tools: [{ type: "function", function: { name: "weather", description: "The weather", parameters: weather } }]
+    }
+  },
+  "responses.create": {
+    summary: "Create a response",
+    description:
+      "A reply that is not a stream is kept for `responses.store_ttl_seconds`, readable by the key that made it.",
+    access: "business",
+    errors: completing,
+    example: { model: "upstream-chat", instructions: "You are brief.", input: hello }
+  },
+  "responses.retrieve": {
+    summary: "Read a stored response",
+    access: "business",
+    errors: [...finding, "invalid_request"]
+  },
+  "responses.remove": { summary: "Delete a stored response", access: "business", errors: finding },
+  "responses.inputItems": {
+    summary: "List the input items of a stored response",
+    access: "business",
+    errors: [...finding, "invalid_request"]
+  },
+  "embeddings.create": {
+    summary: "Create embeddings",
+    description: "Deterministic vectors of the gateway's own; needs `embeddings.provider`.",
+    access: "business",
+    errors: [...calling, "embeddings_unavailable"],
+    example: { model: "upstream-chat", input: ["one text", "another"] }
+  },
+  "messages.create": messages("Create a message"),
+  "messages.createV1": messages("Create a message (shortcut)"),
+  "messages.createShort": messages("Create a message (shortcut)"),
+  "messages.countTokens": messageTokens("Count the tokens of a message"),
+  "messages.countTokensV1": messageTokens("Count the tokens of a message (shortcut)"),
+  "messages.countTokensShort": messageTokens("Count the tokens of a message (shortcut)"),
+  "messages.listModels": { summary: "List the messages style's models", access: "none", errors: always },
+  "messages.getModel": {
+    summary: "Read one of the messages style's models",
+    access: "none",
+    errors: [...always, "model_not_found", "not_found"]
+  },
+  "generate.generateContent": generate("Generate content"),
+  "generate.generateContentV1": generate("Generate content (compatible path)"),
+  "generate.streamGenerateContent": generate("Generate content as a stream"),
+  "generate.streamGenerateContentV1": generate("Generate content as a stream (compatible path)"),
+  "generate.countTokens": generateTokens("Count the tokens of contents"),
+  "generate.countTokensV1": generateTokens("Count the tokens of contents (compatible path)"),
+  "generate.listModels": { summary: "List the content-generation style's models", access: "none", errors: always },
+  "generate.getModel": {
+    summary: "Read one of the content-generation style's models",
+    access: "none",
+    errors: [...always, "model_not_found", "not_found"]
+  },
+  "models.list": { summary: "List models", access: "none", errors: always },
+  "models.get": {
+    summary: "Read a model",
+    description: "An alias is accepted; the model that it stands for is returned.",
+    access: "none",
+    errors: [...always, "model_not_found", "not_found"]
+  },
+  "health.healthz": { summary: "Whether the process answers", access: "none", errors: [] },
+  "health.readyz": { summary: "Whether the gateway takes requests", access: "none", errors: ["shutting_down"] },
+  "metrics.metrics": {
+    summary: "Metrics in the Prometheus text format",
+    description: "Needs no credential where `metrics.public` is true.",
+    access: "admin",
+    errors: [...reading, "rate_limit_exceeded"]
+  },
+  "admin-auth.login": {
+    summary: "Log in",
+    description: "Exchanges the admin key or the admin password for a JWT.",
+    access: "none",
+    errors: [...reading, ...bodies, "rate_limit_exceeded"],
+    example: { admin_key: "your-admin-key", expire_hours: 24 }
+  },
+  "admin-auth.verify": { summary: "Check a JWT", access: "jwt", errors: reading },
+  "admin-config.get": { summary: "Read the configuration", access: "admin", errors: reading },
+  "admin-config.set": {
+    summary: "Replace keys, accounts or the model mapping",
+    access: "admin",
+    errors: changing,
+    example: { keys: ["a-business-key"], msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" } }
+  },
+  "admin-config.import": {
+    summary: "Import a configuration",
+    description: "All or nothing. `mode` is `merge` (the default) or `replace`.",
+    access: "admin",
+    errors: changing,
+    example: { config: { keys: ["another-business-key"] } }
+  },
+  "admin-config.export": { summary: "Export the configuration, secrets included", access: "admin", errors: reading },
+  "admin-config.exportShort": {
+    summary: "Export the configuration, secrets included (short path)",
+    access: "admin",
+    errors: reading
+  },
+  "admin-config.importLists": {
+    summary: "Add keys and accounts",
+    access: "admin",
+    errors: changing,
+    example: { keys: ["one-more-key"], accounts: [{ email: "user@example.com", password: "secret" }] }
+  },
+  "admin-settings.get": { summary: "Read the runtime settings", access: "admin", errors: reading },
+  "admin-settings.set": {
+    summary: "Change runtime settings",
+    description: "Groups and fields that are left out stay as they are.",
+    access: "admin",
+    errors: changing,
+    example: { runtime: { account_max_inflight: 4 }, compat: { strip_reference_markers: true } }
+  },
+  "admin-settings.password": {
+    summary: "Set the admin password",
+    description: "Invalidates every JWT that was issued before.",
+    access: "admin",
+    errors: changing,
+    example: { new_password: "a long new password" }
+  },
+  "admin-keys.add": { summary: "Add a business key", access: "admin", errors: changing, example: { key: "a-new-key" } },
+  "admin-keys.remove": { summary: "Remove a business key", access: "admin", errors: [...changing, "not_found"] },
+  "admin-accounts.list": { summary: "List accounts", access: "admin", errors: [...reading, "invalid_request"] },
+  "admin-accounts.add": {
+    summary: "Add an account",
+    description: "By email or mobile and password, or by a token.",
+    access: "admin",
+    errors: changing,
+    example: { email: "someone@example.com", password: "secret" }
+  },
+  "admin-accounts.remove": { summary: "Remove an account", access: "admin", errors: [...changing, "not_found"] },
+  "admin-accounts.test": {
+    summary: "Test an account",
+    access: "admin",
+    errors: [...finding, ...bodies],
+    example: { identifier: "someone@example.com" }
+  },
+  "admin-accounts.testAll": {
+    summary: "Test all accounts, five at a time",
+    access: "admin",
+    errors: [...reading, ...bodies],
+    example: {}
+  },
+  "admin-accounts.deleteSessions": {
+    summary: "Delete all upstream sessions of an account",
+    access: "admin",
+    errors: [...finding, ...bodies],
+    example: { identifier: "someone@example.com" }
+  },
+  "admin-accounts.queue": { summary: "Read the state of the queue", access: "admin", errors: reading },
+  "admin-self-test.test": {
+    summary: "Send a request through the gateway itself",
+    access: "admin",
+    errors: [...reading, ...bodies],
+    example: { model: "upstream-chat", message: "Hello" }
+  },
+  "admin-captures.list": { summary: "List captured exchanges with the upstream", access: "admin", errors: reading },
+  "admin-captures.clear": { summary: "Clear the captures", access: "admin", errors: reading },
+  "admin-samples.capture": {
+    summary: "Send a chat request and save what the upstream replied",
+    description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",
+    access: "admin",
+    errors: completing,
+    example: { message: "Hello", model: "upstream-chat", stream: false }
+  },
+  "admin-samples.query": {
+    summary: "Search the captures for chains to save",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
+  "admin-samples.save": {
+    summary: "Save a captured chain as a sample",
+    description: "Exactly one of `chain_key`, `capture_id` and `query` says which.",
+    access: "admin",
+    errors: [...finding, ...bodies],
+    example: { query: "Hello" }
+  },
+  "admin-host.config": { summary: "Read how the configuration is synced", access: "admin", errors: reading },
+  "admin-host.sync": {
+    summary: "Sync the configuration to the hosting platform",
+    access: "admin",
+    errors: [...changing, "upstream_error"],
+    example: { host_token: "__USE_PRECONFIG__", auto_validate: true }
+  },
+  "admin-host.status": { summary: "Read whether the configuration is synced", access: "admin", errors: reading },
+  "admin-host.compare": {
+    summary: "Compare a draft configuration with the synced one",
+    access: "admin",
+    errors: [...reading, ...bodies],
+    example: { config_override: { keys: ["a-business-key"] } }
+  },
+  "admin-version.version": {
+    summary: "Read the running version and the latest release",
+    description: "HTTP 200 with `check_error` where the release could not be looked up.",
+    access: "admin",
+    errors: reading
+  }
+}
+
+/** What the groups are, in the order in which the documents show them. */
+export const groups: Readonly<Record<string, string>> = {
+  chat: "Chat completions",
+  responses: "Responses, stored and streamed",
+  embeddings: "Deterministic embeddings",
+  messages: "The messages style; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`",
+  generate: "The content-generation style; `/v1` is a compatible path of `/v1beta`",
+  models: "Models of the chat-completions style",
+  health: "Health probes",
+  metrics: "Metrics",
+  "admin-auth": "Operators: login",
+  "admin-config": "Operators: configuration",
+  "admin-settings": "Operators: runtime settings and password",
+  "admin-keys": "Operators: business keys",
+  "admin-accounts": "Operators: accounts and queue",
+  "admin-self-test": "Operators: self-test",
+  "admin-captures": "Operators: packet captures",
+  "admin-samples": "Operators: raw samples",
+  "admin-host": "Operators: sync to the hosting platform",
+  "admin-version": "Operators: version"
+}
