@@ -3,7 +3,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect } from "effect"
-import { HttpApi, OpenApi } from "effect/http-api"
+import { HttpApi, type OpenApi } from "effect/http-api"
 import { GatewayApi, makeAdminClient } from "../../src/api.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
 import { fields } from "../../src/server/documents/fields.ts"
@@ -158,7 +158,7 @@ describe("the typed admin client", () => {
         const gone = yield* Effect.flip(admin["admin-keys"].remove({ params: { key: "from the client/with a slash" } }))
         assert.instanceOf(gone, GatewayError)
         const accounts = yield* admin["admin-accounts"].list({ query: { page_size: 5 } })
-        assert.deepEqual([accounts.page_size, accounts.total], [5, 0])
+        assert.deepEqual([accounts.page_size, accounts.items.length], [5, accounts.total])
 
         const stranger = yield* makeAdminClient({ baseUrl: gateway.url, credential: "wrong" })
         const refused = yield* Effect.flip(stranger["admin-config"].get())
