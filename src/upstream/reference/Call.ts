@@ -32,10 +32,10 @@ export class Call {
     this.onEnd(outcome)
   }
 
-  /** Stops the reply where it is. */
-  stop(): void {
+  /** Stops the reply where it is, because another call says so or the caller has gone. */
+  stop(outcome: "stopped" | "aborted" = "stopped"): void {
     if (this.outcome !== "open") return
-    this.end("stopped")
+    this.end(outcome)
     this.onStop()
   }
 }

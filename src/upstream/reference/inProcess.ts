@@ -40,6 +40,10 @@ const untilStopped = (call: Call): Effect.Effect<void> =>
     call.onStop = () => resume(Effect.void)
   })
 
+/** Silence for a while, unless the call is stopped. */
+const pause = (call: Call, millis: number): Effect.Effect<void> =>
+  millis === 0 ? Effect.yieldNow : Effect.raceFirst(Effect.sleep(millis), untilStopped(call))
+
 /** Plays a call for one reader. */
 class Player {
   private readonly call: Call
@@ -58,12 +62,13 @@ class Player {
 
   /** Plays up to and with the head. */
   readonly head: Effect.Effect<Head, HttpClientError.HttpClientError> = Effect.suspend(() => {
+    if (this.call.outcome === "aborted") return this.reset
     const step = this.call.steps[this.next++]
     switch (step?._tag) {
       case "Head":
         return Effect.succeed(step)
       case "Wait":
-        return Effect.andThen(Effect.sleep(step.millis), this.head)
+        return Effect.andThen(pause(this.call, step.millis), this.head)
       case "Hang":
         return Effect.andThen(untilStopped(this.call), this.reset)
       default:
@@ -75,15 +80,14 @@ class Player {
   readonly pull: Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, HttpClientError.HttpClientError> = Effect.suspend(
     () => {
       const { steps } = this.call
+      if (this.call.outcome === "aborted") return this.reset
       const chunks: Array<Uint8Array> = []
       while (this.call.outcome === "open" && this.next < steps.length && chunks.length < chunksPerPull) {
         const step = steps[this.next]!
         if (step._tag !== "Chunk") {
           if (chunks.length > 0) break
           this.next++
-          if (step._tag === "Wait") {
-            return Effect.andThen(step.millis === 0 ? Effect.yieldNow : Effect.sleep(step.millis), this.pull)
-          }
+          if (step._tag === "Wait") return Effect.andThen(pause(this.call, step.millis), this.pull)
           return step._tag === "Hang" ? Effect.andThen(untilStopped(this.call), this.pull) : this.reset
         }
         this.next++
@@ -108,7 +112,7 @@ export const makeClient = (provider: Provider): HttpClient.HttpClient =>
         authorization: request.headers["authorization"],
         body: bodyText(request)
       })
-      signal.addEventListener("abort", () => call.end("aborted"), { once: true })
+      signal.addEventListener("abort", () => call.stop("aborted"), { once: true })
       const player = new Player(call, request)
       return Effect.map(player.head, ({ status, headers }) =>
         HttpServerResponse.toClientResponse(
