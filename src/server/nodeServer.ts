@@ -8,10 +8,10 @@ import * as HttpServer from "effect/http/HttpServer"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { watchConnections } from "./idleConnections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
 /** Where to listen; port 0 lets the system choose. */
@@ -44,6 +44,7 @@ const keepAliveTimeout = 65_000
  */
 export const NodeServer = (options: ListenOptions) => {
   const node = createServer({ keepAliveTimeout })
+  const closeConnections = watchConnections(node)
   const listening = NodeHttpServer.layerServer(() => node, {
     port: options.port,
     host: options.host,
@@ -69,12 +70,8 @@ export const NodeServer = (options: ListenOptions) => {
           if (lifecycle.active() > 0) {
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} requests under way`)
           }
-          yield* lifecycle.drain.pipe(
-            Effect.raceFirst(
-              Effect.repeat(Effect.sync(() => node.closeIdleConnections()), Schedule.spaced("100 millis"))
-            ),
-            Effect.timeoutOption(limit)
-          )
+          closeConnections()
+          yield* Effect.timeoutOption(lifecycle.drain, limit)
           node.closeIdleConnections()
         })
       )

@@ -1,0 +1,127 @@
+/** What a process that is told to stop does with the requests and the connections that it has. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { once } from "node:events"
+import { get, type IncomingMessage } from "node:http"
+import { connect, type Socket } from "node:net"
+import { make, type Reference } from "../../src/upstream/reference/Reference.ts"
+import { type Running, start } from "../cli/process.ts"
+import { businessKey } from "../support/gateway.ts"
+import { accounts, chat, isQuiet, readSaid, send, textOf } from "./support.ts"
+
+interface Process {
+  readonly url: string
+  readonly gateway: Running
+  readonly reference: Reference["Service"]
+  /** Ends a reply that hangs, so that it is resumed. */
+  readonly cut: () => Promise<void>
+}
+
+/** The gateway as a process of its own, with one account of one slot in front of a reference upstream. */
+const withProcess = async (timeouts: Readonly<Record<string, number>>, use: (process: Process) => Promise<void>) => {
+  const scope = Scope.makeUnsafe()
+  const reference = await Effect.runPromise(make())
+  const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
+  const config = {
+    keys: [businessKey],
+    accounts: accounts("a"),
+    runtime: { account_max_inflight: 1, account_max_queue: 2 },
+    upstream: { driver: "session", base_url: baseUrl, timeouts }
+  }
+  const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config) })
+  const cut = async () => {
+    const { requests } = await Effect.runPromise(reference.report)
+    const session = requests.find(({ call }) => call === "completion")?.session
+    await fetch(`${baseUrl}/api/v0/chat/stop_stream`, {
+      method: "POST",
+      headers: { authorization: "Bearer reference-token-1" },
+      body: JSON.stringify({ chat_session_id: session, message_id: 2 })
+    })
+  }
+  try {
+    const [, url = ""] = await gateway.printed(/listens on (http:\/\/\S+)\n/)
+    await use({ url, gateway, reference, cut })
+  } finally {
+    gateway.child.kill("SIGKILL")
+    await gateway.ended
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  }
+}
+
+/** Opens a connection, uses it once, and keeps it. */
+const keepAlive = async (url: string): Promise<Socket> => {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write("GET /healthz HTTP/1.1\r\nhost: gateway\r\n\r\n")
+  const [answer] = await once(socket, "data")
+  assert.match(String(answer), /^HTTP\/1\.1 200 /)
+  return socket
+}
+
+const until = async (condition: () => Promise<boolean>) => {
+  while (!await condition()) await new Promise(setImmediate)
+}
+
+/** Asks on a connection of its own: one that is kept may be closed in the moment in which it is used again. */
+const probe = async (url: string) => {
+  const request = get(url, { agent: false })
+  const [response]: Array<IncomingMessage> = await once(request, "response")
+  response?.resume()
+  return { status: response?.statusCode, connection: response?.headers.connection }
+}
+
+describe.concurrent("a gateway that is told to stop", () => {
+  it("goes on with what it has, tells the rest, and ends with nothing left", () =>
+    withProcess({}, async ({ cut, gateway, reference, url }) => {
+      const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+      assert.strictEqual(running.status, 200)
+      const waiting = chat(url, "!say waited")
+      const idle = await keepAlive(url)
+      const idleClosed = once(idle, "close")
+      assert.strictEqual((await probe(`${url}/readyz`)).status, 200)
+
+      gateway.child.kill("SIGTERM")
+      await until(async () => (await probe(`${url}/readyz`)).status === 503)
+      assert.deepStrictEqual(await probe(`${url}/healthz`), { status: 200, connection: "close" })
+      await idleClosed
+      // Every new connection is heard, and told.
+      for (let i = 0; i < 50; i++) {
+        assert.deepStrictEqual(await probe(`${url}/readyz`), { status: 503, connection: "close" })
+      }
+      for (const stream of [true, false]) {
+        const said = await chat(url, "!say no", { stream })
+        assert.deepInclude(said, { status: 503, ending: "whole" })
+        assert.deepInclude(said.error, { code: "shutting_down", type: "service_unavailable_error" })
+        assert.match(said.retryAfter ?? "", /^[1-9]\d*$/)
+      }
+      const generate = await fetch(`${url}/v1beta/models/upstream-chat:generateContent`, { method: "POST" })
+      assert.deepInclude(await generate.json(), {
+        error: { code: 503, message: "The gateway is shutting down", status: "UNAVAILABLE" }
+      })
+      assert.strictEqual(generate.headers.get("connection"), "close")
+      assert.deepInclude(await (await fetch(`${url}/admin/settings`)).json(), {
+        detail: "The gateway is shutting down"
+      })
+
+      await cut()
+      assert.strictEqual(textOf(await readSaid(running)), "one two")
+      assert.strictEqual(textOf(await waiting), "waited")
+      const { code, signal } = await gateway.ended
+      assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
+      const { calls } = await Effect.runPromise(reference.until(isQuiet))
+      assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 1 })
+    }))
+
+  it("waits no longer than it may, and tells the upstream", () =>
+    withProcess({ drain: 0.3 }, async ({ gateway, reference, url }) => {
+      const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+      assert.strictEqual(running.status, 200)
+      gateway.child.kill("SIGTERM")
+      const body = await running.text().then(() => "whole", () => "cut")
+      assert.strictEqual(body, "cut")
+      const { code, signal } = await gateway.ended
+      assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
+      const { calls } = await Effect.runPromise(reference.until(isQuiet))
+      assert.deepInclude(calls, { completion: 1, stop_stream: 1 })
+    }))
+})
