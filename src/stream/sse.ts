@@ -24,14 +24,17 @@ export const sseLimit = 64 * 1024 * 1024
 const LF = 10
 const SPACE = 32
 const COLON = 58
+const BYTE_ORDER_MARK = 0xfeff
 
 /**
  * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
  * unfinished is a rope that is not read before its line ends. `id` and `retry` fields and comments are dropped.
  */
 export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
-  // Drops a byte order mark at the very start, keeps split characters, and replaces invalid bytes.
-  const decoder = new TextDecoder()
+  // Keeps split characters and replaces invalid bytes. Byte order marks are left in: node's decoder drops two of them where
+  // the first is split, and the standard drops one.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  let started = false
   let line = ""
   let data = ""
   let hasData = false
@@ -78,6 +81,10 @@ export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
 
   const readText = (text: string, out: Array<SseEvent>) => {
     let position = 0
+    if (!started && text.length > 0) {
+      started = true
+      if (text.charCodeAt(0) === BYTE_ORDER_MARK) position = 1
+    }
     if (skipLineFeed && text.length > 0) {
       skipLineFeed = false
       if (text.charCodeAt(0) === LF) position = 1

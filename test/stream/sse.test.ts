@@ -101,6 +101,13 @@ describe("makeSseDecoder", () => {
     }
   })
 
+  it("drops one byte order mark and no second one, wherever they are cut", () => {
+    const bytes = encoder.encode("\uFEFF\uFEFFdata: no\n\ndata: yes\n\n")
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      assert.deepStrictEqual(decode([bytes.subarray(0, cut), bytes.subarray(cut)]).out, [event("yes")])
+    }
+  })
+
   it("delivers a last event that lacks its blank line", () => {
     assert.deepStrictEqual(decodeText("data: 1\n\nevent: x\ndata: 2"), [event("1"), event("2", "x")])
   })
