@@ -20,6 +20,9 @@ const missing = gatewayError("authentication_failed", "Send Authorization: Beare
 export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.getOrElse(request.remoteAddress, () => "unknown")
 
+/** Keeps a reply of the admin API out of every cache. */
+export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")
+
 /** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
 const adminEdge = (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, GatewayError>) => {
   const open = publicEdge(detailShape)
@@ -29,7 +32,7 @@ const adminEdge = (authorize: (request: HttpServerRequest.HttpServerRequest) => 
         Effect.andThen(Effect.flatMap(HttpServerRequest.HttpServerRequest, authorize), httpEffect),
         options
       ),
-      HttpServerResponse.setHeader("cache-control", "no-store")
+      uncached
     )
 }
 

@@ -26,7 +26,6 @@ import type { Upstream } from "../upstream/Upstream.ts"
 import { GatewayApi } from "./Api.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
-import { Fallback } from "./fallback.ts"
 import { HealthHandlers } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
@@ -80,7 +79,6 @@ export const routerConfig = { maxParamLength: 4096, caseSensitive: true } as con
 export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(GatewayApi).pipe(Layer.provide(Handlers), Layer.provide(Edges), Layer.provide(SelfClientLive)),
   Documents,
-  Fallback,
   EveryRequest,
   Cors
 )

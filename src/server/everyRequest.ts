@@ -1,14 +1,14 @@
 /**
  * What holds for every request, whatever route it takes: its id, its place in the count that drain waits for, and the
- * refusal of new ones while the gateway drains.
+ * refusal of new ones while the gateway drains, and of those that no route takes.
  */
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { errorResponse } from "../http/edge.ts"
-import { shapeOfPath } from "../http/errorShapes.ts"
+import { errorOfPath, unrouted } from "./fallback.ts"
 import { shuttingDown } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
@@ -27,7 +27,10 @@ const pathOf = (url: string): string => {
 
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
 
-/** Applies to all routes, those that answer "not found" included. */
+const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** Applies to all requests of a router that the gateway has to itself. */
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
     const lifecycle = yield* Lifecycle
@@ -43,11 +46,11 @@ export const EveryRequest = HttpRouter.middleware(
         const id = requestId(request.headers)
         const path = pathOf(request.url)
         if (isProbe(path)) return named(yield* httpEffect, id)
-        if (lifecycle.isDraining()) return named(errorResponse(shapeOfPath(path), shuttingDown), id)
+        if (lifecycle.isDraining()) return named(errorOfPath(path, shuttingDown, id), id)
         const end = lifecycle.begin()
         yield* Effect.addFinalizer(() => Effect.sync(end))
         const response = yield* Effect.provideService(
-          httpEffect,
+          Effect.catchIf(httpEffect, isRouteNotFound, () => Effect.succeed(unrouted(request.method, path, id))),
           HttpServerRequest.HttpServerRequest,
           request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
         )

@@ -1,15 +1,27 @@
 /**
- * What no route answers: 404, or 405 with `Allow` where another method would, in the shape of the path's family.
+ * What is answered without a route: 404, or 405 with `Allow` where another method would do, as the path's family words it.
  */
-import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Layer from "effect/Layer"
+import { uncached } from "../admin/edgeLayers.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { errorResponse } from "../http/edge.ts"
-import { shapeOfPath } from "../http/errorShapes.ts"
+import { detailShape, messagesShape, shapeOfPath } from "../http/errorShapes.ts"
+import { messagesIdHeader } from "../styles/edgeLayers.ts"
 import { GatewayApi } from "./Api.ts"
+
+/** An error as a reply of the family that a path belongs to, with the headers that all replies of the family have. */
+export const errorOfPath = (
+  path: string,
+  error: GatewayError,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => {
+  const shape = shapeOfPath(path)
+  const response = errorResponse(shape, error, requestId)
+  if (shape === detailShape) return uncached(response)
+  return shape === messagesShape ? HttpServerResponse.setHeader(response, messagesIdHeader, requestId) : response
+}
 
 interface Known {
   readonly method: string
@@ -47,30 +59,16 @@ const allowed = (path: string): ReadonlyArray<string> => {
   return [...methods]
 }
 
-const answer = (method: string, path: string): HttpServerResponse.HttpServerResponse => {
-  const shape = shapeOfPath(path)
+/**
+ * The reply to a request that no route takes. A path that is known by this method too has a part that no route takes: one
+ * that is too long, or no valid encoding.
+ */
+export const unrouted = (method: string, path: string, requestId: string): HttpServerResponse.HttpServerResponse => {
   const methods = allowed(path)
-  if (methods.length === 0) {
-    return errorResponse(shape, gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}`))
+  if (methods.length === 0 || methods.includes(method)) {
+    const error = gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}`)
+    return errorOfPath(path, error, requestId)
   }
   const error = gatewayError("method_not_allowed", `${method} is not allowed here; use ${methods.join(" or ")}`)
-  return HttpServerResponse.setHeader(errorResponse(shape, error), "allow", methods.join(", "))
+  return HttpServerResponse.setHeader(errorOfPath(path, error, requestId), "allow", methods.join(", "))
 }
-
-const catchAll = (method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE") =>
-  HttpRouter.add(method, "/*", (request) => {
-    const question = request.url.indexOf("?")
-    return Effect.succeed(answer(method, question === -1 ? request.url : request.url.slice(0, question)))
-  })
-
-/**
- * The catch-all routes. One a method and never HEAD: the router answers HEAD from GET only while no route of its own
- * matches.
- */
-export const Fallback = Layer.mergeAll(
-  catchAll("GET"),
-  catchAll("POST"),
-  catchAll("PUT"),
-  catchAll("PATCH"),
-  catchAll("DELETE")
-)

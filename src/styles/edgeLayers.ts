@@ -14,7 +14,7 @@ import {
 } from "./edges.ts"
 
 /** Header in which the messages style's SDK looks for the request's id. */
-const messagesIdHeader = "request-id"
+export const messagesIdHeader = "request-id"
 
 /** The edges of all styles; needs to know callers. */
 export const StyleEdges = Layer.mergeAll(

@@ -69,6 +69,35 @@ describe("what no route answers", () => {
     assert.strictEqual(response.headers.get("allow"), "POST")
     const other = await send("DELETE", "/v1/models/x")
     assert.strictEqual(other.headers.get("allow"), "GET, HEAD")
+    const unknown = await send("PURGE", "/v1/models")
+    assert.strictEqual(unknown.status, 405)
+    assert.strictEqual(unknown.headers.get("allow"), "GET, HEAD")
+  })
+
+  it("is a 404 where a part of the path is too long or no valid encoding", async () => {
+    for (const path of ["/v1/models/%ZZ", `/v1/models/${"x".repeat(5000)}`]) {
+      const response = await send("GET", path)
+      assert.strictEqual(response.status, 404, path.slice(0, 20))
+      assert.match(response.headers.get("x-request-id") ?? "", /^req_/)
+      const { error } = await response.json() as { error: { code: string } }
+      assert.strictEqual(error.code, "not_found")
+    }
+    const key = await send("DELETE", "/admin/keys/100%")
+    assert.strictEqual(key.status, 404)
+    assert.deepStrictEqual(await key.json(), { detail: "There is no route DELETE /admin/keys/100%" })
+  })
+
+  it("has the headers of its family's replies", async () => {
+    for (const [method, path] of [["GET", "/msgcompat/v1/nope"], ["PUT", "/v1/messages"]] as const) {
+      const response = await send(method, path)
+      const id = response.headers.get("request-id")
+      assert.isNotNull(id)
+      assert.strictEqual(id, response.headers.get("x-request-id"))
+      assert.strictEqual((await response.json() as { request_id: string }).request_id, id)
+    }
+    for (const [method, path] of [["GET", "/admin/nope"], ["PUT", "/admin/login"]] as const) {
+      assert.strictEqual((await send(method, path)).headers.get("cache-control"), "no-store")
+    }
   })
 })
 
