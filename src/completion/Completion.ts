@@ -22,6 +22,7 @@ import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { attemptSpan } from "./attemptSpan.ts"
 import { replyStream } from "./replyStream.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { Batch } from "./startReply.ts"
@@ -125,6 +126,14 @@ export class Completion extends Context.Service<Completion, {
         )
         stats.queued += lease.waited
         stats.accountHash = lease.accountHash
+        const span = yield* attemptSpan({
+          model: input.model,
+          conversation,
+          driver: lease.driver.name,
+          accountHash: lease.accountHash,
+          attempt: stats.attempts,
+          captureContent: config.unsafeCurrent().telemetry.capture_content
+        }).pipe(Scope.provide(attempt))
         const began = yield* Clock.currentTimeMillis
         const result = yield* Effect.gen(function*() {
           const { first, reply } = yield* begin(input, lease).pipe(
@@ -138,24 +147,36 @@ export class Completion extends Context.Service<Completion, {
           yield* lease.report(undefined, undefined)
           const batches = whole ? yield* collect(first, reply.next) : [first]
           return { reply, batches }
-        }).pipe(Scope.provide(attempt), Effect.result)
+        }).pipe(span.within, Scope.provide(attempt), Effect.result)
         if (result._tag === "Success") {
           const { batches, reply } = result.success
           const output: CompletionOutput = {
             id: reply.id,
             driver: lease.driver.name,
-            events: replyStream({ batches, next: reply.next, lease, attempt, direct: caller._tag === "Direct", stats })
+            events: replyStream({
+              batches,
+              next: span.within(reply.next),
+              lease,
+              attempt,
+              direct: caller._tag === "Direct",
+              stats,
+              span
+            })
           }
           return output
         }
         spent += (yield* Clock.currentTimeMillis) - began
         const failure = result.failure
-        if (failure._tag === "GatewayError") return yield* failure
+        if (failure._tag === "GatewayError") {
+          span.failed(failure.code)
+          return yield* failure
+        }
         const judged = classify(failure, {
           direct: caller._tag === "Direct",
           mayRefresh: !refreshed.has(lease.account) && lease.driver.capabilities.login,
           shown: false
         })
+        span.failed(judged.error.code)
         const refresh = judged.retry === "here_after_refresh"
         // The pool learns of it before the slot is free: whoever waits must not be given the account that has just failed.
         yield* lease.report(judged.health, judged.retryAfter)

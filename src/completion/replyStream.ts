@@ -10,6 +10,7 @@ import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { AttemptSpan } from "./attemptSpan.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { Batch } from "./startReply.ts"
 
@@ -25,15 +26,17 @@ export interface OpenReply {
   /** The credential is the caller's own token. */
   readonly direct: boolean
   readonly stats: RequestStats
+  readonly span: AttemptSpan
 }
 
 /** The events to the end, or to the failure that the caller is told. */
 export const replyStream = (
-  { attempt, batches, direct, lease, next, stats }: OpenReply
+  { attempt, batches, direct, lease, next, span, stats }: OpenReply
 ): Stream.Stream<ReplyEvent, GatewayError> => {
   let taken = 0
   let ended = false
   const note = (batch: Batch) => {
+    span.events(batch)
     for (const event of batch) {
       if (event._tag === "UsageReported") stats.usage = event.usage
       else if (event._tag === "CallStarted") stats.calls++
@@ -50,8 +53,12 @@ export const replyStream = (
     if (ended) return Cause.done()
     return next.pipe(
       Effect.catch((failure): Effect.Effect<never, GatewayError> => {
-        if (failure._tag === "GatewayError") return Effect.fail(failure)
+        if (failure._tag === "GatewayError") {
+          span.failed(failure.code)
+          return Effect.fail(failure)
+        }
         const judged = classify(failure, { direct, mayRefresh: false, shown: true })
+        span.failed(judged.error.code)
         return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
       }),
       Effect.flatMap((batch) => batch === undefined ? Cause.done() : Effect.succeed(note(batch)))

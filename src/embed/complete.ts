@@ -48,11 +48,12 @@ const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcess
 })
 
 /**
- * Opens a reply: succeeds at its first event. The scope holds the account; what was learned of the request goes to the
+ * Opens a reply: succeeds at its first event, or at its last one when it is wanted whole. The scope holds the account; what was learned of the request goes to the
  * `CurrentRequestWatch` when it closes.
  */
 export const openReply = Effect.fnUntraced(function*(
-  request: InProcessRequest
+  request: InProcessRequest,
+  whole = false
 ): Effect.fn.Return<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> {
   const completion = yield* Completion
   const config = yield* ConfigStore
@@ -76,7 +77,8 @@ export const openReply = Effect.fnUntraced(function*(
     caller: request.caller ?? pooled,
     model,
     conversation: conversationOf(request),
-    stats
+    stats,
+    whole
   }).pipe(Effect.tapError(noteFailure))
   stats.status = 200
   return { ...output, events: Stream.tapError(output.events, noteFailure) }
@@ -87,7 +89,7 @@ export const complete = (
   request: InProcessRequest
 ): Effect.Effect<InProcessReply, GatewayError, Completion | ConfigStore> =>
   Effect.gen(function*() {
-    const output = yield* openReply(request)
+    const output = yield* openReply(request, true)
     return { id: output.id, ...(yield* wholeReply(output)) }
   }).pipe(Effect.scoped)
 

@@ -14,6 +14,7 @@ import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
+import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
@@ -95,21 +96,21 @@ const begin = Effect.fnUntraced(function*({ endpoint, group }: EdgeOptions) {
   const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), yield* Clock.currentTimeMillis)
   stats.style = group.identifier
   const watch = yield* CurrentRequestWatch
-  const span = watch.traced ? yield* requestSpan(request, endpoint, stats) : undefined
+  const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+  const span = watch.traced ? yield* requestSpan(outer, endpoint, stats) : undefined
   yield* Effect.addFinalizer(() => watch.ended(stats, span))
-  return { request, stats, span }
+  return { request, stats, span: span ?? outer }
 })
 
 /** The request's span, below the caller's own where it sent one. Neither queries nor headers are in it. */
 const requestSpan = (
-  request: HttpServerRequest.HttpServerRequest,
+  outer: Tracer.ExternalSpan | undefined,
   endpoint: HttpApiEndpoint.Top,
   stats: RequestStats
-) => {
-  const parent = HttpTraceContext.fromHeaders(request.headers)
-  return Effect.makeSpanScoped(`${endpoint.method} ${endpoint.path}`, {
+) =>
+  Effect.makeSpanScoped(`${endpoint.method} ${endpoint.path}`, {
     kind: "server",
-    ...(parent._tag === "Some" ? { parent: parent.value } : {}),
+    ...(outer === undefined ? {} : { parent: outer }),
     attributes: {
       "http.request.method": endpoint.method,
       "http.route": endpoint.path,
@@ -117,9 +118,8 @@ const requestSpan = (
       "gateway.style": stats.style
     }
   })
-}
 
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.Span | undefined): Effect.Effect<A, E, R> =>
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.AnySpan | undefined): Effect.Effect<A, E, R> =>
   span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, span)
 
 const timing = (stats: RequestStats, now: number): string => {

@@ -12,6 +12,7 @@ import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
+import { withTracing } from "./tracing.ts"
 import type { Driver, UpstreamModel } from "./Upstream.ts"
 import { Upstream } from "./Upstream.ts"
 
@@ -50,7 +51,7 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | HttpClient.HttpCl
   Upstream,
   Effect.gen(function*() {
     const store = yield* ConfigStore
-    const client = yield* HttpClient.HttpClient
+    const client = withTracing(yield* HttpClient.HttpClient, () => store.unsafeCurrent().telemetry.propagate)
     const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
     return Upstream.of({

@@ -1,0 +1,108 @@
+/**
+ * An attempt at the upstream as a span, from the lease to the end of the reply, by the GenAI conventions of OpenTelemetry.
+ *
+ * Nothing is made where spans are not taken. What was said is in it only where `telemetry.capture_content` is on.
+ */
+import * as Effect from "effect/Effect"
+import * as References from "effect/References"
+import type * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+import type { Conversation, Part } from "../domain/Conversation.ts"
+import type { Model } from "../domain/models.ts"
+import type { ReplyBlock } from "../domain/Reply.ts"
+import { foldReply } from "../domain/Reply.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+
+/** A running attempt, as far as its span goes. */
+export interface AttemptSpan {
+  /** Runs an effect whose spans are below this one. */
+  readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Takes the reply's events as they leave. */
+  readonly events: (events: ReadonlyArray<ReplyEvent>) => void
+  /** Notes why the attempt failed. */
+  readonly failed: (code: string) => void
+}
+
+const untraced: AttemptSpan = { within: (effect) => effect, events: () => undefined, failed: () => undefined }
+
+const partOf = (part: Part): object => {
+  switch (part._tag) {
+    case "Text":
+      return { type: "text", content: part.text }
+    case "Reasoning":
+      return { type: "reasoning", content: part.text }
+    case "Call":
+      return { type: "tool_call", id: part.id, name: part.name, arguments: part.arguments }
+    case "Result":
+      return { type: "tool_call_response", id: part.callId, response: part.content.map(partOf) }
+    case "Image":
+      return { type: "blob", modality: "image" }
+    case "File":
+      return { type: "blob", modality: part.kind }
+  }
+}
+
+const blockOf = (block: ReplyBlock): object =>
+  block._tag === "Call"
+    ? { type: "tool_call", id: block.id, name: block.name, arguments: block.arguments }
+    : { type: block._tag === "Text" ? "text" : "reasoning", content: block.text }
+
+const input = ({ turns }: Conversation): string =>
+  JSON.stringify(turns.map(({ parts, role }) => ({ role, parts: parts.map(partOf) })))
+
+/** What an attempt's span tells from the start. */
+export interface AttemptFacts {
+  readonly model: Model
+  readonly conversation: Conversation
+  readonly driver: string
+  readonly accountHash: string | undefined
+  /** Counted from 1. */
+  readonly attempt: number
+  readonly captureContent: boolean
+}
+
+/** Starts the span of an attempt; it ends with the scope. */
+export const attemptSpan = (facts: AttemptFacts): Effect.Effect<AttemptSpan, never, Scope.Scope> =>
+  Effect.withFiber((fiber) => fiber.getRef(References.TracerEnabled) ? start(facts) : Effect.succeed(untraced))
+
+const start = Effect.fnUntraced(function*(facts: AttemptFacts): Effect.fn.Return<AttemptSpan, never, Scope.Scope> {
+  const { conversation, model } = facts
+  const { sampling } = conversation
+  const span = yield* Effect.makeSpanScoped(`chat ${model.id}`, {
+    kind: "client",
+    attributes: {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": facts.driver,
+      "gen_ai.request.model": model.id,
+      "gateway.attempt": facts.attempt
+    }
+  })
+  const note = (name: string, value: unknown) => {
+    if (value !== undefined) span.attribute(name, value)
+  }
+  note("gateway.account", facts.accountHash)
+  note("gen_ai.request.temperature", sampling.temperature)
+  note("gen_ai.request.top_p", sampling.topP)
+  note("gen_ai.request.max_tokens", sampling.maxTokens ?? sampling.maxCompletionTokens)
+  if (facts.captureContent) note("gen_ai.input.messages", input(conversation))
+  const fold = facts.captureContent ? foldReply() : undefined
+  return {
+    within: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),
+    failed: (code) => note("error.type", code),
+    events: (events) => {
+      for (const event of events) {
+        fold?.push(event)
+        if (event._tag === "UsageReported") {
+          note("gen_ai.usage.input_tokens", event.usage.promptTokens)
+          note("gen_ai.usage.output_tokens", event.usage.completionTokens)
+        } else if (event._tag === "Finish") {
+          note("gen_ai.response.finish_reasons", [event.reason])
+          if (fold === undefined) continue
+          const { blocks, finish } = fold.reply()
+          const message = { role: "assistant", parts: blocks.map(blockOf), finish_reason: finish }
+          note("gen_ai.output.messages", JSON.stringify([message]))
+        }
+      }
+    }
+  }
+})
