@@ -51,7 +51,7 @@ export const parseConfig = (source: string, text: string): Effect.Effect<RawConf
 const writeSliced = Effect.fnUntraced(function*(
   raw: RawConfig,
   write: (text: string) => void,
-  options: { readonly indent: boolean; readonly value: (value: Schema.Json) => string }
+  options: { readonly indent: boolean; readonly value: (value: Schema.Json, margin: string) => string }
 ) {
   const [line, colon, close] = options.indent ? ["\n  ", ": ", "\n"] : ["", ":", ""]
   let first = true
@@ -60,12 +60,12 @@ const writeSliced = Effect.fnUntraced(function*(
     write(`${first ? "" : ","}${line}${JSON.stringify(key)}${colon}`)
     first = false
     if (!Array.isArray(value) || value.length === 0) {
-      write(options.value(value))
+      write(options.value(value, "  "))
       continue
     }
     write("[")
     yield* forEachSliced(value, (item, index) => {
-      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${options.value(item)}`)
+      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${options.value(item, "    ")}`)
     })
     write(options.indent ? "\n  ]" : "]")
   }
@@ -79,7 +79,7 @@ export const stringifyConfig = Effect.fnUntraced(function*(raw: RawConfig, forma
     indent: format === "indented",
     value: format === "compact"
       ? (value) => JSON.stringify(value)
-      : (value) => JSON.stringify(value, undefined, Array.isArray(value) ? undefined : 2).replaceAll("\n", "\n  ")
+      : (value, margin) => JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${margin}`)
   })
   if (format === "indented") parts.push("\n")
   return parts.join("")
