@@ -2,25 +2,15 @@
  * The sieve's corpus through the whole gateway: each text as the upstream's reply, read back by the vendors' SDKs in every
  * style, streamed and not. Where a text may be cut is the sieve's own tests' matter.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import { assertSame, type Clients, everywhere, saying, type Written } from "../support/sameReply.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { assertSame, everywhere, saying, type Written } from "../support/sameReply.ts"
 import type { AskTool } from "../support/styleClients.ts"
 import { styleClients } from "../support/styleClients.ts"
-import { webGateway } from "../support/webGateway.ts"
 import type { Case, Item } from "../tools/support.ts"
 import { feed, readCases, replyOf, tools } from "../tools/support.ts"
+import { base, useGateway } from "./support.ts"
 
-const scope = Scope.makeUnsafe()
-let clients: Clients
-
-beforeAll(async () => {
-  const fetch = await Effect.runPromise(
-    Scope.provide(webGateway({ runtime: { account_max_inflight: 8 } }), scope)
-  )
-  clients = styleClients("http://gateway", fetch)
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const clients = styleClients(base, { fetch: useGateway() })
 
 const declared: ReadonlyArray<AskTool> = tools.map(({ description, name, parameters }) => ({
   name,
@@ -50,7 +40,7 @@ describe("a reply's calls are the same in every style, streamed and not", () => 
     ...Map.groupBy(readCases(file), ({ name }) => file === "families" ? name.slice(0, name.indexOf(":")) : file)
   ])
   for (const [name, group] of cases) {
-    it(name, async () => {
+    it(`${name}`, async () => {
       for (const test of group) {
         if (test.text === "") continue
         await assertSame(clients, asking(test), writtenOf(replyOf(feed([test.text])))).catch((error: unknown) => {

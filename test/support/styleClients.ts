@@ -474,7 +474,9 @@ const generate = (client: GoogleGenAI): StyleClient => {
         const chunks: Array<GenerateContentResponse> = []
         for await (const chunk of await client.models.generateContentStream(request(ask))) {
           chunks.push(chunk)
-          watch.text(chunk.candidates?.[0]?.content?.parts?.map((part) => part.text ?? "").join("") ?? "")
+          for (const part of chunk.candidates?.[0]?.content?.parts ?? []) {
+            if (part.thought !== true) watch.text(part.text ?? "")
+          }
         }
         return read(chunks)
       }, watch.shown)
@@ -482,12 +484,15 @@ const generate = (client: GoogleGenAI): StyleClient => {
   }
 }
 
-/** The SDKs, pointed at a gateway; `fetch` reaches it without a socket. */
-export const styleClients = (url: string, fetch: Fetch = globalThis.fetch): Record<StyleName, StyleClient> => {
-  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: businessKey, maxRetries: 0, fetch })
-  const anthropic = new Anthropic({ baseURL: url, apiKey: businessKey, maxRetries: 0, logLevel: "off", fetch })
+/** The SDKs, pointed at a gateway; `fetch` may reach it without a socket, and the key be a token of the caller's own. */
+export const styleClients = (
+  url: string,
+  { apiKey = businessKey, fetch = globalThis.fetch }: { readonly apiKey?: string; readonly fetch?: Fetch } = {}
+): Record<StyleName, StyleClient> => {
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, fetch })
+  const anthropic = new Anthropic({ baseURL: url, apiKey, maxRetries: 0, logLevel: "off", fetch })
   const genai = new GoogleGenAI({
-    apiKey: businessKey,
+    apiKey,
     httpOptions: { baseUrl: url, apiVersion: "v1beta", fetch }
   })
   return { chat: chat(openai), responses: responses(openai), messages: messages(anthropic), generate: generate(genai) }

@@ -1,0 +1,169 @@
+/**
+ * A failure of the upstream in all four styles, streamed and not, as the errors of the vendors' SDKs.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { errorTable } from "../../src/domain/GatewayError.ts"
+import type { Clients, Way } from "../support/sameReply.ts"
+import { everywhere } from "../support/sameReply.ts"
+import type { Ask, Failed, StyleName } from "../support/styleClients.ts"
+import { styleClients } from "../support/styleClients.ts"
+import { base, callOslo, lines, tools, useGateway } from "./support.ts"
+
+/** Callers with a token of their own: what fails them neither harms an account nor is tried again. */
+const apiKey = "a-token"
+const direct = styleClients(base, { apiKey, fetch: useGateway() })
+/** The same at a gateway without patience. */
+const hurried = styleClients(base, {
+  apiKey,
+  fetch: useGateway({ upstream: { timeouts: { first_byte: 0.2, silence: 0.2 } } })
+})
+
+/** The error that an SDK throws for a plain HTTP error. */
+const classOf = (style: StyleName, status: number): string => {
+  if (style === "generate") return "ApiError"
+  if (status === 503 && style === "messages") return "ServiceUnavailableError"
+  const classes: Readonly<Record<number, string>> = {
+    400: "BadRequestError",
+    422: "UnprocessableEntityError",
+    429: "RateLimitError",
+    503: "InternalServerError"
+  }
+  return String(classes[status])
+}
+
+/** A failure before anything was shown. */
+const plainly = (style: StyleName, code: ErrorCode): Omit<Failed, "message"> => {
+  const { rpc, status } = errorTable[code]
+  return { _tag: "Failed", type: classOf(style, status), status, code: style === "generate" ? rpc : code, shown: "" }
+}
+
+/** A failure that the stream tells, which only content generation gives a status there. */
+const within = (style: StyleName, code: ErrorCode, shown: string): Omit<Failed, "message"> => {
+  const { rpc, status } = errorTable[code]
+  switch (style) {
+    case "generate":
+      return { _tag: "Failed", type: "ApiError", status, code: rpc, shown }
+    case "responses":
+      return { _tag: "Failed", type: "failed", status: undefined, code, shown }
+    case "chat":
+    case "messages":
+      return { _tag: "Failed", type: "APIError", status: undefined, code, shown }
+  }
+}
+
+/** Asserts that a request fails everywhere, with the same words. */
+const assertFails = async (
+  clients: Clients,
+  ask: Ask,
+  failure: (style: StyleName, way: Way) => Omit<Failed, "message">
+) => {
+  const words = new Set<string>()
+  for (const { result, style, way } of await everywhere(clients, ask)) {
+    const where = `${style}, ${way}`
+    if (result._tag === "Got") assert.fail(`${where}: ${JSON.stringify(result)}`)
+    const { message, ...rest } = result
+    assert.deepStrictEqual(rest, failure(style, way), where)
+    words.add(message)
+  }
+  assert.strictEqual(words.size, 1, [...words].join("\n"))
+}
+
+/** Failures of the upstream, by the lines that ask for them behind what it has said, and what becomes of them. */
+const faults: ReadonlyArray<readonly [fault: string, code: ErrorCode]> = [
+  ["trouble message=Sorry", "upstream_error"],
+  ["rate-limited", "upstream_rate_limited"],
+  ["busy", "upstream_rate_limited"],
+  ["too-long", "context_length_exceeded"],
+  ["refused", "upstream_error"],
+  ["no-session", "upstream_error"],
+  ["html", "upstream_error"],
+  ["empty", "upstream_error"],
+  ["broken-json", "upstream_error"],
+  ["no-data", "upstream_error"],
+  ["not-a-stream", "upstream_error"],
+  ["wrong-content-type", "upstream_error"],
+  ["reset-before-headers", "upstream_error"],
+  ["empty-stream", "upstream_error"],
+  ["reset-before-events", "upstream_error"],
+  ["hint after=0", "upstream_rate_limited"],
+  ["toast after=0", "upstream_rate_limited"],
+  ["hint after=0 reason=input_exceeds_limit", "context_length_exceeded"],
+  ["content-filter after=0", "content_filter"],
+  ["timeout-status after=0", "upstream_error"],
+  ["error-status after=0", "upstream_error"],
+  ["broken-line after=0", "upstream_error"]
+]
+
+const silences = ["hang-before-headers", "hang-before-events", "hang-mid-stream after=0"]
+
+const laterFaults: ReadonlyArray<readonly [fault: string, code: ErrorCode]> = [
+  ["timeout-status after=3", "upstream_error"],
+  ["error-status after=3", "upstream_error"],
+  ["broken-line after=3", "upstream_error"]
+]
+
+describe("a failure is the same in every style, streamed and not", () => {
+  it.each(faults)(
+    "before anything was shown: %s",
+    (fault, code) => assertFails(direct, { content: `!count 5\n!fault ${fault}` }, (style) => plainly(style, code))
+  )
+
+  it.each(silences)("silence before anything was shown: %s", (fault) =>
+    assertFails(
+      hurried,
+      { content: `!count 5\n!fault ${fault}` },
+      (style) => plainly(style, "upstream_timeout")
+    ))
+
+  it.each(laterFaults)("in the reply: %s", (fault, code) =>
+    assertFails(
+      direct,
+      { content: `!count 5\n!fault ${fault}` },
+      (style, way) => way === "whole" ? plainly(style, code) : within(style, code, "1 2 3")
+    ))
+
+  it("silence in the reply", () =>
+    assertFails(
+      hurried,
+      { content: "!count 5\n!fault hang-mid-stream after=3" },
+      (style, way) => way === "whole" ? plainly(style, "upstream_timeout") : within(style, "upstream_timeout", "1 2 3")
+    ))
+
+  it("in the reply, behind a call", async () => {
+    const content = lines("!say Looking. ", callOslo, "!fault error-status")
+    await assertFails(
+      direct,
+      { content, tools },
+      (style, way) => way === "whole" ? plainly(style, "upstream_error") : within(style, "upstream_error", "Looking.")
+    )
+  })
+
+  it("a missing call, which Responses tell in the stream", () =>
+    assertFails(
+      direct,
+      { content: "!say No.", tools, toolChoice: "required" },
+      (style, way) =>
+        style === "responses" && way === "streamed"
+          ? within(style, "tool_choice_violation", "")
+          : plainly(style, "tool_choice_violation")
+    ))
+
+  it("a missing call of the one function that was demanded", () =>
+    assertFails(
+      direct,
+      { content: callOslo, tools, toolChoice: { name: "get_time" } },
+      (style, way) =>
+        style === "responses" && way === "streamed"
+          ? within(style, "tool_choice_violation", "")
+          : plainly(style, "tool_choice_violation")
+    ))
+
+  it("a missing call behind reasoning that was shown", () =>
+    assertFails(
+      direct,
+      { content: "!think Hm.\n!say No.", tools, toolChoice: "required", reasoner: true },
+      (style, way) =>
+        way === "streamed" ? within(style, "tool_choice_violation", "") : plainly(style, "tool_choice_violation")
+    ))
+})
