@@ -12,6 +12,7 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -160,7 +161,15 @@ const parseJson = (text: string, contentType: string | undefined): Result.Result
   }
 }
 
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+/** In callers' words, without the names that our schemas have. */
+const leafHook: SchemaIssue.LeafHook = (issue) =>
+  issue._tag === "MissingKey"
+    ? "is required"
+    : issue._tag === "InvalidType" && SchemaAST.isObjects(issue.ast)
+    ? "Expected object"
+    : SchemaIssue.defaultLeafHook(issue)
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook })
 
 /** A field's place as callers write it: `messages[0].content`. */
 export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
@@ -180,7 +189,7 @@ export const schemaFault = (issue: SchemaIssue.Issue): GatewayError => {
   const keys = (first?.path ?? []).map((key) => typeof key === "object" ? key.key : key)
   const field = fieldName(keys)
   const what = (first?.message ?? "Invalid value").slice(0, 400)
-  return field === "" ? invalidRequest(what) : invalidRequest(`${field}: ${what}`, field)
+  return field === "" ? invalidRequest(`The request body: ${what}`) : invalidRequest(`${field}: ${what}`, field)
 }
 
 /** Makes a reader of one kind of body. Build it once, not per request. */

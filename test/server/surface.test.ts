@@ -115,6 +115,35 @@ describe("request ids", () => {
   })
 })
 
+describe("a body that is not what it should be", () => {
+  const refusal = async (body: string) => {
+    const response = await send("POST", "/v1/chat/completions", { authorization: `Bearer ${businessKey}` }, body)
+    assert.strictEqual(response.status, 400, body)
+    const { error } = await response.json() as { error: { message: string; param: string | null } }
+    return [error.message, error.param]
+  }
+
+  it("is refused by the name of the field, in the caller's words", async () => {
+    assert.deepStrictEqual(await refusal("[]"), ["The request body: Expected object", null])
+    assert.deepStrictEqual(await refusal("{}"), ["model: is required", "model"])
+    assert.deepStrictEqual(await refusal(`{"model":"gpt-4o","messages":[]}`), [
+      "messages[0]: is required",
+      "messages[0]"
+    ])
+    assert.deepStrictEqual(await refusal(`{"model":"gpt-4o","messages":[5]}`), [
+      "messages[0]: Expected object",
+      "messages[0]"
+    ])
+  })
+
+  it("is taken as JSON whatever its content type and with a byte order mark", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/vnd.api+json"]) {
+      const headers = { authorization: `Bearer ${businessKey}`, "content-type": type }
+      assert.strictEqual((await send("POST", "/v1/chat/completions", headers, `\uFEFF${hello}`)).status, 200, type)
+    }
+  })
+})
+
 describe("a credential", () => {
   it("is taken from every source of the contract", async () => {
     const sources: ReadonlyArray<readonly [Record<string, string>, string]> = [

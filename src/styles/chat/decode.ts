@@ -35,7 +35,7 @@ const contentPart = (part: Content, field: string, faults: Faults): TextPart | I
       return Text(part.refusal ?? "")
     case "image_url": {
       const image = part.image_url
-      if (image === undefined || image === null) faults.at(`${field}.image_url`, "Missing key")
+      if (image === undefined || image === null) faults.at(`${field}.image_url`, "is required")
       const url = typeof image === "string" ? image : image?.url ?? ""
       const detail = typeof image === "string" ? undefined : image?.detail ?? undefined
       const inline = dataUrl(url)
@@ -48,7 +48,7 @@ const contentPart = (part: Content, field: string, faults: Faults): TextPart | I
       }
     }
     case "input_audio": {
-      if (part.input_audio === undefined || part.input_audio === null) faults.at(`${field}.input_audio`, "Missing key")
+      if (part.input_audio === undefined || part.input_audio === null) faults.at(`${field}.input_audio`, "is required")
       const format = part.input_audio?.format ?? undefined
       return {
         _tag: "File",

@@ -147,8 +147,8 @@ const systemTurns = (system: string | ReadonlyArray<typeof SystemBlock.Type> | n
 const tools = (declared: Request["tools"], faults: Faults): ReadonlyArray<ToolDeclaration> =>
   (declared ?? []).flatMap((tool, i) => {
     if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") return []
-    if (!tool.name) faults.at(`tools[${i}].name`, "Missing key")
-    if (!tool.input_schema) faults.at(`tools[${i}].input_schema`, "Missing key")
+    if (!tool.name) faults.at(`tools[${i}].name`, "is required")
+    if (!tool.input_schema) faults.at(`tools[${i}].input_schema`, "is required")
     return [{
       name: tool.name ?? "",
       description: tool.description ?? undefined,
@@ -167,7 +167,7 @@ const toolChoice = (choice: Request["tool_choice"], faults: Faults): ToolChoice 
     case "none":
       return { _tag: "None" }
     case "tool":
-      if (!choice?.name) faults.at("tool_choice.name", "Missing key")
+      if (!choice?.name) faults.at("tool_choice.name", "is required")
       return { _tag: "Function", name: choice?.name ?? "" }
   }
 }

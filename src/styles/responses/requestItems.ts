@@ -151,7 +151,7 @@ export const requestItems = (
   if (!hasInput && !messages) {
     faults.at(
       options.wideInput ? "input" : "messages",
-      options.wideInput ? "Missing key: input or messages is required" : "Missing key"
+      options.wideInput ? "is required, or messages" : "is required"
     )
   }
   const lookUp = makeLookUp(options.stored)

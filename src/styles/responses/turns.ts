@@ -17,7 +17,7 @@ export interface PlacedItem {
 
 const imagePart = (part: InputContentPart, field: string, faults: Faults): ImagePart => {
   const image = part.image_url
-  if (!image && !part.file_id) faults.at(`${field}.image_url`, "Missing key")
+  if (!image && !part.file_id) faults.at(`${field}.image_url`, "is required")
   const url = typeof image === "string" ? image : image?.url
   const detail = part.detail ?? (typeof image === "string" ? undefined : image?.detail)
   const inline = dataUrl(url ?? "")
@@ -35,7 +35,7 @@ const filePart = (part: InputContentPart, field: string, faults: Faults): FilePa
   const data = part.file_data ?? file?.file_data ?? undefined
   const id = part.file_id ?? file?.file_id ?? undefined
   const url = part.file_url ?? undefined
-  if (!data && !id && !url) faults.at(`${field}.file_data`, "Missing key")
+  if (!data && !id && !url) faults.at(`${field}.file_data`, "is required")
   const inline = dataUrl(data ?? "")
   return {
     _tag: "File",
@@ -50,7 +50,7 @@ const filePart = (part: InputContentPart, field: string, faults: Faults): FilePa
 
 const audioPart = (part: InputContentPart, field: string, faults: Faults): FilePart => {
   const audio = part.input_audio
-  if (!audio) faults.at(`${field}.input_audio`, "Missing key")
+  if (!audio) faults.at(`${field}.input_audio`, "is required")
   return {
     _tag: "File",
     kind: "audio",
