@@ -1,0 +1,116 @@
+/**
+ * Silence and departure in all four styles: what keeps a stream alive, and what becomes of a reply whose reader has gone.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { isQuiet, type Site, startSite } from "../gateway/support.ts"
+import type { Way } from "../support/sameReply.ts"
+import { ways } from "../support/sameReply.ts"
+import type { StyleName } from "../support/styleClients.ts"
+import { styleClients, styleNames } from "../support/styleClients.ts"
+import { webGateway } from "../support/webGateway.ts"
+import { base } from "./support.ts"
+
+/** A way to the gateway that also keeps what it sends. */
+const overheard = (fetch: typeof globalThis.fetch) => {
+  let said = ""
+  const listening: typeof globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init)
+    if (response.body === null) return response
+    const heard = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          said += new TextDecoder().decode(bytes)
+          controller.enqueue(bytes)
+        }
+      })
+    )
+    return new Response(heard, response)
+  }
+  return { fetch: listening, said: () => said }
+}
+
+const comment = ": keep-alive"
+const ping = "event: ping\ndata: {\"type\":\"ping\"}"
+
+/** What is sent in the silence after a frame; before the first one it is a comment everywhere. */
+const keepAlives: Readonly<Record<StyleName, string>> = {
+  chat: comment,
+  responses: comment,
+  messages: ping,
+  generate: comment
+}
+
+const isKeepAlive = (frame: string) => frame === comment || frame === ping
+
+describe("a silent stream is kept alive in every style", () => {
+  it.effect.each(styleNames)("%s", (style) =>
+    Effect.gen(function*() {
+      const { fetch, said } = overheard(yield* webGateway())
+      const client = styleClients(base, { fetch })[style]
+      const reading = yield* Effect.forkScoped(
+        Effect.promise(() => client.streamed({ content: "!wait 21s\n!say one\n!wait 12s\n!say  two" }))
+      )
+      // A second at a time, so that what each of them brings can be sent and read.
+      for (let seconds = 0; reading.pollUnsafe() === undefined && seconds < 300; seconds++) {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+      const result = yield* Fiber.join(reading)
+      assert(result._tag === "Got")
+      assert.deepStrictEqual(result.blocks, [{ _tag: "Text", text: "onetwo" }])
+
+      const frames = said().split("\n\n").slice(0, -1)
+      const first = frames.findIndex((frame) => !isKeepAlive(frame))
+      const before = frames.slice(0, first)
+      const after = frames.slice(first).filter(isKeepAlive)
+      // With the headers after 10 s, then every 5 s.
+      assert.isAtLeast(before.length, 2)
+      assert.deepStrictEqual(new Set(before), new Set([comment]))
+      assert.isAtLeast(after.length, 2)
+      assert.deepStrictEqual(new Set(after), new Set([keepAlives[style]]))
+    }))
+})
+
+describe("whoever leaves stops the upstream and frees the account, in every style", () => {
+  let site: Site
+  beforeAll(async () => {
+    // One slot: whatever a request leaves behind would make the next one wait.
+    site = await startSite({
+      accounts: [{ email: "a@x.org", password: "a" }],
+      runtime: { account_max_inflight: 1 }
+    })
+  })
+  afterAll(() => site.stop())
+
+  const cases = styleNames.flatMap((style) => ways.map((way): readonly [StyleName, Way] => [style, way]))
+
+  it.each(cases)("%s, %s", async (style, way) => {
+    const client = styleClients(site.url)[style]
+    await Effect.runPromise(site.reference.forget)
+    const controller = new AbortController()
+    const leave = () => controller.abort()
+    const asking = client[way]({
+      content: "!say one\n!wait 60s\n!say two",
+      signal: controller.signal,
+      onText: leave
+    })
+    if (way === "whole") {
+      await site.until((report) => report.streams === 1)
+      leave()
+    }
+    const left = await asking
+    assert(left._tag === "Failed", JSON.stringify(left))
+    assert.strictEqual(left.type, "aborted")
+    await site.until((report) => {
+      const at = report.requests.findIndex(({ call }) => call === "completion")
+      // What has shown something is known by its id, and is told to stop.
+      const told = way === "whole" || report.requests.slice(at).some(({ call }) => call === "stop_stream")
+      return isQuiet(report) && report.requests[at]?.outcome === "aborted" && told
+    })
+    const next = await client[way]({ content: "!say next" })
+    assert(next._tag === "Got", JSON.stringify(next))
+    assert.deepStrictEqual(next.blocks, [{ _tag: "Text", text: "next" }])
+  })
+})
