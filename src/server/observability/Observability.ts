@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -12,6 +13,7 @@ import * as Otlp from "effect/observability/Otlp"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as References from "effect/References"
 import type * as Tracer from "effect/Tracer"
+import { currentVersion } from "../../admin/version/currentVersion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { CurrentRequestWatch } from "../../http/edge.ts"
 import { logRequest } from "./requestLog.ts"
@@ -54,21 +56,33 @@ const ownSpansOnly = Layer.mergeAll(
   Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
 )
 
-/** Counts and logs requests; no traces. Spans cost nothing where nobody takes them. */
-const untraced = Layer.mergeAll(watchRequests(false), ownSpansOnly, Layer.succeed(References.TracerEnabled, false))
+/** Spans cost nothing where nobody takes them. */
+const untraced = Layer.merge(watchRequests(false), Layer.succeed(References.TracerEnabled, false))
 
-const endpoints = [
-  "OTEL_EXPORTER_OTLP_ENDPOINT",
-  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-  "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
-  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
-]
+const signals = ["TRACES", "LOGS", "METRICS"] as const
 
-const isSet = (name: string) =>
-  Effect.map(
-    Config.String(name).pipe(Config.withDefault(""), Effect.orElseSucceed(() => "")),
-    (value) => value.trim() !== ""
+const textOf = (name: string): Effect.Effect<string> =>
+  Config.String(name).pipe(
+    Config.withDefault(""),
+    Effect.orElseSucceed(() => ""),
+    Effect.map((value) => value.trim())
   )
+
+/**
+ * The signals that the standard variables ask for: those with an endpoint, unless `OTEL_<signal>_EXPORTER` names other
+ * exporters. (OpenTelemetry's default of that variable is `otlp`; the library's is none.)
+ */
+const exported = Effect.gen(function*() {
+  if ((yield* textOf("OTEL_SDK_DISABLED")).toLowerCase() === "true") return []
+  const everywhere = yield* textOf("OTEL_EXPORTER_OTLP_ENDPOINT")
+  return yield* Effect.filter(signals, (signal) =>
+    Effect.gen(function*() {
+      const endpoint = yield* textOf(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)
+      const exporters = yield* textOf(`OTEL_${signal}_EXPORTER`)
+      return endpoint + everywhere !== "" &&
+        (exporters === "" || exporters.split(",").some((each) => each.trim() === "otlp"))
+    }))
+})
 
 /**
  * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
@@ -76,11 +90,18 @@ const isSet = (name: string) =>
  */
 export const Observability: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.unwrap(
   Effect.gen(function*() {
-    const exporting = (yield* Effect.forEach(endpoints, isSet)).includes(true)
-    if (!exporting) return untraced
-    const exporter = Otlp.layerFromConfig({ resource: { serviceName: "model-gateway" } }).pipe(
-      Layer.provide(OtlpSerialization.layerJson)
+    const sent = yield* exported
+    if (sent.length === 0) return Layer.merge(untraced, ownSpansOnly)
+    const variables = ConfigProvider.fromEnvRecord(
+      Object.fromEntries(sent.map((signal) => [`OTEL_${signal}_EXPORTER`, "otlp"]))
     )
-    return Layer.mergeAll(watchRequests(true), ownSpansOnly, exporter)
+    const exporter = Otlp.layerFromConfig({
+      resource: { serviceName: "model-gateway", serviceVersion: currentVersion }
+    })
+      .pipe(
+        Layer.provide(OtlpSerialization.layerJson),
+        Layer.provide(ConfigProvider.layerAdd(variables, { asPrimary: true }))
+      )
+    return Layer.mergeAll(sent.includes("TRACES") ? watchRequests(true) : untraced, ownSpansOnly, exporter)
   })
 )

@@ -13,8 +13,8 @@ const gauge = (name: string, description: string, attributes?: Record<string, st
   Metric.gauge(name, { description, ...(attributes === undefined ? {} : { attributes }) })
 
 const accountGauge = (health: string) => gauge("gateway_accounts", "Accounts by health", { health })
-const delayGauge = (quantile: string) =>
-  gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { quantile })
+const delayGauge = (stat: string) =>
+  gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { stat })
 const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of the process", { kind })
 const total = (name: string, description: string) => gauge(name, description)
 
@@ -30,7 +30,7 @@ const gauges = {
   loginFailures: total("gateway_login_failures", "Logins that failed since the start"),
   refreshes: total("gateway_token_refreshes", "Tokens that were refreshed since the start"),
   delayMean: delayGauge("mean"),
-  delayP99: delayGauge("0.99"),
+  delayP99: delayGauge("p99"),
   delayMax: delayGauge("max"),
   resident: memoryGauge("resident"),
   heap: memoryGauge("heap_used"),
@@ -75,9 +75,9 @@ export class Gauges extends Context.Service<Gauges, {
             [gauges.logins, pool.logins],
             [gauges.loginFailures, pool.loginFailures],
             [gauges.refreshes, pool.refreshes],
-            [gauges.delayMean, finite(delay.mean) / nanoseconds],
-            [gauges.delayP99, delay.percentile(99) / nanoseconds],
-            [gauges.delayMax, delay.max / nanoseconds],
+            [gauges.delayMean, delayOf(delay.mean)],
+            [gauges.delayP99, delayOf(delay.percentile(99))],
+            [gauges.delayMax, delayOf(delay.max)],
             [gauges.resident, memory.rss],
             [gauges.heap, memory.heapUsed],
             [gauges.cpu, (cpu.user + cpu.system) / 1e6]
@@ -90,5 +90,6 @@ export class Gauges extends Context.Service<Gauges, {
   )
 }
 
-/** The mean of no measurement is no number. */
-const finite = (value: number): number => Number.isFinite(value) ? value : 0
+/** Seconds that a timer came late: the histogram has the time between two of its timer, none of which is no number. */
+const delayOf = (between: number): number =>
+  Number.isFinite(between) ? Math.max(0, between / nanoseconds - resolution / 1000) : 0

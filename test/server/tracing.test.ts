@@ -1,0 +1,268 @@
+/** Traces and logs as an OTLP collector receives them, and the log line and timing of a request. */
+import { assert, describe, it } from "@effect/vitest"
+import { Logger } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { RawConfig } from "../../src/config/json.ts"
+import { adminKey, businessKey, startGateway } from "../support/gateway.ts"
+import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+interface Attribute {
+  readonly key: string
+  readonly value: { readonly stringValue?: string; readonly intValue?: number | string }
+}
+
+interface Span {
+  readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly attributes: ReadonlyArray<Attribute>
+}
+
+/** Takes whatever is exported. */
+const startCollector = async () => {
+  const received: Array<{ readonly path: string; readonly text: string }> = []
+  const server = createServer((request, response) => {
+    let text = ""
+    request.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece
+    }).on("end", () => {
+      received.push({ path: request.url ?? "", text })
+      response.setHeader("content-type", "application/json").end("{}")
+    })
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    text: () => received.map(({ text }) => text).join("\n"),
+    paths: () => new Set(received.map(({ path }) => path)),
+    spans: (): ReadonlyArray<Span> =>
+      received.filter(({ path }) => path === "/v1/traces").flatMap(({ text }) =>
+        (JSON.parse(text) as {
+          readonly resourceSpans: ReadonlyArray<{
+            readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }>
+          }>
+        }).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+      ),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(resolve)
+        server.closeAllConnections()
+      })
+  }
+}
+
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+const callerSpan = "00f067aa0ba902b7"
+const prompt = "What nobody else may read"
+const answer = "Which is nobody's business"
+
+/** One streamed request, by a caller that has a trace and sends its key in the query. */
+const streamOne = async (url: string) => {
+  const response = await fetch(
+    `${url}/v1beta/models/own-model:streamGenerateContent?alt=sse&key=${encodeURIComponent(businessKey)}`,
+    {
+      method: "POST",
+      headers: { traceparent: `00-${traceId}-${callerSpan}-01`, "x-request-id": "the-request" },
+      body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: prompt }] }] })
+    }
+  )
+  assert.include(await response.text(), answer)
+}
+
+const configOf = (upstream: OpenAiServer, telemetry: RawConfig): RawConfig => ({
+  accounts: [{ email: "person@example.com", token: "token-of-the-account" }],
+  upstream: { driver: "openai", base_url: upstream.baseUrl, models: { "own-model": "m" } },
+  telemetry
+})
+
+/** What the collector got of one streamed request, and what the upstream was sent. */
+const traced = async (telemetry: RawConfig, environment: "with a collector" | "without" = "with a collector") => {
+  const collector = await startCollector()
+  const upstream = await startOpenAiServer()
+  upstream.answer(() => streamed({ content: answer }))
+  const gateway = await startGateway(configOf(upstream, telemetry), {
+    logger: Logger.make(() => undefined),
+    environment: environment === "without" ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  })
+  await streamOne(gateway.url)
+  await gateway.stop()
+  const headers = upstream.requests[0]?.headers ?? {}
+  await upstream.stop()
+  await collector.stop()
+  return { collector, headers }
+}
+
+const attributes = (span: Span | undefined) =>
+  Object.fromEntries(
+    (span?.attributes ?? []).map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue ?? Number.NaN)])
+  )
+
+const named = (spans: ReadonlyArray<Span>, name: string): Span => {
+  const found = spans.filter((span) => span.name === name)
+  assert.lengthOf(found, 1, name)
+  return found[0]!
+}
+
+describe("traces", () => {
+  it("show a streamed request with its attempt and its upstream request, each below the other", async () => {
+    const { collector } = await traced({})
+    const spans = collector.spans()
+    const request = named(spans, "POST /v1beta/models/:model:streamGenerateContent")
+    const completion = named(spans, "Completion.open")
+    const attempt = named(spans, "chat own-model")
+    const exchange = named(spans, "POST")
+    assert.deepEqual(
+      [request, completion, attempt, exchange].map((span) => [span.traceId, span.parentSpanId]),
+      [callerSpan, request.spanId, completion.spanId, attempt.spanId].map((parent) => [traceId, parent])
+    )
+    assert.include(attributes(request), {
+      "http.route": "/v1beta/models/:model:streamGenerateContent",
+      "http.response.status_code": 200,
+      "gateway.request_id": "the-request",
+      "gateway.style": "generate"
+    })
+    assert.include(attributes(attempt), {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "openai",
+      "gen_ai.request.model": "own-model",
+      "gen_ai.usage.input_tokens": 11,
+      "gen_ai.usage.output_tokens": 7
+    })
+    assert.strictEqual(attributes(exchange)["http.response.status_code"], 200)
+    assert.isTrue(collector.paths().has("/v1/logs"))
+  })
+
+  it("hold neither credentials nor queries nor what was said", async () => {
+    const { collector } = await traced({})
+    for (
+      const secret of [businessKey, adminKey, "token-of-the-account", "person@example.com", "alt=sse", prompt, answer]
+    ) {
+      assert.notInclude(collector.text(), secret)
+    }
+  })
+
+  it("hold what was said where that is switched on, and no more", async () => {
+    const { collector } = await traced({ capture_content: true })
+    const said = attributes(named(collector.spans(), "chat own-model"))
+    assert.include(String(said["gen_ai.input.messages"]), prompt)
+    assert.include(String(said["gen_ai.output.messages"]), answer)
+    assert.notInclude(collector.text(), businessKey)
+    assert.notInclude(collector.text(), "token-of-the-account")
+  })
+
+  it("go on upstream only where that is switched on", async () => {
+    const [off, on, untraced] = await Promise.all([
+      traced({}),
+      traced({ propagate: true }),
+      traced({ propagate: true }, "without")
+    ])
+    assert.notProperty(off.headers, "traceparent")
+    const attempt = named(on.collector.spans(), "chat own-model")
+    assert.strictEqual(on.headers["traceparent"], `00-${traceId}-${attempt.spanId}-01`)
+    // Where the gateway takes no spans, the upstream's are the caller's own.
+    assert.strictEqual(untraced.headers["traceparent"], `00-${traceId}-${callerSpan}-01`)
+    assert.strictEqual(untraced.collector.text(), "")
+  })
+})
+
+/** A gateway whose log lines are kept. */
+const logged = async (use: (url: string, upstream: OpenAiServer) => Promise<unknown>) => {
+  const lines: Array<{ readonly level: string; readonly message: string; readonly fields: Record<string, unknown> }> =
+    []
+  const upstream = await startOpenAiServer()
+  const gateway = await startGateway(configOf(upstream, {}), {
+    logger: Logger.map(Logger.formatStructured, ({ annotations, level, message }) => {
+      lines.push({ level, message: String(message), fields: annotations })
+    })
+  })
+  await use(gateway.url, upstream)
+  await gateway.stop()
+  await upstream.stop()
+  return lines
+}
+
+describe("log lines", () => {
+  it("tell a request in one line, without keys, identities or what was said", async () => {
+    const lines = await logged((url, upstream) => {
+      upstream.answer(() => streamed({ content: answer }))
+      return streamOne(url)
+    })
+    const requests = lines.filter(({ message }) => message === "request")
+    assert.lengthOf(requests, 1)
+    const { account, duration_ms, first_event_ms, queue_ms, ...fields } = requests[0]!.fields
+    assert.deepEqual([requests[0]!.level, fields], ["INFO", {
+      request_id: "the-request",
+      style: "generate",
+      model: "own-model",
+      requested_model: "own-model",
+      stream: true,
+      status: 200,
+      outcome: "stop",
+      attempts: 1,
+      input_tokens: 11,
+      output_tokens: 7
+    }])
+    assert.match(String(account), /^[0-9a-f]{12}$/)
+    for (const time of [duration_ms, first_event_ms, queue_ms]) assert.isAtLeast(Number(time), 0)
+    const text = JSON.stringify(lines)
+    for (const secret of [businessKey, "token-of-the-account", "person@example.com", prompt, answer]) {
+      assert.notInclude(text, secret)
+    }
+  })
+
+  it("call a caller that left no error", async () => {
+    const lines = await logged(async (url, upstream) => {
+      upstream.answer(() => ({ headless: true, after: "hang" }))
+      const leaving = new AbortController()
+      const left = fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        signal: leaving.signal,
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify({ model: "own-model", messages: [{ role: "user", content: prompt }] })
+      }).catch(() => "left")
+      await upstream.until((requests) => requests.length === 1)
+      leaving.abort()
+      assert.strictEqual(await left, "left")
+      await upstream.until((requests) => requests[0]?.outcome === "aborted")
+    })
+    const requests = lines.filter(({ message }) => message === "request")
+    assert.deepEqual(requests.map(({ fields, level }) => [level, fields["outcome"]]), [["INFO", "client_left"]])
+    assert.isEmpty(lines.filter(({ level }) => level === "ERROR" || level === "WARN"))
+  })
+
+  it("tell a change by an operator in one line that does not hold it", async () => {
+    const lines = await logged((url) =>
+      fetch(`${url}/admin/keys`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminKey}` },
+        body: JSON.stringify({ key: "a-key-that-is-new" })
+      })
+    )
+    const changes = lines.filter(({ message }) => message.startsWith("Admin change"))
+    assert.lengthOf(changes, 1)
+    assert.property(changes[0]!.fields, "request_id")
+    assert.notInclude(JSON.stringify(lines), "a-key-that-is-new")
+  })
+})
+
+describe("Server-Timing", () => {
+  it("tells queue, upstream and gateway apart on every completion", async () => {
+    await logged(async (url, upstream) => {
+      upstream.answer(() => streamed({ content: answer }))
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify({ model: "own-model", messages: [{ role: "user", content: prompt }] })
+      })
+      assert.match(response.headers.get("server-timing") ?? "", /^queue;dur=\d+, upstream;dur=\d+, gateway;dur=\d+$/)
+      await response.text()
+      const models = await fetch(`${url}/v1/models`)
+      assert.isNull(models.headers.get("server-timing"))
+    })
+  })
+})
