@@ -39,6 +39,8 @@ export interface Lease {
   readonly account: string | undefined
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
+  /** What the upstream has been told of the account and its token, and must not be quoted with. */
+  readonly secrets: () => ReadonlyArray<string>
   /** Milliseconds that the request waited in the queue for this lease. */
   readonly waited: number
   /** Drops the token that the upstream has refused, so that the next use logs in anew. */
@@ -66,7 +68,7 @@ export interface QueueStatus {
 /** An account without a slot of it: for tests of accounts and the care of their sessions, which no limit must hold up. */
 export type AccountAccess = Pick<
   Lease,
-  "driver" | "credential" | "account" | "accountHash" | "refreshToken" | "report"
+  "driver" | "credential" | "account" | "accountHash" | "secrets" | "refreshToken" | "report"
 >
 
 /** What the pool knows of a configured account. */

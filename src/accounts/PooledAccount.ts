@@ -8,6 +8,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
+import { nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Fault } from "./backOff.ts"
 import type { AccountTokens } from "./tokens.ts"
@@ -72,6 +73,13 @@ export class PooledAccount {
 
   get configuredToken(): string | undefined {
     return secretOf(this.account?.token)
+  }
+
+  /** What nobody but the upstream may be told: its names, as they were configured and as they are sent, and its password. */
+  get secrets(): ReadonlyArray<string> {
+    const { email, mobile } = this.account ?? {}
+    return [email?.trim(), mobile, mobile === undefined ? undefined : nationalMobile(mobile), this.login?.password]
+      .filter((secret) => secret !== undefined)
   }
 
   /** Counts a fault; the number of that kind in a row. */

@@ -18,6 +18,7 @@ export const makeFixed = Effect.fnUntraced(function*(
     credential,
     account: undefined,
     accountHash: undefined,
+    secrets: () => token === undefined ? [] : [token],
     waited: 0,
     refreshToken: Effect.void,
     report: () => Effect.void,

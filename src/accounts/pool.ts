@@ -110,6 +110,7 @@ export const makePool: Effect.Effect<
       },
       account: account.key,
       accountHash: account.hash,
+      secrets: () => held.token === undefined ? account.secrets : [held.token, ...account.secrets],
       refreshToken: Effect.sync(() => tokens.drop(held.token)),
       report: (verdict, retryAfter) =>
         Effect.suspend(() =>
@@ -289,6 +290,7 @@ const directAccess = (driver: Driver, token: string | undefined): AccountAccess 
   credential: fixedCredential(token),
   account: undefined,
   accountHash: undefined,
+  secrets: () => token === undefined ? [] : [token],
   refreshToken: Effect.void,
   report: () => Effect.void
 })

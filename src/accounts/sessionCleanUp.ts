@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import type { AutoDeleteMode } from "../config/GatewayConfig.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import type { PoolState, Slot } from "./PoolState.ts"
@@ -39,13 +40,16 @@ export const makeSessionCleanUp = Effect.fnUntraced(function*(
   let done = 0
   let failed = 0
 
-  const counted = <E>(effect: Effect.Effect<void, E>) =>
+  const counted = (effect: Effect.Effect<void, UpstreamFailure>) =>
     Effect.onExit(effect, (exit) =>
       Effect.sync(() => {
         if (Exit.isSuccess(exit)) done++
         else failed++
       })).pipe(
-        Effect.tapCause((cause) => Effect.logDebug("Could not delete upstream sessions", cause)),
+        // The upstream's own words may hold what no log line may.
+        Effect.tapError(({ kind, phase }) =>
+          Effect.annotateLogs(Effect.logDebug("Could not delete upstream sessions"), { phase, kind })
+        ),
         Effect.ignoreCause
       )
 

@@ -174,7 +174,8 @@ export class Completion extends Context.Service<Completion, {
         const judged = classify(failure, {
           direct: caller._tag === "Direct",
           mayRefresh: !refreshed.has(lease.account) && lease.driver.capabilities.login,
-          shown: false
+          shown: false,
+          secrets: lease.secrets()
         })
         span.failed(judged.error.code)
         const refresh = judged.retry === "here_after_refresh"

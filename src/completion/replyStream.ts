@@ -57,7 +57,7 @@ export const replyStream = (
           span.failed(failure.code)
           return Effect.fail(failure)
         }
-        const judged = classify(failure, { direct, mayRefresh: false, shown: true })
+        const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
         span.failed(judged.error.code)
         return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
       }),

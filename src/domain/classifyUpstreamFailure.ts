@@ -51,6 +51,8 @@ export interface FailureContext {
   readonly mayRefresh: boolean
   /** A frame of the reply has gone to the client. */
   readonly shown: boolean
+  /** What the upstream was told in confidence, and must not be quoted with. */
+  readonly secrets?: ReadonlyArray<string>
 }
 
 /** The judgement on a failure. */
@@ -352,8 +354,8 @@ const wholeSeconds = (failure: UpstreamFailure, code: ErrorCode): number | undef
   return code === "upstream_rate_limited" ? defaultRetryAfter : undefined
 }
 
-const describe = (rule: Rule, failure: UpstreamFailure): string => {
-  const own = redactMessage(failure.message)
+const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
+  const own = redactMessage(failure.message, secrets)
   return own === undefined ? `${rule.message}.` : shorten(`${rule.message}: ${own}`, messageLimit)
 }
 
@@ -367,7 +369,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
     health: context.direct ? "none" : rule.health,
-    error: gatewayError(rule.code, describe(rule, failure), { retryAfter: wholeSeconds(failure, rule.code) }),
+    error: gatewayError(rule.code, describe(rule, failure, context), { retryAfter: wholeSeconds(failure, rule.code) }),
     retryAfter: failure.retryAfter
   }
 }

@@ -24,11 +24,24 @@ export const shorten = (text: string, limit: number): string => {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 2 : limit - 1) + "…"
 }
 
-/** The message in one line, redacted and at most `messageLimit` long; `undefined` where nothing fit to show is left. */
-export const redactMessage = (message: string | undefined): string | undefined => {
+/** Shorter secrets are words that any sentence may have. */
+const shortestSecret = 5
+
+/**
+ * The message in one line, without the `secrets` and whatever else looks like a token or an account, and at most
+ * `messageLimit` long; `undefined` where nothing fit to show is left.
+ */
+export const redactMessage = (
+  message: string | undefined,
+  secrets: ReadonlyArray<string> = []
+): string | undefined => {
   if (message === undefined || looksLikePage(message)) return undefined
   // Well past the limit, so that cutting first can hide no identity behind a cut.
-  let text = message.slice(0, 8 * messageLimit).replace(/[\s\p{Cc}]+/gu, " ").trim()
+  let text = message.slice(0, 8 * messageLimit)
+  for (const secret of secrets) {
+    if (secret.length >= shortestSecret) text = text.replaceAll(secret, "[secret]")
+  }
+  text = text.replace(/[\s\p{Cc}]+/gu, " ").trim()
   for (const [pattern, replacement] of patterns) text = text.replace(pattern, replacement)
   return text === "" ? undefined : shorten(text, messageLimit)
 }

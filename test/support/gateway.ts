@@ -3,7 +3,7 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Clock, ConfigProvider, Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Clock, ConfigProvider, Context, Effect, Exit, Layer, Logger, type LogLevel, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -27,30 +27,30 @@ export interface RunningGateway {
 export interface GatewayOptions {
   /** In the place of the configuration in memory. */
   readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
-  /** Without one nothing is logged. */
+  /** Without one nothing is logged; with one everything from `logLevel` on (`Info`). */
   readonly logger?: Logger.Logger<unknown, void>
+  readonly logLevel?: LogLevel.LogLevel
   /** The gateway's idea of the time. */
   readonly clock?: Clock.Clock
-  /** Variables that the admin API takes from the environment; the process's own are never looked at. */
+  /** Variables of the environment; the process's own are never looked at. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-const adminEnvironment = (variables: Readonly<Record<string, string>>) =>
-  layerAdminEnvironment.pipe(
-    Layer.provide(Environment.layer),
-    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(variables)))
-  )
+// The services of node that each gateway has listen to it: many at once are no leak.
+process.stdin.setMaxListeners(0)
 
 /** Starts a gateway on a free port. Without an `upstream` group it answers from the embedded upstream. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
-    Layer.provide(adminEnvironment(options.environment ?? {})),
+    Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
     Layer.provideMerge(
       options.store ?? ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })
     ),
     Layer.provideMerge(NodeHttpClient.layerUndici),
     Layer.provideMerge(NodeServices.layer),
-    Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger]))
+    Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger])),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, options.logLevel ?? "Info")),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(options.environment ?? {})))
   )
   const scope = Scope.makeUnsafe()
   const services = await Effect.runPromise(

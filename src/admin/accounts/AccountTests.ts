@@ -76,7 +76,7 @@ export class AccountTests extends Context.Service<AccountTests, {
     ): Effect.Effect<A, GatewayError> => {
       const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
         Effect.catch(use(access), (failure) => {
-          const judged = classify(failure, { direct: false, mayRefresh, shown: false })
+          const judged = classify(failure, { direct: false, mayRefresh, shown: false, secrets: access.secrets() })
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"
