@@ -25,8 +25,8 @@ export const bodyLimit = 32 * 1024 * 1024
 /** Deepest nesting of arrays and objects in a body. */
 export const depthLimit = 200
 
-/** Bodies up to this size are read without counting them against the budget. */
-const smallBody = 256 * 1024
+/** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. */
+const smallBody = 64 * 1024
 
 /** Memory for large bodies that are being handled, over all requests of the process. */
 export interface BodyBudget {

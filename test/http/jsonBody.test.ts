@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema, Scope } from "effect"
+import { HttpServerRequest } from "effect/http"
 import * as fc from "fast-check"
-import { depthLimit, fieldName, nestsTooDeep } from "../../src/http/jsonBody.ts"
+import { CurrentBodyBudget, depthLimit, fieldName, jsonBody, nestsTooDeep } from "../../src/http/jsonBody.ts"
 
 const depth = (value: unknown): number =>
   typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))
@@ -23,6 +25,42 @@ describe("the depth of a body", () => {
   it("is read in one pass over broken text too", () => {
     assert.isFalse(nestsTooDeep("\"" + "\\\"".repeat(100_000)))
     assert.isFalse(nestsTooDeep("\"unterminated [[["))
+  })
+})
+
+describe("the bodies that are held at one time", () => {
+  const KiB = 1024
+  const read = jsonBody(Schema.String)
+
+  /** A request whose body, a JSON string, has this many bytes. */
+  const request = (bytes: number, headers: Record<string, string> = {}) =>
+    HttpServerRequest.fromWeb(
+      new Request("http://gateway.internal/", { method: "POST", headers, body: JSON.stringify("x".repeat(bytes - 2)) })
+    )
+
+  it.effect("are bounded in sum, by what has arrived, until their requests are over", () => {
+    const budget = { limit: 1024 * KiB, used: 0 }
+    return Effect.gen(function*() {
+      const first = yield* Scope.make()
+      yield* Scope.provide(read(request(700 * KiB)), first)
+      assert.strictEqual(budget.used, 700 * KiB)
+      const refused = yield* Effect.flip(Effect.scoped(read(request(400 * KiB))))
+      assert.strictEqual(refused.code, "rate_limit_exceeded")
+      assert.strictEqual(refused.retryAfter, 5)
+      assert.strictEqual(budget.used, 700 * KiB)
+      yield* Scope.close(first, Exit.void)
+      assert.strictEqual((yield* Effect.scoped(read(request(400 * KiB)))).length, 400 * KiB - 2)
+      assert.strictEqual(budget.used, 0)
+    }).pipe(Effect.provideService(CurrentBodyBudget, budget))
+  })
+
+  it.effect("are counted from the size on that node would buffer anyway", () => {
+    const budget = { limit: 0, used: 0 }
+    const declared = (bytes: number) => Effect.scoped(read(request(bytes, { "content-length": String(bytes) })))
+    return Effect.gen(function*() {
+      assert.strictEqual((yield* declared(64 * KiB)).length, 64 * KiB - 2)
+      assert.strictEqual((yield* Effect.flip(declared(64 * KiB + 1))).code, "rate_limit_exceeded")
+    }).pipe(Effect.provideService(CurrentBodyBudget, budget))
   })
 })
 

@@ -1,4 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { once } from "node:events"
+import { connect } from "node:net"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
 let gateway: RunningGateway
@@ -141,6 +143,22 @@ describe("a body that is not what it should be", () => {
       const headers = { authorization: `Bearer ${businessKey}`, "content-type": type }
       assert.strictEqual((await send("POST", "/v1/chat/completions", headers, `\uFEFF${hello}`)).status, 200, type)
     }
+  })
+})
+
+describe("bodies that come slowly", () => {
+  it("hold nobody up, however many there are", async () => {
+    const { hostname, port } = new URL(gateway.url)
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${businessKey}\r\n`
+    const slow = await Promise.all(Array.from({ length: 50 }, async () => {
+      const socket = connect(Number(port), hostname)
+      await once(socket, "connect")
+      socket.write(`${head}Content-Length: 1000000\r\n\r\n{"model":`)
+      return socket
+    }))
+    const response = await send("POST", "/v1/chat/completions", { authorization: `Bearer ${businessKey}` }, hello)
+    assert.strictEqual(response.status, 200)
+    for (const socket of slow) socket.destroy()
   })
 })
 
