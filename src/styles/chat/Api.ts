@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
+import { OpenAiErrorBody } from "../../http/errorSchemas.ts"
 import { OpenAiEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -63,7 +64,6 @@ export const ChatToolChoice = Schema.Union([
 
 /** `response_format` of a chat request. */
 export const ResponseFormat = Schema.Union([
-  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
   Schema.Struct({
     type: Schema.Literal("json_schema"),
     json_schema: Schema.Struct({
@@ -72,7 +72,8 @@ export const ResponseFormat = Schema.Union([
       schema: optional(JsonObject),
       strict: optional(Schema.Boolean)
     })
-  })
+  }),
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) })
 ])
 
 /** Body of `POST /v1/chat/completions`; fields that are not named here are accepted and ignored. */
@@ -129,7 +130,7 @@ export const ChatCompletion = Schema.Struct({
       role: Schema.Literal("assistant"),
       content: Schema.NullOr(Schema.String),
       refusal: Schema.Null,
-      annotations: Schema.Array(Schema.Json),
+      annotations: Schema.Array(Schema.Never),
       reasoning_content: Schema.optionalKey(Schema.String),
       tool_calls: Schema.optionalKey(Schema.Array(ChatToolCall))
     }),
@@ -164,9 +165,12 @@ export const ChatChunk = Schema.Struct({
   usage: Schema.optionalKey(Schema.NullOr(ChatUsage))
 }).annotate({ identifier: "ChatChunk" })
 
-/** One event of the stream: a chunk, or the sentinel that ends it. */
+/** One event of the stream: a chunk, the failure of the reply, or the sentinel that ends it. */
 export const ChatEvent = Schema.Struct({
-  data: Schema.Union([Schema.Literal("[DONE]"), Schema.fromJsonString(ChatChunk)])
+  data: Schema.Union([
+    Schema.Literal("[DONE]"),
+    Schema.fromJsonString(Schema.Union([ChatChunk, OpenAiErrorBody]))
+  ])
 })
 
 /** The chat-completions endpoint. */

@@ -115,7 +115,7 @@ export const UsageMetadata = Schema.Struct({
 export const ReplyPart = Schema.Union([
   Schema.Struct({ text: Schema.String, thought: Schema.optionalKey(Schema.Literal(true)) }),
   Schema.Struct({
-    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: Schema.Json })
+    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: JsonObject })
   })
 ])
 

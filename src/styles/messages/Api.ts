@@ -94,7 +94,7 @@ const ReplyToolUseBlock = Schema.Struct({
   type: Schema.Literal("tool_use"),
   id: Schema.String,
   name: Schema.String,
-  input: Schema.Json,
+  input: JsonObject,
   caller: Schema.Struct({ type: Schema.Literal("direct") })
 })
 
