@@ -37,6 +37,8 @@ export interface Lease {
   readonly credential: Credential
   /** The account's key within the pool; `undefined` for a caller's own token. For logs use `accountHash`. */
   readonly account: string | undefined
+  /** The account as operators know it (spec "Account"); `undefined` for a caller's own token. */
+  readonly identifier: string | undefined
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
   /** What the upstream has been told of the account and its token, and must not be quoted with. */
@@ -68,7 +70,7 @@ export interface QueueStatus {
 /** An account without a slot of it: for tests of accounts and the care of their sessions, which no limit must hold up. */
 export type AccountAccess = Pick<
   Lease,
-  "driver" | "credential" | "account" | "accountHash" | "secrets" | "refreshToken" | "report"
+  "driver" | "credential" | "account" | "identifier" | "accountHash" | "secrets" | "refreshToken" | "report"
 >
 
 /** What the pool knows of a configured account. */

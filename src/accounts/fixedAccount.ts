@@ -17,6 +17,7 @@ export const makeFixed = Effect.fnUntraced(function*(
     driver,
     credential,
     account: undefined,
+    identifier: undefined,
     accountHash: undefined,
     secrets: () => token === undefined ? [] : [token],
     waited: 0,

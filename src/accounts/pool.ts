@@ -109,6 +109,7 @@ export const makePool: Effect.Effect<
         renew: (stale) => Effect.map(tokens.credential.renew(stale), remember)
       },
       account: account.key,
+      identifier: account.identifier,
       accountHash: account.hash,
       secrets: () => held.token === undefined ? account.secrets : [held.token, ...account.secrets],
       refreshToken: Effect.sync(() => tokens.drop(held.token)),
@@ -289,6 +290,7 @@ const directAccess = (driver: Driver, token: string | undefined): AccountAccess 
   driver,
   credential: fixedCredential(token),
   account: undefined,
+  identifier: undefined,
   accountHash: undefined,
   secrets: () => token === undefined ? [] : [token],
   refreshToken: Effect.void,

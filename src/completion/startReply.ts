@@ -78,7 +78,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       model,
       conversation,
       credential: lease.credential,
-      recorder: captures.recorder(lease.account, stats.id),
+      recorder: captures.recorder(lease.identifier, stats.id),
       onSession: lease.usedSession,
       onContinue: () => {
         stats.continues++

@@ -366,7 +366,7 @@ describe("a caller's own token", () => {
       })
       const own = yield* hold(pool, direct("own-token"))
       assert.strictEqual(yield* own.lease.credential.token, "own-token")
-      assert.deepInclude(own.lease, { account: undefined, accountHash: undefined })
+      assert.deepInclude(own.lease, { account: undefined, identifier: undefined, accountHash: undefined })
       yield* hold(pool)
       yield* shows(pool, { in_use: 2, in_use_accounts: [a], available: 1 })
       const waiting = yield* ask(pool, direct("other"))

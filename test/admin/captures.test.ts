@@ -18,7 +18,7 @@ beforeAll(async () => {
   base_url = await run(reference.listen())
   gateway = await startGateway({
     upstream: { driver: "session", base_url },
-    accounts: [{ email: "someone@example.com", password }],
+    accounts: [{ email: "Someone@Example.com", password }],
     captures: { limit: 3, max_body_bytes: 20_000 }
   })
 })
@@ -62,7 +62,7 @@ describe("the status of captures", () => {
     assert.deepInclude(first, {
       label: "completion",
       url: `${base_url}/api/v0/chat/completion`,
-      account_id: "someone@example.com",
+      account_id: "Someone@Example.com",
       status_code: 200,
       response_truncated: false
     })

@@ -131,7 +131,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         model,
         conversation,
         credential: access.credential,
-        recorder: captures.recorder(access.account, requestId)
+        recorder: captures.recorder(access.identifier, requestId)
       }).pipe(
         Effect.flatMap((started) => {
           sessionId = started.sessionId
