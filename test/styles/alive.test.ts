@@ -9,27 +9,8 @@ import type { Way } from "../support/sameReply.ts"
 import { ways } from "../support/sameReply.ts"
 import type { StyleName } from "../support/styleClients.ts"
 import { styleClients, styleNames } from "../support/styleClients.ts"
-import { webGateway } from "../support/webGateway.ts"
+import { overheard, webGateway } from "../support/webGateway.ts"
 import { base } from "./support.ts"
-
-/** A way to the gateway that also keeps what it sends. */
-const overheard = (fetch: typeof globalThis.fetch) => {
-  let said = ""
-  const listening: typeof globalThis.fetch = async (input, init) => {
-    const response = await fetch(input, init)
-    if (response.body === null) return response
-    const heard = response.body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform(bytes, controller) {
-          said += new TextDecoder().decode(bytes)
-          controller.enqueue(bytes)
-        }
-      })
-    )
-    return new Response(heard, response)
-  }
-  return { fetch: listening, said: () => said }
-}
 
 const comment = ": keep-alive"
 const ping = "event: ping\ndata: {\"type\":\"ping\"}"

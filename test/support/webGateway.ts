@@ -34,3 +34,22 @@ export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
   const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init))
   return fetch
 })
+
+/** A way to the gateway that also keeps what it sends. */
+export const overheard = (fetch: typeof globalThis.fetch) => {
+  let said = ""
+  const listening: typeof globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init)
+    if (response.body === null) return response
+    const heard = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          said += new TextDecoder().decode(bytes)
+          controller.enqueue(bytes)
+        }
+      })
+    )
+    return new Response(heard, response)
+  }
+  return { fetch: listening, said: () => said }
+}
