@@ -9,35 +9,26 @@ import {
   admin,
   chat,
   type ChatOptions,
+  emailOf,
+  hold,
   isQuiet,
+  queueOf,
   readSaid,
   send,
   type Site,
   startSite,
-  textOf
+  textOf,
+  times,
+  untilQueue
 } from "./support.ts"
 
 let site: Site
 afterEach(() => site.stop())
 
-const times = <A>(count: number, f: (i: number) => A): Array<A> => Array.from({ length: count }, (_, i) => f(i))
-
-const emailOf = (name: string) => account(name).email
-
-const queue = () => admin(site.url, "GET", "/admin/queue/status")
 const put = (settings: unknown) => admin(site.url, "PUT", "/admin/settings", settings)
 const addAccount = (name: string) => admin(site.url, "POST", "/admin/accounts", account(name))
 const removeAccount = (name: string) =>
   admin(site.url, "DELETE", `/admin/accounts/${encodeURIComponent(emailOf(name))}`)
-
-/** Asks until the queue is as it should be: it tells nobody when it changes. */
-const untilQueue = async (expected: Readonly<Record<string, unknown>>) => {
-  for (;;) {
-    const status = await queue()
-    if (Object.entries(expected).every(([field, value]) => status[field] === value)) return status
-    await new Promise(setImmediate)
-  }
-}
 
 /** A stream that has shown its first word; the second one takes its time, enough for a change in between. */
 const begin = async (options: ChatOptions = {}) => {
@@ -46,25 +37,12 @@ const begin = async (options: ChatOptions = {}) => {
   return { text: async () => textOf(await readSaid(response)) }
 }
 
-/** A stream that has shown a word and goes on until `end`. */
-const hold = async (options: ChatOptions = {}) => {
-  const abort = new AbortController()
-  const response = await send(site.url, "!say one\n!fault hang-mid-stream after=1", {
-    ...options,
-    stream: true,
-    signal: abort.signal
-  })
-  assert.strictEqual(response.status, 200)
-  // A response that nobody refers to any more is aborted when it is collected.
-  return { response, end: () => abort.abort() }
-}
-
 describe("limits", () => {
   it("that are raised let in those who wait", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 20 } })
-    const first = await hold()
+    const first = await hold(site)
     const waiting = times(10, (i) => chat(site.url, `!say ${i}`, { stream: i % 2 === 0 }))
-    await untilQueue({ waiting: 10 })
+    await untilQueue(site, { waiting: 10 })
     await put({ runtime: { account_max_inflight: 11 } })
     assert.deepStrictEqual((await Promise.all(waiting)).map(textOf), times(10, String))
     assert.strictEqual((await site.report()).streams, 1)
@@ -74,15 +52,15 @@ describe("limits", () => {
 
   it("that are lowered hold for the next lease, and drop nobody who runs or waits", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 5, account_max_queue: 3 } })
-    const held = await Promise.all(times(5, () => hold()))
+    const held = await Promise.all(times(5, () => hold(site)))
     const waiting = times(3, (i) => chat(site.url, `!say ${i}`))
-    await untilQueue({ waiting: 3 })
+    await untilQueue(site, { waiting: 3 })
     await put({ runtime: { account_max_inflight: 2, account_max_queue: 1 } })
-    assert.deepInclude(await queue(), { in_use: 5, waiting: 3, max_inflight_per_account: 2, max_queue_size: 1 })
+    assert.deepInclude(await queueOf(site), { in_use: 5, waiting: 3, max_inflight_per_account: 2, max_queue_size: 1 })
     assert.strictEqual((await chat(site.url, "!say no")).error?.code, "rate_limit_exceeded")
     for (const { end } of held.slice(0, 3)) end()
-    await untilQueue({ in_use: 2 })
-    assert.deepInclude(await queue(), { waiting: 3 })
+    await untilQueue(site, { in_use: 2 })
+    assert.deepInclude(await queueOf(site), { waiting: 3 })
     assert.strictEqual((await site.report()).streams, 2)
     held[3]?.end()
     assert.deepStrictEqual((await Promise.all(waiting)).map(textOf), times(3, String))
@@ -96,9 +74,9 @@ describe("accounts", () => {
     site = await startSite({ accounts: [], runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     assert.strictEqual((await chat(site.url, "!say no")).error?.code, "no_account_available")
     await addAccount("a")
-    const first = await hold()
+    const first = await hold(site)
     const waiting = chat(site.url, "!say two")
-    await untilQueue({ waiting: 1 })
+    await untilQueue(site, { waiting: 1 })
     await addAccount("b")
     assert.strictEqual(textOf(await waiting), "two")
     first.end()
@@ -110,13 +88,13 @@ describe("accounts", () => {
     site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const running = await begin({ target: emailOf("a") })
     const pinned = chat(site.url, "!say pinned", { target: emailOf("a") })
-    await untilQueue({ waiting: 1 })
+    await untilQueue(site, { waiting: 1 })
     await removeAccount("a")
-    assert.deepInclude(await queue(), { in_use: 1, in_use_accounts: [emailOf("a")], total: 1, waiting: 0 })
+    assert.deepInclude(await queueOf(site), { in_use: 1, in_use_accounts: [emailOf("a")], total: 1, waiting: 0 })
     assert.deepInclude(await pinned, { status: 400 })
     for (const text of ["one", "two"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
     assert.strictEqual(await running.text(), "one two")
-    await untilQueue({ in_use: 0 })
+    await untilQueue(site, { in_use: 0 })
     const { requests } = await site.until(isQuiet)
     assert.deepStrictEqual(
       requests.filter(({ call }) => call === "completion").map(({ account }) => account),
@@ -202,7 +180,7 @@ describe("all of it at once", () => {
     assert.isAtMost(report.mostStreams, 8)
     for (const most of Object.values(report.mostAtOnce)) assert.isAtMost(most, 4)
     assert.strictEqual(report.calls.stop_stream, 0)
-    await untilQueue({ in_use: 0, waiting: 0, total: 2 })
+    await untilQueue(site, { in_use: 0, waiting: 0, total: 2 })
   })
 })
 
@@ -253,9 +231,9 @@ describe("another upstream", () => {
 
   it("serves those who waited for the one before", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
-    const first = await hold()
+    const first = await hold(site)
     const waiting = chat(site.url, "!say two")
-    await untilQueue({ waiting: 1 })
+    await untilQueue(site, { waiting: 1 })
     await withOther(async (other, url) => {
       await site.change({ upstream: { driver: "session", base_url: url } })
       first.end()

@@ -3,7 +3,7 @@ import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
-import { accounts, admin, chat, isQuiet, send, type Site, startSite, textOf } from "./support.ts"
+import { accounts, chat, isQuiet, queueOf, send, type Site, startSite, textOf, untilQueue } from "./support.ts"
 
 let site: Site
 afterEach(() => site.stop())
@@ -14,13 +14,6 @@ const start = async (config: { readonly queue?: number } = {}, logger?: Logger.L
     { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: config.queue ?? 8 } },
     logger === undefined ? {} : { logger }
   )
-}
-
-const queue = () => admin(site.url, "GET", "/admin/queue/status")
-
-/** Asks until the queue is as it should be: it tells nobody when it changes. */
-const untilQueue = async (waiting: number) => {
-  while ((await queue())["waiting"] !== waiting) await new Promise(setImmediate)
 }
 
 /** The caller goes away; what it waited for ends as an abort. */
@@ -69,12 +62,12 @@ for (const stream of [true, false]) {
       assert.strictEqual(running.status, 200)
       const second = new AbortController()
       const waiting = send(site.url, "!say gone", { stream, signal: second.signal })
-      await untilQueue(1)
+      await untilQueue(site, { waiting: 1 })
       assert.strictEqual((await chat(site.url, "!say no room", { stream })).error?.code, "rate_limit_exceeded")
       await leave(second, waiting)
-      await untilQueue(0)
+      await untilQueue(site, { waiting: 0 })
       const third = chat(site.url, "!say third", { stream })
-      await untilQueue(1)
+      await untilQueue(site, { waiting: 1 })
       await leave(first, running.text())
       assert.strictEqual(textOf(await third), "third")
       const { calls, prompts } = await site.until(isQuiet)
@@ -92,7 +85,7 @@ for (const stream of [true, false]) {
         const answer = send(site.url, "!say one", { stream, signal: abort.signal })
         await site.until(reached)
         const next = chat(site.url, "!say next", { stream })
-        await untilQueue(1)
+        await untilQueue(site, { waiting: 1 })
         await leave(abort, answer)
         assert.strictEqual(textOf(await next), "next")
         const report = await site.until(isQuiet)
@@ -133,7 +126,7 @@ for (const stream of [true, false]) {
         shown += new TextDecoder().decode((await reader.read()).value)
       }
       const next = chat(site.url, "!say next", { stream })
-      await untilQueue(1)
+      await untilQueue(site, { waiting: 1 })
       await leave(abort, reader?.read() ?? answer)
       assert.strictEqual(textOf(await next), "next")
       const { calls, requests } = await site.until(isQuiet)
@@ -154,7 +147,7 @@ for (const stream of [true, false]) {
       const answer = send(site.url, "!say one", { stream, signal: abort.signal })
       await site.until(has("continue"))
       const next = chat(site.url, "!say next", { stream })
-      await untilQueue(1)
+      await untilQueue(site, { waiting: 1 })
       await leave(abort, answer)
       assert.strictEqual(textOf(await next), "next")
       const { calls } = await site.until(isQuiet)
@@ -177,11 +170,11 @@ describe("callers that leave all at once", () => {
       })
     )
     await site.until((report) => report.streams === 6)
-    await untilQueue(54)
+    await untilQueue(site, { waiting: 54 })
     await Promise.all(aborts.map((abort, i) => leave(abort, answers[i]!)))
     await site.until(isQuiet)
     const again = await Promise.all(Array.from({ length: 12 }, () => chat(site.url, "!say again")))
     assert.deepStrictEqual(again.map(textOf), Array(12).fill("again"))
-    assert.deepInclude(await queue(), { in_use: 0, waiting: 0, available: 2 })
+    assert.deepInclude(await queueOf(site), { in_use: 0, waiting: 0, available: 2 })
   })
 })

@@ -2,38 +2,26 @@
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
-import { account, accounts, admin, chat, isQuiet, type Said, send, type Site, startSite, textOf } from "./support.ts"
+import {
+  accounts,
+  admin,
+  chat,
+  emailOf,
+  hold,
+  isQuiet,
+  queueOf,
+  type Said,
+  type Site,
+  startSite,
+  textOf,
+  times,
+  untilQueue
+} from "./support.ts"
 
 let site: Site
 afterEach(() => site.stop())
 
-const times = <A>(count: number, f: (i: number) => A): Array<A> => Array.from({ length: count }, (_, i) => f(i))
-
-const queue = () => admin(site.url, "GET", "/admin/queue/status")
-
-/** Asks until the queue is as it should be: it tells nobody when it changes. */
-const untilQueue = async (expected: Readonly<Record<string, unknown>>) => {
-  for (;;) {
-    const status = await queue()
-    if (Object.entries(expected).every(([field, value]) => status[field] === value)) return status
-    await new Promise(setImmediate)
-  }
-}
-
 const fail = (order: Parameters<Site["reference"]["fail"]>[0]) => Effect.runPromise(site.reference.fail(order))
-
-/** A stream that shows a word and then lasts until `end`. */
-const hold = async (options: { readonly key?: string; readonly target?: string } = {}) => {
-  const abort = new AbortController()
-  const response = await send(site.url, "!say one\n!fault hang-mid-stream after=1", {
-    stream: true,
-    signal: abort.signal,
-    ...options
-  })
-  assert.strictEqual(response.status, 200, response.status === 200 ? "" : await response.text())
-  // A response that nobody refers to any more is aborted when it is collected.
-  return { response, end: () => abort.abort() }
-}
 
 const items = async () =>
   (await admin(site.url, "GET", "/admin/accounts"))["items"] as ReadonlyArray<
@@ -41,7 +29,6 @@ const items = async () =>
   >
 const itemOf = async (name: string) => (await items()).find(({ email }) => email === emailOf(name))
 
-const emailOf = (name: string) => account(name).email
 const completionsBy = (report: Report, name: string) =>
   report.requests.filter(({ account, call }) => call === "completion" && account === emailOf(name)).length
 
@@ -60,9 +47,9 @@ describe("limits", () => {
       site = await startSite({ accounts: accounts("a", "b", "c", "d"), runtime }, {
         reference: { maxRunning: perAccount, remember: 0 }
       })
-      const held = await Promise.all(times(all, () => hold()))
+      const held = await Promise.all(times(all, () => hold(site)))
       const answers = times(200 - all, (i) => chat(site.url, `!say ${i}`, { stream: i % 2 === 0 }))
-      await untilQueue({ waiting: 200 - all, in_use: all })
+      await untilQueue(site, { waiting: 200 - all, in_use: all })
       assert.strictEqual((await site.report()).streams, all)
       for (const { end } of held) end()
       assert.deepStrictEqual((await Promise.all(answers)).map(textOf), times(200 - all, String))
@@ -70,7 +57,7 @@ describe("limits", () => {
       assert.strictEqual(report.mostStreams, all)
       for (const name of ["a", "b", "c", "d"]) assert.isAtMost(report.mostAtOnce[emailOf(name)] ?? 0, perAccount)
       assert.deepInclude(report.calls, { login: 4, create: 200, completion: 200, stop_stream: all })
-      assert.deepInclude(await queue(), { in_use: 0, waiting: 0, available: 4 })
+      assert.deepInclude(await queueOf(site), { in_use: 0, waiting: 0, available: 4 })
     })
   }
 
@@ -79,9 +66,9 @@ describe("limits", () => {
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 2, account_max_queue: 5 }
     })
-    const held = await Promise.all(times(4, () => hold()))
+    const held = await Promise.all(times(4, () => hold(site)))
     const waiting = times(5, (i) => chat(site.url, `!say ${i}`))
-    await untilQueue({ waiting: 5 })
+    await untilQueue(site, { waiting: 5 })
     const turnedAway = await Promise.all(times(191, (i) => chat(site.url, "!say no", { stream: i % 2 === 0 })))
     for (const said of turnedAway) {
       assert.deepInclude(said, { status: 429, text: "", ending: "whole", shouldRetry: undefined })
@@ -96,11 +83,11 @@ describe("limits", () => {
 
   it("serve those who wait in the order in which they came", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } })
-    const { end } = await hold()
+    const { end } = await hold(site)
     const waiting: Array<Promise<Said>> = []
     for (let i = 0; i < 9; i++) {
       waiting.push(chat(site.url, `!say ${i}`))
-      await untilQueue({ waiting: i + 1 })
+      await untilQueue(site, { waiting: i + 1 })
     }
     end()
     await Promise.all(waiting)
@@ -113,7 +100,7 @@ describe("limits", () => {
       { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } },
       { timeouts: { queue: 0.05 } }
     )
-    const { end } = await hold()
+    const { end } = await hold(site)
     for (const stream of [true, false]) {
       const said = await chat(site.url, "!say one", { stream })
       assert.deepInclude(said, { status: 429, ending: "whole" })
@@ -129,10 +116,10 @@ describe("limits", () => {
       accounts: accounts("a"),
       runtime: { account_max_inflight: 2, account_max_queue: 1, global_max_inflight: 2 }
     })
-    const own = await Promise.all(times(2, () => hold({ key: "a-token-of-my-own" })))
-    assert.deepInclude(await queue(), { in_use: 2, in_use_accounts: [] })
+    const own = await Promise.all(times(2, () => hold(site, { key: "a-token-of-my-own" })))
+    assert.deepInclude(await queueOf(site), { in_use: 2, in_use_accounts: [] })
     const waiting = chat(site.url, "!say one")
-    await untilQueue({ waiting: 1 })
+    await untilQueue(site, { waiting: 1 })
     assert.strictEqual((await chat(site.url, "!say no", { key: "another-token" })).error?.code, "rate_limit_exceeded")
     own[0]?.end()
     assert.strictEqual(textOf(await waiting), "one")
@@ -216,7 +203,7 @@ describe("tokens", () => {
     const failed = await chat(site.url, "!say three")
     assert.strictEqual(failed.error?.code, "no_account_available")
     // What failed was the token, not the account: it stays, and logs in when it is needed.
-    assert.deepInclude(await queue(), { available_accounts: [emailOf("b")] })
+    assert.deepInclude(await queueOf(site), { available_accounts: [emailOf("b")] })
     assert.strictEqual(textOf(await chat(site.url, "!say four")), "four")
     assert.deepStrictEqual((await site.until(isQuiet)).logins, { [emailOf("a")]: 2, [emailOf("b")]: 2 })
   })
@@ -262,11 +249,11 @@ describe("a pinned request", () => {
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 1, account_max_queue: 5 }
     })
-    const { end } = await hold({ target: emailOf("b") })
+    const { end } = await hold(site, { target: emailOf("b") })
     const pinned = chat(site.url, "!say pinned", { target: emailOf("b") })
-    await untilQueue({ waiting: 1 })
+    await untilQueue(site, { waiting: 1 })
     for (let i = 0; i < 3; i++) assert.strictEqual(textOf(await chat(site.url, `!say ${i}`)), String(i))
-    assert.deepInclude(await queue(), { waiting: 1 })
+    assert.deepInclude(await queueOf(site), { waiting: 1 })
     end()
     assert.strictEqual(textOf(await pinned), "pinned")
     const report = await site.until(isQuiet)
@@ -294,7 +281,7 @@ describe("an account that the upstream refuses", () => {
     assert.match(String((await itemOf("a"))?.["health_reason"]), /suspended/)
     assert.isAbove(Number((await itemOf("a"))?.["recovery_seconds"]), 0)
     assert.deepInclude(await itemOf("b"), { health: "ready", health_reason: null, recovery_seconds: null })
-    assert.deepInclude(await queue(), { available: 1, available_accounts: [emailOf("b")], total: 2 })
+    assert.deepInclude(await queueOf(site), { available: 1, available_accounts: [emailOf("b")], total: 2 })
 
     await Effect.runPromise(site.reference.suspend(emailOf("a"), false))
     const test = await admin(site.url, "POST", "/admin/accounts/test", { identifier: emailOf("a") })
@@ -346,7 +333,7 @@ describe("auto_delete", () => {
     await fail({ name: "hang-before-headers", call: "delete" })
     assert.strictEqual(textOf(await chat(site.url, "!say one", { stream: true })), "one")
     await site.until(({ calls }) => calls.delete === 1)
-    await untilQueue({ in_use: 0 })
+    await untilQueue(site, { in_use: 0 })
     assert.strictEqual(textOf(await chat(site.url, "!say two")), "two")
     const { requests } = await site.report()
     assert.strictEqual(requests.find(({ call }) => call === "delete")?.outcome, "open")
@@ -359,7 +346,7 @@ describe("auto_delete", () => {
     site = await startSite({ accounts: accounts("a", "b"), auto_delete: { mode: "single" } })
     await fail({ name: "trouble", times: 2 })
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
-    const { end } = await hold()
+    const { end } = await hold(site)
     end()
     const report = await site.until(({ calls, sessions }) => calls.delete === 4 && sessions.open === 0)
     assert.strictEqual(report.sessions.created, 4)
@@ -372,7 +359,7 @@ describe("auto_delete", () => {
       auto_delete: { mode: "all" },
       runtime: { account_max_inflight: 2, account_max_queue: 9 }
     })
-    const { end } = await hold()
+    const { end } = await hold(site)
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
     assert.strictEqual((await site.report()).calls.delete_all, 0)
     await fail({ name: "slow", call: "delete_all", millis: 50 })

@@ -32,6 +32,9 @@ export interface SiteOptions extends GatewayOptions {
 /** An account with a password, by the part of its email before the `@`. */
 export const account = (name: string) => ({ email: `${name}@x.org`, password: `password of ${name}` })
 export const accounts = (...names: ReadonlyArray<string>) => names.map(account)
+export const emailOf = (name: string) => account(name).email
+
+export const times = <A>(count: number, f: (i: number) => A): Array<A> => Array.from({ length: count }, (_, i) => f(i))
 
 /** Starts both. */
 export const startSite = async (
@@ -170,4 +173,29 @@ export const admin = async (
   const text = await response.text()
   assert.strictEqual(response.status, 200, text)
   return JSON.parse(text)
+}
+
+/** The queue as the admin API shows it. */
+export const queueOf = ({ url }: Site) => admin(url, "GET", "/admin/queue/status")
+
+/** Asks until the queue is as it should be: it tells nobody when it changes. */
+export const untilQueue = async (site: Site, expected: Readonly<Record<string, unknown>>): Promise<void> => {
+  for (;;) {
+    const status = await queueOf(site)
+    if (Object.entries(expected).every(([field, value]) => status[field] === value)) return
+    await new Promise(setImmediate)
+  }
+}
+
+/** A stream that has shown a word and goes on until `end`. */
+export const hold = async ({ url }: Site, options: ChatOptions = {}) => {
+  const abort = new AbortController()
+  const response = await send(url, "!say one\n!fault hang-mid-stream after=1", {
+    ...options,
+    stream: true,
+    signal: abort.signal
+  })
+  assert.strictEqual(response.status, 200, response.status === 200 ? "" : await response.text())
+  // A response that nobody refers to any more is aborted when it is collected.
+  return { response, end: () => abort.abort() }
 }
