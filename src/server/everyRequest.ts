@@ -8,7 +8,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { errorOfPath, unrouted } from "./fallback.ts"
+import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { shuttingDown } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
@@ -47,6 +47,7 @@ export const EveryRequest = HttpRouter.middleware(
         const path = pathOf(request.url)
         if (isProbe(path)) return named(yield* httpEffect, id)
         if (lifecycle.isDraining()) return named(errorOfPath(path, shuttingDown, id), id)
+        if (asksMethod(request.method, path)) return named(unrouted(request.method, path, id), id)
         const end = lifecycle.begin()
         yield* Effect.addFinalizer(() => Effect.sync(end))
         const response = yield* Effect.provideService(

@@ -26,6 +26,8 @@ export const errorOfPath = (
 interface Known {
   readonly method: string
   readonly pattern: RegExp
+  /** The path ends with a method of the model that it names: `…/models/:model:generateContent`. */
+  readonly calls: boolean
 }
 
 /** A route's path as a pattern: a parameter stands at a segment's start, a colon further on is a literal. */
@@ -45,7 +47,11 @@ const knownRoutes = (): ReadonlyArray<Known> => {
   HttpApi.reflect(GatewayApi, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
-      routes.push({ method: endpoint.method, pattern: pattern(endpoint.path) })
+      routes.push({
+        method: endpoint.method,
+        pattern: pattern(endpoint.path),
+        calls: /:\w+:\w+$/.test(endpoint.path)
+      })
     }
   })
   return routes
@@ -53,8 +59,21 @@ const knownRoutes = (): ReadonlyArray<Known> => {
 
 const routes = knownRoutes()
 
+const fitting = (path: string): ReadonlyArray<Known> => {
+  const all = routes.filter((route) => route.pattern.test(path))
+  const calls = all.filter((route) => route.calls)
+  return calls.length > 0 ? calls : all
+}
+
+/**
+ * True where a model is asked for by a path that calls a method of it. The router takes the method for a part of the name,
+ * which may have colons.
+ */
+export const asksMethod = (method: string, path: string): boolean =>
+  (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
+
 const allowed = (path: string): ReadonlyArray<string> => {
-  const methods = new Set(routes.filter((route) => route.pattern.test(path)).map((route) => route.method))
+  const methods = new Set(fitting(path).map((route) => route.method))
   if (methods.has("GET")) methods.add("HEAD")
   return [...methods]
 }

@@ -74,6 +74,13 @@ describe("what no route answers", () => {
     const unknown = await send("PURGE", "/v1/models")
     assert.strictEqual(unknown.status, 405)
     assert.strictEqual(unknown.headers.get("allow"), "GET, HEAD")
+    for (const version of ["v1", "v1beta"]) {
+      const asked = await send("GET", `/${version}/models/gemini-2.5-pro:generateContent`)
+      assert.strictEqual(asked.status, 405)
+      assert.strictEqual(asked.headers.get("allow"), "POST")
+      assert.include(await asked.text(), "UNIMPLEMENTED")
+      assert.strictEqual((await send("GET", `/${version}/models/qwen:8b`)).status, 200)
+    }
   })
 
   it("is a 404 where a part of the path is too long or no valid encoding", async () => {

@@ -91,6 +91,18 @@ describe("a chat request", () => {
     assert.deepStrictEqual(wrong, [])
   }, 60_000)
 
+  it("names the field at fault within a response_format", async () => {
+    const formats: ReadonlyArray<readonly [format: unknown, param: string]> = [
+      [{ type: "json_schema" }, "response_format.json_schema"],
+      [{ type: "json_schema", json_schema: { schema: 5 } }, "response_format.json_schema.schema"],
+      [{ type: "yaml" }, "response_format.type"]
+    ]
+    for (const [response_format, param] of formats) {
+      const { text } = await post(JSON.stringify({ ...valid, response_format }))
+      assert.strictEqual(errorOf(text).param, param)
+    }
+  })
+
   it("that is broken as a whole is a 400 in shape", async () => {
     for (const { body, name } of brokenBodies) {
       const { status, text } = await post(body)
