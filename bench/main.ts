@@ -1,7 +1,8 @@
 /**
- * `npm run bench [-- gateway | sieve | pool]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- gateway | sieve | pool | observability]`: figures as ratios within one run, never as timed tests.
  */
 import { gatewayBench } from "./gateway.ts"
+import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
 import { sieveBench } from "./sieve.ts"
 import { type Row, table } from "./table.ts"
@@ -13,7 +14,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
     process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
     return Promise.resolve()
   },
-  pool: poolBench
+  pool: poolBench,
+  observability: observabilityBench
 }
 
 const wanted = process.argv.slice(2)

@@ -19,6 +19,7 @@ import { GatewayRoutes, GatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
+import { stdoutLogger } from "./stdoutLogger.ts"
 
 /** Serves the gateway on a node server. Provides what the routes are built on, for whoever shares it. */
 export const serveGateway = (options: ListenOptions) => {
@@ -61,7 +62,7 @@ const announce = Effect.gen(function*() {
 /** Lines for people on a terminal, else one JSON object a line. */
 const Logging = (level: LogLevel.LogLevel) =>
   Layer.mergeAll(
-    Logger.layer([process.stdout.isTTY === true ? Logger.consolePretty() : Logger.consoleJson]),
+    Logger.layer([process.stdout.isTTY === true ? Logger.consolePretty() : stdoutLogger]),
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
