@@ -56,6 +56,10 @@ const program = Effect.gen(function*() {
     const wrong = await call(`${gateway}/v1/chat/completions`)
     assert.deepEqual([wrong.response.status, wrong.response.headers.get("allow")], [405, "POST"])
 
+    const document = await call(`${gateway}/openapi.json`)
+    assert.deepEqual(document.body["servers"], [{ url: "/ai/gateway" }])
+    assert.match((await call(`${gateway}/docs`)).text, /"servers":\[\{"url":"\/ai\/gateway"\}\]/)
+
     const admin = { authorization: "Bearer admin" }
     const selfTest = await call(`${gateway}/admin/test`, { method: "POST", headers: admin })
     assert.equal(selfTest.body["success"], true)
