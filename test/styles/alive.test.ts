@@ -2,15 +2,14 @@
  * Silence and departure in all four styles: what keeps a stream alive, and what becomes of a reply whose reader has gone.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { isQuiet, type Site, startSite } from "../gateway/support.ts"
 import type { Way } from "../support/sameReply.ts"
 import { ways } from "../support/sameReply.ts"
 import type { StyleName } from "../support/styleClients.ts"
 import { styleClients, styleNames } from "../support/styleClients.ts"
 import { overheard, webGateway } from "../support/webGateway.ts"
-import { base } from "./support.ts"
+import { base, letTimePass } from "./support.ts"
 
 const comment = ": keep-alive"
 const ping = "event: ping\ndata: {\"type\":\"ping\"}"
@@ -33,12 +32,7 @@ describe("a silent stream is kept alive in every style", () => {
       const reading = yield* Effect.forkScoped(
         Effect.promise(() => client.streamed({ content: "!wait 21s\n!say one\n!wait 12s\n!say  two" }))
       )
-      // A second at a time, so that what each of them brings can be sent and read.
-      for (let seconds = 0; reading.pollUnsafe() === undefined && seconds < 300; seconds++) {
-        yield* TestClock.adjust("1 second")
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-      }
-      const result = yield* Fiber.join(reading)
+      const result = yield* letTimePass(reading)
       assert(result._tag === "Got")
       assert.deepStrictEqual(result.blocks, [{ _tag: "Text", text: "onetwo" }])
 

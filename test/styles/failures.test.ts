@@ -2,13 +2,15 @@
  * A failure of the upstream in all four styles, streamed and not, as the errors of the vendors' SDKs.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import { errorTable } from "../../src/domain/GatewayError.ts"
 import type { Clients, Way } from "../support/sameReply.ts"
 import { everywhere } from "../support/sameReply.ts"
 import type { Ask, Failed, StyleName } from "../support/styleClients.ts"
-import { styleClients } from "../support/styleClients.ts"
-import { base, callOslo, lines, tools, useGateway } from "./support.ts"
+import { styleClients, styleNames } from "../support/styleClients.ts"
+import { webGateway } from "../support/webGateway.ts"
+import { base, callOslo, letTimePass, lines, tools, useGateway } from "./support.ts"
 
 /** Callers with a token of their own: what fails them neither harms an account nor is tried again. */
 const apiKey = "a-token"
@@ -166,4 +168,22 @@ describe("a failure is the same in every style, streamed and not", () => {
       (style, way) =>
         way === "streamed" ? within(style, "tool_choice_violation", "") : plainly(style, "tool_choice_violation")
     ))
+
+  it.effect.each(styleNames)(
+    "in a stream whose headers are out, before its first frame: %s",
+    (style) =>
+      Effect.gen(function*() {
+        const client = styleClients(base, { apiKey, fetch: yield* webGateway() })[style]
+        const asking = yield* Effect.forkScoped(
+          Effect.promise(() =>
+            client.streamed({ content: "!count 5\n!fault slow ms=12000\n!fault error-status after=0" })
+          )
+        )
+        const result = yield* letTimePass(asking)
+        assert(result._tag === "Failed")
+        const { message, ...rest } = result
+        assert.deepStrictEqual(rest, within(style, "upstream_error", ""))
+        assert.strictEqual(message, "The upstream failed.")
+      })
+  )
 })

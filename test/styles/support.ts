@@ -2,7 +2,8 @@
  * What the tests over all styles share: a gateway for a file of tests, and the requests that they make of it.
  */
 import { afterAll, beforeAll } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { JsonSchema } from "../../src/domain/Conversation.ts"
 import type { AskTool } from "../support/styleClients.ts"
@@ -22,6 +23,15 @@ export const useGateway = (config: RawConfig = {}): typeof globalThis.fetch => {
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return (input, init) => fetch(input, init)
 }
+
+/** Lets the test's clock run until a fiber is done: a second at a time, so that what each brings can be sent and read. */
+export const letTimePass = Effect.fnUntraced(function*<A>(fiber: Fiber.Fiber<A>) {
+  for (let seconds = 0; fiber.pollUnsafe() === undefined && seconds < 300; seconds++) {
+    yield* TestClock.adjust("1 second")
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+  return yield* Fiber.join(fiber)
+})
 
 export const citySchema: JsonSchema = {
   type: "object",
