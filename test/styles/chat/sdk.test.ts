@@ -187,6 +187,37 @@ describe("the official client", () => {
     assert.include(prompt, "sunny")
   })
 
+  it.each(["whole", "streamed"])("runs a tool loop of three turns, %s", async (way) => {
+    const tools = ["get_weather", "get_time"].map((name) => ({
+      type: "function" as const,
+      function: { name, parameters: { type: "object" } }
+    }))
+    const messages: Array<OpenAI.ChatCompletionMessageParam> = [{
+      role: "user",
+      content: "!call get_weather {\"city\":\"Oslo\"}\n!next\n!call get_time {}\n!next\n!say Sunny at noon"
+    }]
+    const called: Array<string> = []
+    for (;;) {
+      const request = { model: "upstream-chat", messages, tools }
+      const completion = way === "whole"
+        ? await client.chat.completions.create(request)
+        : await client.chat.completions.stream(request).finalChatCompletion()
+      const { finish_reason, message } = completion.choices[0]!
+      const calls = message.tool_calls ?? []
+      if (calls.length === 0) {
+        assert.strictEqual(message.content, "Sunny at noon")
+        break
+      }
+      assert.strictEqual(finish_reason, "tool_calls")
+      messages.push(message)
+      for (const call of calls) {
+        if (call.type === "function") called.push(call.function.name)
+        messages.push({ role: "tool", tool_call_id: call.id, content: "fine" })
+      }
+    }
+    assert.deepStrictEqual(called, ["get_weather", "get_time"])
+  })
+
   it("streams calls that accumulate to the same ones", async () => {
     const request = {
       ...ask("!say Looking.\n!call f {\"a\":[1,2,{\"b\":\"<x> \\\"q\\\"\"}]}\n!say Done."),
