@@ -1,6 +1,7 @@
 /**
  * Metrics, log lines and traces of requests, in one place: what the edges tell at the end of each request goes out here.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -12,9 +13,12 @@ import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as References from "effect/References"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Tracer from "effect/Tracer"
 import { currentVersion } from "../../admin/version/currentVersion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import { EnvironmentInvalid } from "../../config/Environment.ts"
 import { CurrentRequestWatch } from "../../http/edge.ts"
 import { logRequest } from "./requestLog.ts"
 import { countRequest } from "./requestMetrics.ts"
@@ -84,11 +88,21 @@ const exported = Effect.gen(function*() {
     }))
 })
 
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The library dies of a variable that it cannot read: the start is to end with a line that names it. */
+const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInvalid> => {
+  const defect = Cause.squash(cause)
+  if (!(defect instanceof Config.ConfigError) || !Schema.isSchemaError(defect.cause)) return cause
+  const lines = formatIssue(defect.cause.issue).issues.map(({ message, path }) => `${path?.join(".")}: ${message}`)
+  return Cause.fail(new EnvironmentInvalid({ message: lines.join("\n") }))
+}
+
 /**
  * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
  * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
  */
-export const Observability: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.unwrap(
+export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.HttpClient> = Layer.unwrap(
   Effect.gen(function*() {
     const sent = yield* exported
     if (sent.length === 0) return Layer.merge(untraced, ownSpansOnly)
@@ -100,7 +114,8 @@ export const Observability: Layer.Layer<never, never, HttpClient.HttpClient> = L
     })
       .pipe(
         Layer.provide(OtlpSerialization.layerJson),
-        Layer.provide(ConfigProvider.layerAdd(variables, { asPrimary: true }))
+        Layer.provide(ConfigProvider.layerAdd(variables, { asPrimary: true })),
+        Layer.catchCause((cause) => Layer.effectDiscard(Effect.failCause(invalidVariable(cause))))
       )
     return Layer.mergeAll(sent.includes("TRACES") ? watchRequests(true) : untraced, ownSpansOnly, exporter)
   })
