@@ -27,6 +27,7 @@ const classOf = (style: StyleName, status: number): string => {
   if (status === 503 && style === "messages") return "ServiceUnavailableError"
   const classes: Readonly<Record<number, string>> = {
     400: "BadRequestError",
+    401: "AuthenticationError",
     422: "UnprocessableEntityError",
     429: "RateLimitError",
     503: "InternalServerError"
@@ -73,6 +74,7 @@ const assertFails = async (
 
 /** Failures of the upstream, by the lines that ask for them behind what it has said, and what becomes of them. */
 const faults: ReadonlyArray<readonly [fault: string, code: ErrorCode]> = [
+  ["token-expired", "authentication_failed"],
   ["trouble message=Sorry", "upstream_error"],
   ["rate-limited", "upstream_rate_limited"],
   ["busy", "upstream_rate_limited"],
