@@ -32,13 +32,15 @@ export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
    * no configured key and direct tokens are off, or where it is one that must never go upstream: a key that was removed,
-   * the admin key, a token of the admin API.
+   * the admin key or password, a token of the admin API.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
+  /** Says that a credential, such as the admin password, must never go upstream. */
+  readonly withhold: (credential: string) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
-    /** Digests of the configured keys, and of all that were configured since the start. */
+    /** Digests of the configured keys, and of what must never go upstream: all that were configured since the start. */
     let keys = new Set<string>()
     const known = new Set<string>()
     let taken: ReadonlyArray<string> = []
@@ -64,7 +66,10 @@ export class Callers extends Context.Service<Callers, {
             return Effect.fail(refused)
           }
           return Effect.succeed({ _tag: "Direct", owner, token })
-        })
+        }),
+      withhold: (credential) => {
+        known.add(digest(credential))
+      }
     })
   })
 

@@ -61,8 +61,9 @@ const Edges = Layer.merge(StyleEdges, AdminEdges)
 export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
   Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(Accounts.layer, Callers.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
+      Layer.mergeAll(Accounts.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
     ),
+    Layer.provideMerge(Callers.layer),
     Layer.provideMerge(upstream),
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),

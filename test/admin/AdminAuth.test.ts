@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { Callers } from "../../src/accounts/Callers.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
+import { hashPassword } from "../../src/admin/auth/password.ts"
 import { makeWrongLogins, wrongLoginsAMinute } from "../../src/admin/auth/wrongLogins.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 
@@ -10,7 +12,11 @@ const key = "right-key"
 const here = "192.0.2.1"
 const there = "192.0.2.2"
 
-const withAuth = (raw = {}) => Layer.provideMerge(AdminAuth.layer, ConfigStore.layerMemory(raw, { adminKey: key }))
+const withAuth = (raw = {}) =>
+  AdminAuth.layer.pipe(
+    Layer.provideMerge(Callers.layer),
+    Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey: key }))
+  )
 
 const codeOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
   Effect.map(Effect.flip(effect), (error) => error.code)
@@ -121,6 +127,32 @@ describe("wrong credentials", () => {
 })
 
 describe("a password", () => {
+  const asCaller = (credential: string) =>
+    Effect.flatMap(Callers, (callers) => Effect.exit(callers.identify(credential, undefined))).pipe(
+      Effect.map(Exit.isSuccess)
+    )
+
+  it.effect("that was set, or was right once, is never taken for a caller's upstream token", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      yield* auth.authorize("configured password", here)
+      assert.isFalse(yield* asCaller("configured password"))
+      yield* auth.setPassword("another password")
+      assert.isFalse(yield* asCaller("another password"))
+      assert.isFalse(yield* asCaller("configured password"))
+      assert.isFalse(yield* asCaller(key))
+      assert.isTrue(yield* asCaller("an upstream token"))
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(
+            hashPassword("configured password"),
+            (password_hash) => withAuth({ keys: ["k"], admin: { password_hash } })
+          )
+        )
+      )
+    ))
+
   it.effect("has at least eight characters and at most 1024", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth

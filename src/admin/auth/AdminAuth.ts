@@ -3,7 +3,7 @@
  *
  * A password that was set stands in for the environment's key. Its scrypt hash is costly on purpose, so a key that was right
  * is remembered by its HMAC, and wrong ones are counted by address: an address with too many is slowed, but a right key
- * always gets in.
+ * always gets in. A password that is known to be right is never taken for a caller's upstream token.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
 import { errors, jwtVerify, SignJWT } from "jose"
 import { createHmac, randomBytes } from "node:crypto"
+import { Callers } from "../../accounts/Callers.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { setField } from "../../config/edit.ts"
 import type { AdminConfig } from "../../config/GatewayConfig.ts"
@@ -59,6 +60,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
 }>()("model-gateway/admin/AdminAuth") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
+    const callers = yield* Callers
     const wrongLogins = makeWrongLogins()
     // scrypt runs in node's thread pool of four, which files and name look-ups need too. Addresses that guess share one
     // permit, so that a flood of guesses leaves the other one to everybody else.
@@ -78,7 +80,10 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       if (remembered?.hash === expected && remembered.mac === mac) return Effect.succeed(true)
       if (key.length > maxPassword) return Effect.succeed(false)
       const check = Effect.map(hashing.withPermit(verifyPassword(key, expected)), (right) => {
-        if (right) remembered = { hash: expected, mac }
+        if (right) {
+          remembered = { hash: expected, mac }
+          callers.withhold(key)
+        }
         return right
       })
       return Effect.flatMap(
@@ -176,10 +181,11 @@ export class AdminAuth extends Context.Service<AdminAuth, {
             ].reduce((next, [field, value]) => setField(next, ["admin", field], value), raw)
           )
         ))
+        callers.withhold(password)
         return { ...saved, validAfter }
       })
     })
   })
 
-  static readonly layer: Layer.Layer<AdminAuth, never, ConfigStore> = Layer.effect(AdminAuth, AdminAuth.make)
+  static readonly layer: Layer.Layer<AdminAuth, never, ConfigStore | Callers> = Layer.effect(AdminAuth, AdminAuth.make)
 }
