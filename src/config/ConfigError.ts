@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { fieldName } from "../domain/fieldName.ts"
 
 /** One thing that is wrong, and where: `runtime.account_max_inflight`, `accounts[3].email`. */
 export const Fault = Schema.Struct({
@@ -46,13 +47,6 @@ export class ConfigConflict extends Schema.TaggedError<ConfigConflict>()("Config
 export class ConfigFileError extends Schema.TaggedError<ConfigFileError>()("ConfigFileError", {
   message: Schema.String
 }) {}
-
-/** Writes a path as `accounts[3].email`. */
-export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
-  path.reduce<string>(
-    (name, key) => typeof key === "number" ? `${name}[${key}]` : name === "" ? String(key) : `${name}.${String(key)}`,
-    ""
-  )
 
 /** A fault from a place and the rule that it breaks: `fault("auth", "must be an object")`. */
 export const fault = (field: string, rule: string): Fault => ({

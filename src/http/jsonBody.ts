@@ -16,6 +16,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { fieldName } from "../domain/fieldName.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 
@@ -170,18 +171,6 @@ const leafHook: SchemaIssue.LeafHook = (issue) =>
     : SchemaIssue.defaultLeafHook(issue)
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook })
-
-/** A field's place as callers write it: `messages[0].content`. */
-export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
-  path.reduce<string>(
-    (name, key) =>
-      typeof key === "number" || /^\d+$/.test(String(key))
-        ? `${name}[${String(key)}]`
-        : name === ""
-        ? String(key)
-        : `${name}.${String(key)}`,
-    ""
-  )
 
 /** The first fault that a Schema found, as an error that names its field. */
 export const schemaFault = (issue: SchemaIssue.Issue): GatewayError => {

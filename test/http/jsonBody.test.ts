@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as fc from "fast-check"
-import { CurrentBodyBudget, depthLimit, fieldName, jsonBody, nestsTooDeep } from "../../src/http/jsonBody.ts"
+import { fieldName } from "../../src/domain/fieldName.ts"
+import { CurrentBodyBudget, depthLimit, jsonBody, nestsTooDeep } from "../../src/http/jsonBody.ts"
 
 const depth = (value: unknown): number =>
   typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))
