@@ -7,9 +7,9 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver, Login } from "../upstream/Upstream.ts"
-import { monotonicMillis } from "./monotonicMillis.ts"
 
 /** A background refresh that failed is not tried again sooner, in milliseconds; the old token serves meanwhile. */
 const refreshRetry = 60_000

@@ -4,6 +4,7 @@
  * A group is the same object as before for as long as its content is the same, so that a change is seen by identity.
  */
 import type * as Redacted from "effect/Redacted"
+import type { Limits } from "../domain/limits.ts"
 import type { MessagesMapping, Model, ModelTable } from "../domain/models.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
@@ -78,6 +79,8 @@ export interface GatewayConfig {
   readonly telemetry: typeof Groups.Telemetry.Type
   readonly samples: typeof Groups.Samples.Type
   readonly host: typeof Groups.Host.Type
+  /** Bounds of what a caller and an upstream may send. */
+  readonly limits: Limits
 }
 
 /** A configuration as its source has it, and what it means. */

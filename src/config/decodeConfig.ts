@@ -184,7 +184,8 @@ const decodeGroups = (raw: RawConfig, faults: Array<Fault>) => {
     metrics: decode("metrics", Groups.Metrics),
     telemetry: decode("telemetry", Groups.Telemetry),
     samples: decode("samples", Groups.Samples),
-    host: decode("host", Groups.Host)
+    host: decode("host", Groups.Host),
+    limits: decode("limits", Groups.LimitsGroup)
   }
 }
 
@@ -264,7 +265,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
     metrics: keep(before?.metrics, groups.metrics),
     telemetry: keep(before?.telemetry, groups.telemetry),
     samples: keep(before?.samples, groups.samples),
-    host: keep(before?.host, groups.host)
+    host: keep(before?.host, groups.host),
+    limits: keep(before?.limits, groups.limits)
   }
   return {
     snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },

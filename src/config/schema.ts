@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { type LimitRange, limitRanges } from "../domain/limits.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
@@ -145,3 +146,12 @@ export const Host = group({
   last_synced_hash: Schema.optionalKey(text),
   last_sync_time: Schema.optionalKey(integer(0, maxCount))
 })
+
+const limitFields = Object.entries(limitRanges).map(([field, { maximum, minimum, value }]: [string, LimitRange]) =>
+  [field, withDefault(integer(minimum, maximum), value)] as const
+)
+
+/** Bounds of what a caller and an upstream may send (`domain/limits.ts`). */
+export const LimitsGroup = group(
+  Object.fromEntries(limitFields) as { readonly [Field in keyof typeof limitRanges]: (typeof limitFields)[number][1] }
+)
