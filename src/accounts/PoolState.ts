@@ -8,6 +8,7 @@
  * Rules: behaviour "The pool", spec "Limits". Every call costs O(log n) in accounts and waiters, but for `configure` and
  * for the refusal of waiters for whom there is no hope left, which costs that for each of them.
  */
+import { eachSliced, type Sliced } from "../stream/slices.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import { type InLine, Line } from "./line.ts"
 
@@ -307,18 +308,19 @@ export class PoolState<A> {
   /**
    * New accounts, by key, and limits. Nobody is dropped: running tickets go on counting, an account that left drains (and is
    * the same one if it comes back meanwhile), waiting tickets keep their places; those pinned to an account that left are
-   * refused. O(n log n).
+   * refused. O(n log n), in slices: between two of them the pool works with accounts of before and after.
    */
-  configure(accounts: ReadonlyMap<string, A>, limits: Limits): void {
+  *configure(accounts: ReadonlyMap<string, A>, limits: Limits): Sliced<void> {
     this.#limits = limits
-    for (const slot of this.#members.values()) {
-      if (!accounts.has(slot.key)) this.#remove(slot)
-    }
-    for (const [key, account] of accounts) {
+    // What comes is there before what goes is gone, so that nobody finds the pool empty.
+    yield* eachSliced(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
       slot.account = account
       this.#place(slot)
-    }
+    })
+    yield* eachSliced(this.#members.values(), (slot) => {
+      if (!accounts.has(slot.key)) this.#remove(slot)
+    })
     this.#refuseShared()
     this.#serve()
   }

@@ -60,10 +60,10 @@ export const makePool: Effect.Effect<
   const counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
 
   /** The driver to work with now, with the pool as the configuration in effect says. */
-  const currentDriver = Effect.map(upstream.driver, (driver) => {
-    roster.apply(config.unsafeCurrent(), driver)
-    return driver
-  })
+  const currentDriver = Effect.flatMap(
+    upstream.driver,
+    (driver) => Effect.as(roster.apply(config.unsafeCurrent, driver), driver)
+  )
 
   const health = yield* makeAccountHealth(
     state,

@@ -4,27 +4,37 @@
  * An account whose credentials changed is a new one to the pool, but for its slots: running leases go on counting, tokens
  * and faults are forgotten. So is every account's when the upstream changes: no token is ever sent to another address.
  */
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { Account } from "../config/Account.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { inSlices } from "../config/inSlices.ts"
+import { eachSliced, type Sliced } from "../stream/slices.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { isSameAccount, PooledAccount } from "./PooledAccount.ts"
 import type { PoolState } from "./PoolState.ts"
 
-/** Makes the roster of a pool. `apply` costs two comparisons as long as nothing changed. */
+/** Makes the roster of a pool. `apply` costs two comparisons as long as nothing changed; else all wait for one who applies it. */
 export const makeRoster = (state: PoolState<PooledAccount>) => {
   let config: GatewayConfig | undefined
   let driver: Driver | undefined
   let accounts: ReadonlyArray<Account> | undefined
   let pooled: ReadonlyMap<string, PooledAccount> = new Map()
 
-  const enroll = (configured: ReadonlyArray<Account>, next: Driver, keep: boolean): Map<string, PooledAccount> => {
+  const turn = Semaphore.makeUnsafe(1)
+
+  function* enroll(
+    configured: ReadonlyArray<Account>,
+    next: Driver,
+    keep: boolean
+  ): Sliced<Map<string, PooledAccount>> {
     const enrolled = new Map<string, PooledAccount>()
-    for (const account of configured) {
+    yield* eachSliced(configured, (account) => {
       const key = account.identity[0]!
       const known = keep ? pooled.get(key) : undefined
       if (known?.account !== undefined && isSameAccount(known.account, account)) enrolled.set(key, known)
       else enrolled.set(key, new PooledAccount(key, account.identifier, account))
-    }
+    })
     // An upstream that asks for no credential has one account of its own.
     if (enrolled.size === 0 && next.capabilities.anonymous) {
       enrolled.set(next.name, new PooledAccount(next.name, next.name, undefined))
@@ -32,24 +42,37 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
     return enrolled
   }
 
-  return {
-    apply: (nextConfig: GatewayConfig, nextDriver: Driver): void => {
-      if (nextConfig === config && nextDriver === driver) return
-      if (nextConfig.accounts !== accounts || nextDriver !== driver) {
-        pooled = enroll(nextConfig.accounts, nextDriver, nextDriver === driver)
-      }
-      config = nextConfig
-      driver = nextDriver
-      accounts = nextConfig.accounts
-      const { account_max_inflight, account_max_queue, global_max_inflight } = nextConfig.runtime
-      state.configure(pooled, {
-        perAccount: account_max_inflight,
-        global: global_max_inflight,
-        queue: account_max_queue
-      })
-      for (const slot of state.slots()) {
-        if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)
-      }
+  function* take(nextConfig: GatewayConfig, nextDriver: Driver): Sliced<void> {
+    if (nextConfig.accounts !== accounts || nextDriver !== driver) {
+      pooled = yield* enroll(nextConfig.accounts, nextDriver, nextDriver === driver)
     }
+    const { account_max_inflight, account_max_queue, global_max_inflight } = nextConfig.runtime
+    yield* state.configure(pooled, {
+      perAccount: account_max_inflight,
+      global: global_max_inflight,
+      queue: account_max_queue
+    })
+    yield* eachSliced(state.slots(), (slot) => {
+      if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)
+    })
+    config = nextConfig
+    driver = nextDriver
+    accounts = nextConfig.accounts
+  }
+
+  const isApplied = (nextConfig: GatewayConfig, nextDriver: Driver): boolean =>
+    nextConfig === config && nextDriver === driver
+
+  return {
+    apply: (current: () => GatewayConfig, nextDriver: Driver): Effect.Effect<void> =>
+      Effect.suspend(() =>
+        isApplied(current(), nextDriver)
+          ? Effect.void
+          // Half a roster must not stay: once begun it is taken to its end.
+          : turn.withPermit(Effect.suspend(() => {
+            const next = current()
+            return isApplied(next, nextDriver) ? Effect.void : Effect.uninterruptible(inSlices(take(next, nextDriver)))
+          }))
+      )
   }
 }

@@ -5,28 +5,22 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
+import { eachSliced } from "../stream/slices.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
+import { inSlices } from "./inSlices.ts"
 
 /** The configuration as its source has it: any JSON object, unknown fields included. Never changed in place. */
 export type RawConfig = Schema.JsonObject
-
-const sliceSize = 1_000
 
 /** True for what JSON calls an object. */
 export const isJsonObject = (value: unknown): value is RawConfig =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Runs `f` over `items` in order; other fibers run after each slice. */
-export const forEachSliced = Effect.fnUntraced(function*<A>(
-  items: ReadonlyArray<A>,
-  f: (item: A, index: number) => void
-) {
-  for (let start = 0; start < items.length; start += sliceSize) {
-    if (start > 0) yield* Effect.yieldNow
-    const end = Math.min(start + sliceSize, items.length)
-    for (let index = start; index < end; index++) f(items[index]!, index)
-  }
-})
+/** Runs `f` over `items` in order, in slices; it may return the characters that it handled. */
+export const forEachSliced = <A>(
+  items: Iterable<A>,
+  f: (item: A, index: number) => number | void
+): Effect.Effect<void> => Effect.suspend(() => inSlices(eachSliced(items, f)))
 
 /** The parser's message quotes the text, which may hold secrets; only its place is kept. */
 const placeOf = (error: unknown): string => {
@@ -65,7 +59,9 @@ const writeSliced = Effect.fnUntraced(function*(
     }
     write("[")
     yield* forEachSliced(value, (item, index) => {
-      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${options.value(item, "    ")}`)
+      const text = options.value(item, "    ")
+      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${text}`)
+      return text.length
     })
     write(options.indent ? "\n  ]" : "]")
   }

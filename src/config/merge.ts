@@ -54,7 +54,9 @@ const mergeLists = Effect.fnUntraced(function*(
 ) {
   const index = Effect.fnUntraced(function*(raw: RawConfig) {
     const items = new Map<string, Schema.Json>()
-    yield* forEachSliced(listOf(raw, name), (item) => items.set(identityOf(item), item))
+    yield* forEachSliced(listOf(raw, name), (item) => {
+      items.set(identityOf(item), item)
+    })
     return items
   })
   const [base, ours, theirs] = [yield* index(sides[0]), yield* index(sides[1]), yield* index(sides[2])]

@@ -16,9 +16,11 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { inSlices } from "../config/inSlices.ts"
 import { fieldName } from "../domain/fieldName.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { nestsTooDeep } from "./nesting.ts"
 
 /** Largest body, in bytes (behaviour: "Request body limit 32 MiB"). */
 export const bodyLimit = 32 * 1024 * 1024
@@ -109,42 +111,11 @@ const readText = (
   return readLarge(request, limit)
 }
 
-/** True when arrays and objects in the JSON text nest deeper than `depthLimit`. Reads each character at most once. */
-export const nestsTooDeep = (text: string): boolean => {
-  let depth = 0
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x22: {
-        // Strings are jumped over; a quote that an odd run of backslashes precedes is not their end.
-        for (;;) {
-          i = text.indexOf("\"", i + 1)
-          if (i === -1) return false
-          let slashes = 0
-          while (text.charCodeAt(i - 1 - slashes) === 0x5c) slashes++
-          if (slashes % 2 === 0) break
-        }
-        break
-      }
-      case 0x5b:
-      case 0x7b:
-        if (++depth > depthLimit) return true
-        break
-      case 0x5d:
-      case 0x7d:
-        depth--
-    }
-  }
-  return false
-}
-
 const isJsonType = (contentType: string | undefined): boolean =>
   contentType === undefined || contentType === "" || /[/+]json\b/i.test(contentType)
 
 const parseJson = (text: string, contentType: string | undefined): Result.Result<unknown, GatewayError> => {
   if (text.trim() === "") return Result.fail(invalidRequest("The request body is empty; a JSON object is expected"))
-  if (nestsTooDeep(text)) {
-    return Result.fail(invalidRequest(`The request body nests deeper than ${depthLimit} levels`))
-  }
   try {
     const value: unknown = JSON.parse(text)
     return Result.succeed(value)
@@ -194,6 +165,9 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     }
     const received = yield* readText(request, limit)
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
+    if (yield* inSlices(nestsTooDeep(text, depthLimit))) {
+      return yield* invalidRequest(`The request body nests deeper than ${depthLimit} levels`)
+    }
     const parsed = parseJson(text, request.headers["content-type"])
     if (Result.isFailure(parsed)) return yield* parsed.failure
     const decoded = decode(parsed.success)

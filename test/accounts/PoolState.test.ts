@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
+import { atOnce } from "../../src/stream/slices.ts"
 import { NaivePool, type Settled } from "./naivePool.ts"
 
 const names = ["a", "b", "c", "d", "e"]
@@ -61,7 +62,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   let ids = 0
 
   const configure = (keys: ReadonlyArray<string>, limits: Limits) =>
-    pool.configure(new Map(keys.map((key) => [key, key])), limits)
+    atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits))
 
   const request = (id: number, wish: Wish) => {
     const note = (refusal: Refusal | undefined) => {
@@ -155,7 +156,7 @@ describe("PoolState", () => {
 
   it("may be called back by those whom it tells, however many that are", () => {
     const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000 })
-    pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits)
+    atOnce(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
     const order: Array<number> = []
     const first = pool.request({ _tag: "Pinned", key: "a" }, 0, patience, () => {})
     assert.isFalse("_tag" in first)

@@ -3,7 +3,12 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as fc from "fast-check"
 import { fieldName } from "../../src/domain/fieldName.ts"
-import { CurrentBodyBudget, depthLimit, jsonBody, nestsTooDeep } from "../../src/http/jsonBody.ts"
+import { CurrentBodyBudget, depthLimit, jsonBody } from "../../src/http/jsonBody.ts"
+import * as Nesting from "../../src/http/nesting.ts"
+import { atOnce } from "../../src/stream/slices.ts"
+import { sliceChars } from "../../src/stream/steps.ts"
+
+const nestsTooDeep = (text: string) => atOnce(Nesting.nestsTooDeep(text, depthLimit))
 
 const depth = (value: unknown): number =>
   typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))
@@ -26,6 +31,23 @@ describe("the depth of a body", () => {
   it("is read in one pass over broken text too", () => {
     assert.isFalse(nestsTooDeep("\"" + "\\\"".repeat(100_000)))
     assert.isFalse(nestsTooDeep("\"unterminated [[["))
+  })
+
+  it("is read in slices", () => {
+    for (
+      const body of [
+        "[1,2,3],".repeat(1_000_000),
+        `["${"x".repeat(100_000)}"],`.repeat(80),
+        "[[]],\"\\\"\",".repeat(800_000)
+      ]
+    ) {
+      let slices = 0
+      for (const { chars } of Nesting.nestsTooDeep(body, depthLimit)) {
+        assert.isBelow(chars, sliceChars + 110_000)
+        slices++
+      }
+      assert.isAtLeast(slices, Math.floor(body.length / (sliceChars + 110_000)))
+    }
   })
 })
 

@@ -8,8 +8,10 @@ import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
+import { CurrentSliceWatch } from "../../src/config/inSlices.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { serveGateway } from "../../src/server/serve.ts"
+import type { SliceSize } from "../../src/stream/slices.ts"
 
 export const businessKey = "test-key"
 export const adminKey = "test-admin-key"
@@ -32,6 +34,8 @@ export interface GatewayOptions {
   readonly logLevel?: LogLevel.LogLevel
   /** The gateway's idea of the time. */
   readonly clock?: Clock.Clock
+  /** Is told of every full slice of long work. */
+  readonly watchSlices?: (size: SliceSize) => void
   /** Variables of the environment; the process's own are never looked at. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -50,6 +54,7 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
     Layer.provideMerge(NodeServices.layer),
     Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, options.logLevel ?? "Info")),
+    Layer.provide(Layer.succeed(CurrentSliceWatch, options.watchSlices ?? (() => undefined))),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(options.environment ?? {})))
   )
   const scope = Scope.makeUnsafe()

@@ -43,7 +43,9 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*() {
           const config = yield* store.current
           const accounts: Array<Schema.Json> = []
-          yield* forEachSliced(config.accounts, (account) => accounts.push(viewAccount(account)))
+          yield* forEachSliced(config.accounts, (account) => {
+            accounts.push(viewAccount(account))
+          })
           const reply = {
             keys: config.configured_keys,
             ...store.source,

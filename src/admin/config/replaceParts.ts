@@ -44,7 +44,9 @@ const listAccounts = Effect.fnUntraced(function*(
 ) {
   const known = new Map<Account, RawConfig>()
   const entries = accountsOf(raw)
-  yield* forEachSliced(config.accounts, (account, place) => known.set(account, entries[place]!))
+  yield* forEachSliced(config.accounts, (account, place) => {
+    known.set(account, entries[place]!)
+  })
   const accounts: Array<Schema.Json> = []
   yield* forEachSliced(listed, (entry) => {
     if (!isJsonObject(entry)) {

@@ -1,0 +1,52 @@
+/**
+ * Long work in slices, so that no loop holds up everybody else: a generator that yields where a slice is full. What runs it
+ * decides what happens there: `inSlices` (floor 1) lets other tasks run, `atOnce` goes on.
+ */
+import { sliceChars, sliceItems } from "./steps.ts"
+
+/** What one slice handled. */
+export interface SliceSize {
+  readonly items: number
+  readonly chars: number
+}
+
+/** Work that yields between its slices. */
+export type Sliced<A> = Generator<SliceSize, A, undefined>
+
+/** Counts the items and characters of a slice. */
+export class Slice {
+  #items = 0
+  #chars = 0
+
+  /** Adds what was handled; true when the slice is full, and `end` is to be yielded. */
+  add(items: number, chars = 0): boolean {
+    this.#items += items
+    this.#chars += chars
+    return this.#items >= sliceItems || this.#chars >= sliceChars
+  }
+
+  /** The size of the slice, which starts the next one. */
+  end(): SliceSize {
+    const size = { items: this.#items, chars: this.#chars }
+    this.#items = 0
+    this.#chars = 0
+    return size
+  }
+}
+
+/** Runs `f` over `items` in order, in slices. `f` may return the characters that it handled. */
+export function* eachSliced<A>(items: Iterable<A>, f: (item: A, index: number) => number | void): Sliced<void> {
+  const slice = new Slice()
+  let index = 0
+  for (const item of items) {
+    if (slice.add(1, f(item, index++) ?? 0)) yield slice.end()
+  }
+}
+
+/** Runs sliced work to its end at once, for what is known to be short. */
+export const atOnce = <A>(work: Sliced<A>): A => {
+  for (;;) {
+    const next = work.next()
+    if (next.done === true) return next.value
+  }
+}
