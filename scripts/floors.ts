@@ -9,6 +9,7 @@ const floors: Readonly<Record<string, number>> = {
   domain: 0,
   stream: 0,
   tools: 0,
+  clock: 1,
   config: 1,
   upstream: 2,
   accounts: 3,
