@@ -17,7 +17,7 @@ const any: Wish = { _tag: "Any", avoid: new Set() }
 const ignore = () => {}
 
 const makeState = (accounts: number, perAccount: number, queue: number): PoolState<number> => {
-  const state = new PoolState<number>({ perAccount, global: accounts * perAccount, queue })
+  const state = new PoolState<number>({ perAccount, global: accounts * perAccount, queue, direct: 1 })
   state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits)
   return state
 }

@@ -18,8 +18,10 @@ export interface Limits {
   readonly perAccount: number
   /** Slots in use at once, those of callers with a token of their own included. */
   readonly global: number
-  /** Tickets waiting at once. */
+  /** Tickets waiting at once; those of callers with a token of their own take at most half of the places. */
   readonly queue: number
+  /** Slots that callers with a token of their own hold at once: nobody has vouched for them. */
+  readonly direct: number
 }
 
 /** In rotation; not to be used before a time; out of rotation until a try of its own shows that it works again. */
@@ -158,6 +160,9 @@ export class PoolState<A> {
   #notifying = false
   #inUse = 0
   #waiting = 0
+  /** Slots that `Direct` tickets hold, and those of them that wait. */
+  #directInUse = 0
+  #directWaiting = 0
   #given = 0
   #arrived = 0
   #numbered = 0
@@ -224,14 +229,17 @@ export class PoolState<A> {
     const hopeless = this.#hopeless(line.purpose, deadline)
     if (hopeless !== undefined) return hopeless
     const ticket = new TicketNode<A>()
+    const direct = line.purpose._tag === "Direct"
     if (this.#inUse < this.#limits.global) {
       const slot = this.#pick(line.purpose)
-      if (slot !== undefined || line.purpose._tag === "Direct") {
+      if (slot !== undefined || (direct && this.#directAllowed)) {
         this.#give(ticket, slot)
         return ticket
       }
     }
-    if (this.#waiting >= this.#limits.queue) return this.#hopeless(line.purpose, now) ?? full
+    const noPlace = this.#waiting >= this.#limits.queue ||
+      (direct && this.#directWaiting >= Math.floor(this.#limits.queue / 2))
+    if (noPlace) return this.#hopeless(line.purpose, now) ?? full
     ticket.number = ++this.#numbered
     ticket.deadline = deadline
     ticket.notify = notify
@@ -249,7 +257,10 @@ export class PoolState<A> {
     if (state !== "granted") return
     this.#inUse--
     const slot = node.slot
-    if (slot !== undefined) {
+    if (slot === undefined) {
+      this.#directInUse--
+      this.#placeLine(this.#direct)
+    } else {
       slot.inUse--
       if (slot.member) this.#place(slot)
       else if (slot.inUse === 0) this.#draining.delete(slot.key)
@@ -312,6 +323,7 @@ export class PoolState<A> {
    */
   *configure(accounts: ReadonlyMap<string, A>, limits: Limits): Sliced<void> {
     this.#limits = limits
+    this.#placeLine(this.#direct)
     // What comes is there before what goes is gone, so that nobody finds the pool empty.
     yield* eachSliced(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
@@ -363,11 +375,20 @@ export class PoolState<A> {
 
   #placeLine(line: TicketLine<A>): void {
     const head = line.head
-    if (head === undefined || (line.purpose._tag === "Pinned" && !line.purpose.slot.available)) {
+    const { purpose } = line
+    if (
+      head === undefined || (purpose._tag === "Pinned" && !purpose.slot.available) ||
+      (purpose._tag === "Direct" && !this.#directAllowed)
+    ) {
       this.#lines.remove(line.entry)
     } else {
       this.#lines.put(line.entry, head.number)
     }
+  }
+
+  /** Whether callers with a token of their own may hold one slot more. */
+  get #directAllowed(): boolean {
+    return this.#directInUse < this.#limits.direct
   }
 
   #lineOf(wish: Wish): TicketLine<A> | undefined {
@@ -382,6 +403,7 @@ export class PoolState<A> {
     line.join(ticket)
     ticket.line = line
     this.#waiting++
+    if (line === this.#direct) this.#directWaiting++
     if (line.purpose._tag === "Any" && line !== this.#any) this.#choosy.set(line.purpose.id, line)
     this.#placeLine(line)
   }
@@ -391,6 +413,7 @@ export class PoolState<A> {
     line.leave(ticket)
     ticket.line = undefined
     this.#waiting--
+    if (line === this.#direct) this.#directWaiting--
     if (line.purpose._tag === "Any" && line.head === undefined) this.#choosy.delete(line.purpose.id)
     this.#placeLine(line)
   }
@@ -399,7 +422,11 @@ export class PoolState<A> {
     ticket.state = "granted"
     ticket.slot = slot
     this.#inUse++
-    if (slot === undefined) return
+    if (slot === undefined) {
+      this.#directInUse++
+      this.#placeLine(this.#direct)
+      return
+    }
     slot.inUse++
     slot.lastGiven = ++this.#given
     this.#place(slot)
@@ -467,7 +494,7 @@ export class PoolState<A> {
   /** The line whose first waiter came before all others that can be served now. */
   #nextLine(): TicketLine<A> | undefined {
     if (this.#spare.size > 0) return this.#lines.first(this.#servable)?.value
-    return this.#direct.head === undefined ? undefined : this.#direct
+    return this.#direct.head === undefined || !this.#directAllowed ? undefined : this.#direct
   }
 
   /** Gives what is free to those who wait, in order, and tells everyone who is settled. */

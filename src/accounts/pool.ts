@@ -54,7 +54,7 @@ export const makePool: Effect.Effect<
 > = Effect.gen(function*() {
   const config = yield* ConfigStore
   const upstream = yield* Upstream
-  const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0 })
+  const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0, direct: 1 })
   const roster = makeRoster(state)
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }

@@ -50,7 +50,8 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
     yield* state.configure(pooled, {
       perAccount: account_max_inflight,
       global: global_max_inflight,
-      queue: account_max_queue
+      queue: account_max_queue,
+      direct: nextConfig.auth.direct_max_inflight
     })
     yield* eachSliced(state.slots(), (slot) => {
       if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)

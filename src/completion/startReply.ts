@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Lease } from "../accounts/Accounts.ts"
+import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { Conversation } from "../domain/Conversation.ts"
@@ -38,6 +38,7 @@ export interface StartedReply<E> {
 }
 
 interface ReplyInput {
+  readonly caller: Caller
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
@@ -69,7 +70,7 @@ const withReminder = (conversation: Conversation): Conversation => ({
 /** Makes the function that starts replies. The scope of a call holds the upstream's connections. */
 export const replyStarter = (config: ConfigStore["Service"], captures: Captures["Service"]) => {
   const startTurn = Effect.fnUntraced(function*(
-    { model, stats }: ReplyInput,
+    { caller, model, stats }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -78,6 +79,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       model,
       conversation,
       credential: lease.credential,
+      direct: caller._tag === "Direct",
       recorder: captures.recorder(lease.identifier, stats.id),
       onSession: lease.usedSession,
       onContinue: () => {

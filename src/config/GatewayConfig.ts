@@ -34,6 +34,15 @@ export interface RuntimeConfig {
   }
 }
 
+export interface AuthConfig {
+  /** Whether a credential that is no configured key is taken for the caller's own upstream token. */
+  readonly direct_tokens: boolean
+  /** Slots that callers with a token of their own hold at once. */
+  readonly direct_max_inflight: number
+  /** SHA-256 of keys that were removed, in hex, newest last: such bearers never go upstream. */
+  readonly removed_keys: ReadonlyArray<string>
+}
+
 /** An entry of `upstream.models`: the id that callers use and the name that the upstream's server knows. */
 export interface ConfiguredModel extends Model {
   readonly model: string
@@ -74,7 +83,7 @@ export interface GatewayConfig {
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
   readonly captures: typeof Groups.Captures.Type
-  readonly auth: { readonly direct_tokens: boolean }
+  readonly auth: AuthConfig
   readonly metrics: typeof Groups.Metrics.Type
   readonly telemetry: typeof Groups.Telemetry.Type
   readonly samples: typeof Groups.Samples.Type

@@ -245,6 +245,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
   const generated = options.generatedKey
+  const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {
     keys: keep(before?.keys, generated === undefined ? configured_keys : [...configured_keys, generated]),
     configured_keys,
@@ -254,14 +255,18 @@ export const decodeConfig = Effect.fnUntraced(function*(
     model_aliases: keep(before?.model_aliases, model_aliases),
     model_table: keep(before?.model_table, model_table),
     admin: keep(before?.admin, toAdmin(groups.admin)),
-    runtime: keep(before?.runtime, toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)),
+    runtime: keep(before?.runtime, runtime),
     compat: keep(before?.compat, groups.compat),
     responses: keep(before?.responses, groups.responses),
     embeddings: keep(before?.embeddings, groups.embeddings),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     captures: keep(before?.captures, groups.captures),
-    auth: keep(before?.auth, { direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai" }),
+    auth: keep(before?.auth, {
+      direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai",
+      direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
+      removed_keys: groups.auth.removed_keys
+    }),
     metrics: keep(before?.metrics, groups.metrics),
     telemetry: keep(before?.telemetry, groups.telemetry),
     samples: keep(before?.samples, groups.samples),

@@ -120,8 +120,15 @@ export const Captures = group({
   max_body_bytes: withDefault(integer(1, 64 * 1024 * 1024), 5 * 1024 * 1024)
 })
 
+/** `removed_keys` are SHA-256 digests of business keys that were removed, newest last: never exported, hashed or synced. */
 export const Auth = group({
-  direct_tokens: Schema.optionalKey(flag)
+  direct_tokens: Schema.optionalKey(flag),
+  direct_max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  removed_keys: withDefault(
+    Schema.Array(text.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be a SHA-256 digest in hex" })))
+      .annotate({ message: "must be a list of SHA-256 digests" }),
+    []
+  )
 })
 
 export const Metrics = group({

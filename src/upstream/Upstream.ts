@@ -68,6 +68,8 @@ export interface CompletionRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
   readonly credential: Credential
+  /** The credential is the caller's own token: nobody has vouched for the caller. */
+  readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
   /** Told of the upstream session as soon as there is one: what comes after may fail, and the session stays behind. */
   readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined

@@ -22,13 +22,14 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
   { weight: 5, arbitrary: fc.constant<Wish>({ _tag: "Any", avoid: new Set() }) },
   { weight: 3, arbitrary: fc.subarray(names).map((keys): Wish => ({ _tag: "Any", avoid: new Set(keys) })) },
   { weight: 3, arbitrary: key.map((key): Wish => ({ _tag: "Pinned", key })) },
-  { weight: 1, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
+  { weight: 3, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
 )
 
 const limits: fc.Arbitrary<Limits> = fc.record({
   perAccount: fc.integer({ min: 1, max: 3 }),
   global: fc.integer({ min: 1, max: 9 }),
-  queue: fc.integer({ min: 0, max: 12 })
+  queue: fc.integer({ min: 0, max: 12 }),
+  direct: fc.integer({ min: 1, max: 4 })
 })
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -155,7 +156,7 @@ describe("PoolState", () => {
   })
 
   it("may be called back by those whom it tells, however many that are", () => {
-    const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000 })
+    const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000, direct: 1 })
     atOnce(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
     const order: Array<number> = []
     const first = pool.request({ _tag: "Pinned", key: "a" }, 0, patience, () => {})

@@ -376,6 +376,40 @@ describe("a caller's own token", () => {
       assert.isUndefined(behind.pollUnsafe())
     }))
 
+  it.effect("holds half of the slots and waits in half of the queue, in nobody's way", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a", "b"),
+        runtime: { account_max_inflight: 2, global_max_inflight: 4, account_max_queue: 4 }
+      })
+      const first = yield* hold(pool, direct("one"))
+      yield* hold(pool, direct("two"))
+      const third = yield* ask(pool, direct("three"))
+      const fourth = yield* ask(pool, direct("four"))
+      const error = yield* Effect.flip(hold(pool, direct("five")))
+      assert.deepInclude(error, { code: "rate_limit_exceeded", status: 429 })
+      // Those with a key are served at once, though two others came before them.
+      yield* hold(pool)
+      yield* hold(pool)
+      yield* ask(pool)
+      yield* shows(pool, { in_use: 4, waiting: 3 })
+      yield* first.free
+      yield* Fiber.join(third)
+      assert.isUndefined(fourth.pollUnsafe())
+    }))
+
+  it.effect("holds as many slots as auth.direct_max_inflight says", () =>
+    Effect.gen(function*() {
+      const { pool } = yield* buildPool({
+        accounts: accounts("a"),
+        runtime: { account_max_inflight: 4, account_max_queue: 0 },
+        auth: { direct_max_inflight: 3 }
+      })
+      for (const token of ["one", "two", "three"]) yield* hold(pool, direct(token))
+      assert.strictEqual((yield* Effect.flip(hold(pool, direct("four")))).code, "rate_limit_exceeded")
+      yield* hold(pool)
+    }))
+
   it.effect("works where no account is configured", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({})

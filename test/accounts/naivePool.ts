@@ -39,6 +39,17 @@ export class NaivePool {
     return this.running.size
   }
 
+  get directInUse(): number {
+    return [...this.running.values()].filter((account) => account === undefined).length
+  }
+
+  /** Whether the queue has a place: those with a token of their own may take half of them. */
+  hasPlace(wish: Wish): boolean {
+    const direct = this.waiters.filter((waiter) => waiter.wish._tag === "Direct").length
+    return this.waiters.length < this.limits.queue &&
+      (wish._tag !== "Direct" || direct + 1 <= this.limits.queue / 2)
+  }
+
   isAvailable(account: NaiveAccount): boolean {
     return account.state === "ready" && account.inUse < this.limits.perAccount && this.accounts.includes(account)
   }
@@ -52,7 +63,7 @@ export class NaivePool {
   /** The account for a wish; "none" for one that needs none; `undefined` where it has to wait. */
   pick(wish: Wish): NaiveAccount | "none" | undefined {
     if (this.inUse >= this.limits.global) return undefined
-    if (wish._tag === "Direct") return "none"
+    if (wish._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
     const available = this.available
     if (wish._tag === "Pinned") return available.find((account) => account.key === wish.key)
     const others = this.accounts.filter((account) => account.state === "ready" && !wish.avoid.has(account.key))
@@ -104,7 +115,7 @@ export class NaivePool {
     const account = this.pick(wish)
     if (hopeless !== undefined) settled.refused.set(id, hopeless)
     else if (account !== undefined) this.give(id, account, settled)
-    else if (this.waiters.length >= this.limits.queue) settled.refused.set(id, this.hopeless(wish, now) ?? "Full")
+    else if (!this.hasPlace(wish)) settled.refused.set(id, this.hopeless(wish, now) ?? "Full")
     else this.waiters.push({ id, wish, deadline: now + patience })
     return settled
   }

@@ -412,6 +412,19 @@ describe("a saved sample", () => {
     }
   })
 
+  it("plays for configured keys only: with another token the line is text like any other", async () => {
+    const ask = (key: string) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!replay hello" }] })
+      }).then((response) => response.text())
+    assert.include(await ask(businessKey), "Hello there")
+    const foreign = await ask("a-token-of-my-own")
+    assert.notInclude(foreign, "Hello there")
+    assert.include(foreign, "!replay hello")
+  })
+
   it("of an OpenAI-compatible server replays as what it was", async () => {
     const chunk = (delta: unknown, finish_reason: string | null = null) =>
       `data: ${

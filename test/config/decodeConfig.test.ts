@@ -100,7 +100,7 @@ describe("decodeConfig", () => {
         timeouts: { connect: 10, first_byte: 30, silence: 120, queue: 60, client: 120, drain: 120, attempts: 120 }
       })
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
-      assert.deepStrictEqual(config.auth, { direct_tokens: true })
+      assert.deepStrictEqual(config.auth, { direct_tokens: true, direct_max_inflight: 1, removed_keys: [] })
       assert.deepStrictEqual(config.metrics, { public: false })
       assert.deepStrictEqual(config.telemetry, { capture_content: false, propagate: false })
       assert.deepStrictEqual(config.samples, { dir: "tests/raw_stream_samples" })

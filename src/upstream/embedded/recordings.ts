@@ -39,6 +39,20 @@ export const Recordings = Context.Reference<(name: string) => Effect.Effect<Reco
 
 const textOf = (turn: Turn): string => turn.parts.map((part) => part._tag === "Text" ? part.text : "").join("\n")
 
+/** A conversation whose last user turn asks for no recording: the lines that did are text. */
+const withoutReplay = (conversation: Conversation): Conversation => {
+  const last = conversation.turns.findLastIndex((turn) => turn.role === "user")
+  const turns = conversation.turns.map((turn, place) =>
+    place !== last ? turn : {
+      ...turn,
+      parts: turn.parts.map((part) =>
+        part._tag === "Text" ? { ...part, text: part.text.replaceAll(/^!replay\b/gm, " !replay") } : part
+      )
+    }
+  )
+  return { ...conversation, turns }
+}
+
 /** The recording that the last user turn asks for. What follows a `!next` is for after a tool's reply. */
 const wantedIn = ({ turns }: Conversation): string | undefined => {
   const last = turns.findLastIndex((turn) => turn.role === "user")
@@ -90,13 +104,19 @@ const replayDriver = (recording: Recording, limits: ConnectionLimits): Driver =>
     : makeOpenAiDriver(client, { ...options, models: [], tools: "native" })
 }
 
-/** Gives a driver the recordings: a conversation that names one is answered with it, all else by the driver. */
+/**
+ * Gives a driver the recordings: a conversation that names one is answered with it, all else by the driver. They hold what
+ * others asked, so a caller for whom nobody has vouched gets none.
+ */
 export const withRecordings = (driver: Driver, limits: ConnectionLimits): Effect.Effect<Driver> =>
   Effect.map(Recordings, (find) => ({
     ...driver,
     complete: Effect.fnUntraced(function*(request) {
       const name = wantedIn(request.conversation)
       if (name === undefined) return yield* driver.complete(request)
+      if (request.direct === true) {
+        return yield* driver.complete({ ...request, conversation: withoutReplay(request.conversation) })
+      }
       const recording = yield* find(name)
       if (recording === undefined) {
         return yield* new UpstreamFailure({
