@@ -28,6 +28,8 @@ export interface LeaseOptions {
   readonly avoid: ReadonlySet<string>
   /** The account to stay on, by `Lease.account`: another try of the same request on the same account. */
   readonly stay: string | undefined
+  /** Style of the request, for whoever looks at the queue. */
+  readonly style?: string | undefined
 }
 
 /** A slot of one account, held until its scope closes. */
@@ -65,6 +67,24 @@ export interface QueueStatus {
   readonly recommended_concurrency: number
   readonly waiting: number
   readonly max_queue_size: number
+  /** Accounts that the upstream limits, that are out of rotation, and that their operator keeps out of use. */
+  readonly cooling: number
+  readonly out: number
+  readonly disabled: number
+  /** Milliseconds; `null` when nobody waits. */
+  readonly oldest_wait_ms: number | null
+  /** Those who wait longest, 50 at most. */
+  readonly waiters: ReadonlyArray<QueueWaiter>
+}
+
+/** A request that waits for an account. */
+export interface QueueWaiter {
+  /** Milliseconds. */
+  readonly age_ms: number
+  /** Style of the request; empty where it is not known. */
+  readonly style: string
+  /** The account that it is pinned to, or `null`. */
+  readonly account: string | null
 }
 
 /** An account without a slot of it: for tests of accounts and the care of their sessions, which no limit must hold up. */
@@ -79,6 +99,8 @@ export interface AccountFacts {
   readonly inUse: number
   /** `ready`: in rotation; `cooling`: back after `recovery`; `out`: tried again after `recovery`. */
   readonly health: SlotState
+  /** Its operator keeps it out of use. */
+  readonly disabled: boolean
   /** Why it is not in rotation. */
   readonly reason: string | undefined
   /** Milliseconds until it comes back or is tried again; `undefined` in rotation, and while it is being tried. */

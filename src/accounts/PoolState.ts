@@ -38,6 +38,8 @@ export interface Slot<out A> {
   readonly until: number
   /** False once the account has left the configuration; its leases run to their end. */
   readonly member: boolean
+  /** False while its operator keeps it out of use: it is not given, whatever its state. */
+  readonly enabled: boolean
   /** In rotation, with spare capacity. */
   readonly available: boolean
 }
@@ -66,6 +68,16 @@ export type Refusal =
 
 /** Called once when a waiting ticket is granted (`undefined`) or refused; never after `close`. It may call back. */
 export type Notify = (refusal: Refusal | undefined) => void
+
+/** A request that waits. */
+export interface Waiting<out A> {
+  /** When it began to wait, in milliseconds. */
+  readonly since: number
+  /** What it was asked with: `request`'s `about`. */
+  readonly about: string
+  /** The account that it waits for, where it waits for one alone. */
+  readonly pinned: Slot<A> | undefined
+}
 
 /** One request's claim, from asking to release. */
 export interface Ticket<out A> {
@@ -99,6 +111,7 @@ class SlotNode<A> implements Slot<A> {
   state: SlotState = "ready"
   until = 0
   member = true
+  enabled = true
   cleaning = false
   /** The number of the grant that gave it last. */
   lastGiven: number
@@ -133,7 +146,9 @@ class TicketNode<A> implements Ticket<A>, InLine<TicketNode<A>> {
   previous: TicketNode<A> | undefined = undefined
   next: TicketNode<A> | undefined = undefined
   number = 0
+  since = 0
   deadline = 0
+  about = ""
   notify: Notify | undefined = undefined
 }
 
@@ -155,14 +170,16 @@ export class PoolState<A> {
   readonly #any: TicketLine<A> = new Line<TicketNode<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
   /** Lines of those who avoid something, by what; kept only while someone stands in them. */
   readonly #choosy = new Map<string, TicketLine<A>>()
+  /** Everyone who waits, in the order of arrival. */
+  readonly #queue = new Set<TicketNode<A>>()
   /** Settled tickets whose `notify` is still to be called, with what it is to be told. */
   readonly #settled: Array<readonly [TicketNode<A>, Refusal | undefined]> = []
   #notifying = false
   #inUse = 0
-  #waiting = 0
   /** Slots that `Direct` tickets hold, and those of them that wait. */
   #directInUse = 0
   #directWaiting = 0
+  #disabled = 0
   #given = 0
   #arrived = 0
   #numbered = 0
@@ -176,22 +193,28 @@ export class PoolState<A> {
     return this.#inUse
   }
   get waiting(): number {
-    return this.#waiting
+    return this.#queue.size
   }
   get limits(): Limits {
     return this.#limits
   }
-  /** Configured accounts. */
+  /** Configured accounts that may be used. */
   get size(): number {
-    return this.#members.size
+    return this.#members.size - this.#disabled
+  }
+  /** Configured accounts that are kept out of use. */
+  get disabled(): number {
+    return this.#disabled
   }
   /** Accounts in rotation with spare capacity. */
   get available(): number {
     return this.#spare.size
   }
+  /** Accounts that cool; no disabled one. */
   get cooling(): number {
     return this.#cooling.size
   }
+  /** Accounts that are out; no disabled one. */
   get out(): number {
     return this.#out.size
   }
@@ -213,6 +236,13 @@ export class PoolState<A> {
     return this.#members.values()
   }
 
+  /** Those who wait, the one that came first before all others. */
+  *queued(): IterableIterator<Waiting<A>> {
+    for (const { about, line, since } of this.#queue) {
+      yield { since, about, pinned: line?.purpose._tag === "Pinned" ? line.purpose.slot : undefined }
+    }
+  }
+
   /** Accounts that have left the configuration and still have leases. */
   get draining(): ReadonlyMap<string, Slot<A>> {
     return this.#draining
@@ -221,8 +251,9 @@ export class PoolState<A> {
   /**
    * Asks for a slot: a granted ticket, a waiting one that `notify` tells about, or a refusal. `now` and `patience` are in
    * milliseconds; what cannot be served before `now + patience` is refused at once. Who gives up waiting calls `close`.
+   * `about` says of a ticket that waits what it is for.
    */
-  request(wish: Wish, now: number, patience: number, notify: Notify): Ticket<A> | Refusal {
+  request(wish: Wish, now: number, patience: number, notify: Notify, about = ""): Ticket<A> | Refusal {
     const line = this.#lineOf(wish)
     if (line === undefined) return unknown
     const deadline = now + patience
@@ -237,11 +268,13 @@ export class PoolState<A> {
         return ticket
       }
     }
-    const noPlace = this.#waiting >= this.#limits.queue ||
+    const noPlace = this.#queue.size >= this.#limits.queue ||
       (direct && this.#directWaiting >= Math.floor(this.#limits.queue / 2))
     if (noPlace) return this.#hopeless(line.purpose, now) ?? full
     ticket.number = ++this.#numbered
+    ticket.since = now
     ticket.deadline = deadline
+    ticket.about = about
     ticket.notify = notify
     this.#join(line, ticket)
     return ticket
@@ -318,17 +351,22 @@ export class PoolState<A> {
 
   /**
    * New accounts, by key, and limits. Nobody is dropped: running tickets go on counting, an account that left drains (and is
-   * the same one if it comes back meanwhile), waiting tickets keep their places; those pinned to an account that left are
-   * refused. O(n log n), in slices: between two of them the pool works with accounts of before and after.
+   * the same one if it comes back meanwhile), waiting tickets keep their places; those pinned to an account that left, or
+   * that is among the `disabled` ones now, are refused. O(n log n), in slices: between two of them the pool works with
+   * accounts of before and after.
    */
-  *configure(accounts: ReadonlyMap<string, A>, limits: Limits): Sliced<void> {
+  *configure(
+    accounts: ReadonlyMap<string, A>,
+    limits: Limits,
+    disabled: ReadonlySet<string> = new Set()
+  ): Sliced<void> {
     this.#limits = limits
     this.#placeLine(this.#direct)
     // What comes is there before what goes is gone, so that nobody finds the pool empty.
     yield* eachSliced(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
       slot.account = account
-      this.#place(slot)
+      this.#setEnabled(slot, !disabled.has(key))
     })
     yield* eachSliced(this.#members.values(), (slot) => {
       if (!accounts.has(slot.key)) this.#remove(slot)
@@ -346,6 +384,7 @@ export class PoolState<A> {
   }
 
   #remove(slot: SlotNode<A>): void {
+    this.#setEnabled(slot, true)
     this.#members.delete(slot.key)
     slot.member = false
     this.#setState(slot, "ready", 0)
@@ -354,18 +393,39 @@ export class PoolState<A> {
   }
 
   #setState(slot: SlotNode<A>, state: SlotState, until: number): void {
-    if (slot.state === "cooling") this.#cooling.remove(slot.recovery)
-    if (slot.state === "out") this.#out.remove(slot.recovery)
+    this.#leaveRecovery(slot)
     slot.state = state
     slot.until = until
-    if (state === "cooling") this.#cooling.put(slot.recovery, until)
-    if (state === "out") this.#out.put(slot.recovery, until)
+    this.#joinRecovery(slot)
+    this.#place(slot)
+  }
+
+  #leaveRecovery(slot: SlotNode<A>): void {
+    if (slot.state === "cooling") this.#cooling.remove(slot.recovery)
+    if (slot.state === "out") this.#out.remove(slot.recovery)
+  }
+
+  /** A disabled account keeps its state, but nobody tries it: its recovery waits until it is enabled. */
+  #joinRecovery(slot: SlotNode<A>): void {
+    if (!slot.enabled) return
+    if (slot.state === "cooling") this.#cooling.put(slot.recovery, slot.until)
+    if (slot.state === "out") this.#out.put(slot.recovery, slot.until)
+  }
+
+  #setEnabled(slot: SlotNode<A>, enabled: boolean): void {
+    if (slot.enabled !== enabled) {
+      this.#disabled += enabled ? -1 : 1
+      this.#leaveRecovery(slot)
+      slot.enabled = enabled
+      this.#joinRecovery(slot)
+      if (!enabled && slot.line !== undefined) this.#refuse(slot.line)
+    }
     this.#place(slot)
   }
 
   /** Puts an account, and the line of those who wait for it, where its state says. */
   #place(slot: SlotNode<A>): void {
-    if (slot.member && slot.state === "ready" && slot.inUse < this.#limits.perAccount) {
+    if (slot.member && slot.enabled && slot.state === "ready" && slot.inUse < this.#limits.perAccount) {
       this.#spare.put(slot.rotation, slot.cleaning ? slot.lastGiven + behindAll : slot.lastGiven)
     } else {
       this.#spare.remove(slot.rotation)
@@ -402,7 +462,7 @@ export class PoolState<A> {
   #join(line: TicketLine<A>, ticket: TicketNode<A>): void {
     line.join(ticket)
     ticket.line = line
-    this.#waiting++
+    this.#queue.add(ticket)
     if (line === this.#direct) this.#directWaiting++
     if (line.purpose._tag === "Any" && line !== this.#any) this.#choosy.set(line.purpose.id, line)
     this.#placeLine(line)
@@ -412,7 +472,7 @@ export class PoolState<A> {
     const line = ticket.line!
     line.leave(ticket)
     ticket.line = undefined
-    this.#waiting--
+    this.#queue.delete(ticket)
     if (line === this.#direct) this.#directWaiting--
     if (line.purpose._tag === "Any" && line.head === undefined) this.#choosy.delete(line.purpose.id)
     this.#placeLine(line)
@@ -444,13 +504,14 @@ export class PoolState<A> {
   }
 
   get #inRotation(): number {
-    return this.#members.size - this.#cooling.size - this.#out.size
+    return this.size - this.#cooling.size - this.#out.size
   }
 
   #othersInRotation(avoid: ReadonlySet<string>): boolean {
     let avoided = 0
     for (const key of avoid) {
-      if (this.#members.get(key)?.state === "ready") avoided++
+      const slot = this.#members.get(key)
+      if (slot?.enabled === true && slot.state === "ready") avoided++
     }
     return this.#inRotation > avoided
   }
@@ -459,8 +520,9 @@ export class PoolState<A> {
   #hopeless(purpose: Purpose<A>, deadline: number): Refusal | undefined {
     if (purpose._tag === "Direct") return undefined
     if (purpose._tag === "Pinned") {
-      const { member, state, until } = purpose.slot
+      const { enabled, member, state, until } = purpose.slot
       if (!member) return unknown
+      if (!enabled) return unavailable
       if (state === "ready") return undefined
       if (state === "out") return unavailable
       return until > deadline ? { _tag: "Cooling", until } : undefined
@@ -499,7 +561,7 @@ export class PoolState<A> {
 
   /** Gives what is free to those who wait, in order, and tells everyone who is settled. */
   #serve(): void {
-    while (this.#waiting > 0 && this.#inUse < this.#limits.global) {
+    while (this.#queue.size > 0 && this.#inUse < this.#limits.global) {
       const line = this.#nextLine()
       const head = line?.head
       if (line === undefined || head === undefined) break

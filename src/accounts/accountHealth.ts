@@ -45,6 +45,8 @@ export interface AccountHealthKeeper {
   ) => Effect.Effect<void>
   /** How a login of the account ended. */
   readonly loginFailed: (slot: AccountSlot, cause: Cause.Cause<UpstreamFailure>) => Effect.Effect<void>
+  /** Says that there may be an earlier time of recovery than before: an account was enabled. */
+  readonly wake: () => void
 }
 
 /** Makes the keeper of the pool's health. `probe` finds out whether an account works. */
@@ -59,10 +61,14 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
   )
   let wakeAt = Number.POSITIVE_INFINITY
 
+  const wake = () => {
+    if (state.nextRecovery < wakeAt) setTimer(recovery)
+  }
+
   const suspend = (slot: AccountSlot, fault: Fault, count: number, delay: number, clock: Clock) => {
     const account = slot.account
     state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
-    if (state.nextRecovery < wakeAt) setTimer(recovery)
+    wake()
     // Cool-downs are everyday; an account that is refused wants its operator.
     const log = stateAfter(fault) === "out" ? Effect.logWarning : Effect.logDebug
     return log("An upstream account leaves the rotation").pipe(
@@ -139,5 +145,5 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     return wakeAt === Number.POSITIVE_INFINITY ? Effect.void : Effect.andThen(Effect.sleep(wakeAt - now), recovery)
   })
 
-  return { report, loginFailed }
+  return { report, loginFailed, wake }
 })

@@ -48,7 +48,12 @@ export const makeFixed = Effect.fnUntraced(function*(
       global_max_inflight: 0,
       recommended_concurrency: 0,
       waiting: 0,
-      max_queue_size: 0
+      max_queue_size: 0,
+      cooling: 0,
+      out: 0,
+      disabled: 0,
+      oldest_wait_ms: null,
+      waiters: []
     })),
     withAccount: () => Effect.fail(gatewayError("not_found", "There are no accounts")),
     describe: () => Effect.succeed([]),

@@ -17,10 +17,10 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { type Driver, Upstream } from "../upstream/Upstream.ts"
-import { makeAccountHealth } from "./accountHealth.ts"
+import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { reasonFor } from "./backOff.ts"
 import { fixedCredential } from "./credentials.ts"
-import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions } from "./Lease.ts"
+import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions, QueueWaiter } from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
 import { directTokensOff, refusalError } from "./refusals.ts"
@@ -32,6 +32,8 @@ type AccountSlot = Slot<PooledAccount>
 type Claim = Ticket<PooledAccount>
 
 const hourMillis = 3_600_000
+/** Waiters that the status of the queue tells of. */
+const mostWaiters = 50
 
 /** What a lease has to remember until it ends. */
 class Held {
@@ -62,10 +64,14 @@ export const makePool: Effect.Effect<
   /** The driver to work with now, with the pool as the configuration in effect says. */
   const currentDriver = Effect.flatMap(
     upstream.driver,
-    (driver) => Effect.as(roster.apply(config.unsafeCurrent, driver), driver)
+    (driver) =>
+      Effect.map(roster.apply(config.unsafeCurrent, driver), (changed) => {
+        if (changed) health.wake()
+        return driver
+      })
   )
 
-  const health = yield* makeAccountHealth(
+  const health: AccountHealthKeeper = yield* makeAccountHealth(
     state,
     (slot) => Effect.flatMap(currentDriver, (driver) => tokensOf(slot, driver).probe)
   )
@@ -134,13 +140,18 @@ export const makePool: Effect.Effect<
   }
 
   /** Takes a ticket and waits until the queue has served it. A wait that ends in any other way leaves nothing behind. */
-  const claim = (wish: Wish, clock: Clock.Clock, restore: Restore): Effect.Effect<Claim, Refusal> =>
+  const claim = (
+    wish: Wish,
+    clock: Clock.Clock,
+    restore: Restore,
+    about: string | undefined
+  ): Effect.Effect<Claim, Refusal> =>
     Effect.suspend(() => {
       const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
       const settled = Deferred.makeUnsafe<void, Refusal>()
       const ticket = state.request(wish, monotonicMillis(clock), patience, (refusal) => {
         Deferred.doneUnsafe(settled, refusal === undefined ? Exit.void : Exit.fail(refusal))
-      })
+      }, about)
       if ("_tag" in ticket) return Effect.fail(ticket)
       if (ticket.state === "granted") return Effect.succeed(ticket)
       return restore(
@@ -169,11 +180,11 @@ export const makePool: Effect.Effect<
     const clock = yield* Clock.Clock
     const began = monotonicMillis(clock)
     const wish = wishOf(caller, options)
-    const ticket = yield* claim(wish, clock, restore).pipe(
+    const ticket = yield* claim(wish, clock, restore, options.style).pipe(
       Effect.catch((refusal) =>
         // Staying on an account is a preference, unlike a pin.
         refusal._tag !== "Late" && wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
-          ? claim({ _tag: "Any", avoid: options.avoid }, clock, restore)
+          ? claim({ _tag: "Any", avoid: options.avoid }, clock, restore, options.style)
           : Effect.fail(refusal)
       ),
       Effect.mapError((refusal) => refusalError(refusal, monotonicMillis(clock)))
@@ -208,6 +219,7 @@ export const makePool: Effect.Effect<
       identifier: account.identifier,
       inUse,
       health: slot.state,
+      disabled: !slot.enabled,
       reason: slot.state === "ready" || account.fault === undefined ? undefined : reasonFor(account.fault),
       recovery: slot.state === "ready" || !Number.isFinite(until) ? undefined : Math.max(0, until - now),
       testStatus: slot.state === "out" ? "failed" : account.tested,
@@ -221,7 +233,9 @@ export const makePool: Effect.Effect<
 
   return {
     lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
-    status: Effect.map(currentDriver, () => {
+    status: Effect.map(Effect.andThen(currentDriver, Clock.Clock), (clock) => {
+      const now = monotonicMillis(clock)
+      const waiters = longestWaiting(state, now)
       const available: Array<string> = []
       const inUse: Array<string> = []
       for (const slot of state.slots()) {
@@ -239,7 +253,12 @@ export const makePool: Effect.Effect<
         global_max_inflight: state.limits.global,
         recommended_concurrency: state.size * state.limits.perAccount,
         waiting: state.waiting,
-        max_queue_size: state.limits.queue
+        max_queue_size: state.limits.queue,
+        cooling: state.cooling,
+        out: state.out,
+        disabled: state.disabled,
+        oldest_wait_ms: waiters[0]?.age_ms ?? null,
+        waiters
       }
     }),
     withAccount: (identifier) =>
@@ -281,6 +300,16 @@ export const makePool: Effect.Effect<
     })
   }
 })
+
+/** Those who wait longest, the longest first. `now` is on the pool's clock. */
+const longestWaiting = (state: PoolState<PooledAccount>, now: number): ReadonlyArray<QueueWaiter> => {
+  const shown: Array<QueueWaiter> = []
+  for (const { about, pinned, since } of state.queued()) {
+    shown.push({ age_ms: Math.round(now - since), style: about, account: pinned?.account.identifier ?? null })
+    if (shown.length === mostWaiters) break
+  }
+  return shown
+}
 
 /** Lets an effect be interrupted within a part that is not. */
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

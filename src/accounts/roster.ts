@@ -19,6 +19,7 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
   let config: GatewayConfig | undefined
   let driver: Driver | undefined
   let accounts: ReadonlyArray<Account> | undefined
+  let disabled: ReadonlySet<string> = new Set()
   let pooled: ReadonlyMap<string, PooledAccount> = new Map()
 
   const turn = Semaphore.makeUnsafe(1)
@@ -42,37 +43,47 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
     return enrolled
   }
 
-  function* take(nextConfig: GatewayConfig, nextDriver: Driver): Sliced<void> {
+  function* take(nextConfig: GatewayConfig, nextDriver: Driver): Sliced<boolean> {
     if (nextConfig.accounts !== accounts || nextDriver !== driver) {
       pooled = yield* enroll(nextConfig.accounts, nextDriver, nextDriver === driver)
+      const next = new Set<string>()
+      yield* eachSliced(nextConfig.accounts, (account) => {
+        if (account.disabled) next.add(account.identity[0]!)
+      })
+      disabled = next
     }
     const { account_max_inflight, account_max_queue, global_max_inflight } = nextConfig.runtime
-    yield* state.configure(pooled, {
+    const limits = {
       perAccount: account_max_inflight,
       global: global_max_inflight,
       queue: account_max_queue,
       direct: nextConfig.auth.direct_max_inflight
-    })
+    }
+    yield* state.configure(pooled, limits, disabled)
     yield* eachSliced(state.slots(), (slot) => {
       if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)
     })
     config = nextConfig
     driver = nextDriver
     accounts = nextConfig.accounts
+    return true
   }
 
   const isApplied = (nextConfig: GatewayConfig, nextDriver: Driver): boolean =>
     nextConfig === config && nextDriver === driver
 
   return {
-    apply: (current: () => GatewayConfig, nextDriver: Driver): Effect.Effect<void> =>
+    /** True where the configuration or the driver is another one than before. */
+    apply: (current: () => GatewayConfig, nextDriver: Driver): Effect.Effect<boolean> =>
       Effect.suspend(() =>
         isApplied(current(), nextDriver)
-          ? Effect.void
+          ? Effect.succeed(false)
           // Half a roster must not stay: once begun it is taken to its end.
           : turn.withPermit(Effect.suspend(() => {
             const next = current()
-            return isApplied(next, nextDriver) ? Effect.void : Effect.uninterruptible(inSlices(take(next, nextDriver)))
+            return isApplied(next, nextDriver)
+              ? Effect.succeed(false)
+              : Effect.uninterruptible(inSlices(take(next, nextDriver)))
           }))
       )
   }

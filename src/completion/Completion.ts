@@ -116,7 +116,7 @@ export class Completion extends Context.Service<Completion, {
       for (;;) {
         const attempt = yield* Scope.fork(scope)
         stats.attempts++
-        const lease = yield* accounts.lease(caller, { avoid, stay }).pipe(
+        const lease = yield* accounts.lease(caller, { avoid, stay, style: stats.style }).pipe(
           Effect.mapError((error) =>
             error.code === before?.code
               ? gatewayError(error.code, before.message, { retryAfter: error.retryAfter })

@@ -24,6 +24,10 @@ export interface Account {
   readonly password: Redacted.Redacted<string> | undefined
   /** A token that the operator configured; those got by login are never here. */
   readonly token: Redacted.Redacted<string> | undefined
+  /** Kept out of use by its operator. */
+  readonly disabled: boolean
+  /** The operator's own words; empty where there are none. */
+  readonly note: string
   /** The normal forms that the account answers to; see `identityKeys`. */
   readonly identity: ReadonlyArray<string>
 }
@@ -74,6 +78,8 @@ const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fa
     mobile: blankToUndefined(entry.mobile),
     password: redact(entry.password),
     token: redact(entry.token?.trim()),
+    disabled: entry.disabled ?? false,
+    note: entry.note ?? "",
     identity
   }
   if (isJsonObject(raw)) decodedEntries.set(raw, account)

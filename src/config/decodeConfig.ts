@@ -124,7 +124,7 @@ const accountInflight = 2
 const keylessInflight = 8
 
 /**
- * Works out the limits that follow from the accounts: queue and global limit are the recommended concurrency unless set,
+ * Works out the limits that follow from the accounts that may be used: queue and global limit are the recommended concurrency unless set,
  * and 1 where that is 0. The embedded upstream has one account of its own when none is configured, and so has an
  * OpenAI-compatible server.
  */
@@ -133,8 +133,9 @@ const toRuntime = (
   accounts: ReadonlyArray<Account>,
   driver: UpstreamConfig["driver"]
 ): RuntimeConfig => {
-  const [only] = accounts
-  const total = only === undefined && driver !== "session" ? 1 : accounts.length
+  const enabled = accounts.filter((account) => !account.disabled)
+  const [only] = enabled
+  const total = accounts.length === 0 && driver !== "session" ? 1 : enabled.length
   const asksForNoKey = driver === "openai" && total === 1 &&
     (only === undefined || (only.token !== undefined && Redacted.value(only.token) === keyless))
   const account_max_inflight = group.account_max_inflight ?? (asksForNoKey ? keylessInflight : accountInflight)

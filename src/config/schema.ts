@@ -33,12 +33,19 @@ const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
 
 const maxCount = Number.MAX_SAFE_INTEGER
 
-/** An account of the pool as the file lists it. */
+/** Characters of an account's note. */
+export const longestNote = 200
+
+/** An account of the pool as the file lists it; a `disabled` one stays in the file and is not used. */
 export const AccountEntry = group({
   email: Schema.optionalKey(text),
   mobile: Schema.optionalKey(text),
   password: Schema.optionalKey(text),
-  token: Schema.optionalKey(text)
+  token: Schema.optionalKey(text),
+  disabled: Schema.optionalKey(flag),
+  note: Schema.optionalKey(
+    text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
+  )
 })
 
 /** A business key. */

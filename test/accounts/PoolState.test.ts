@@ -14,7 +14,12 @@ type Op =
   | { readonly _tag: "Restore"; readonly key: string }
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }
-  | { readonly _tag: "Configure"; readonly keys: ReadonlyArray<string>; readonly limits: Limits }
+  | {
+    readonly _tag: "Configure"
+    readonly keys: ReadonlyArray<string>
+    readonly limits: Limits
+    readonly disabled: ReadonlyArray<string>
+  }
 
 const key = fc.constantFrom(...names)
 
@@ -49,7 +54,12 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Clean" as const), key, cleaning: fc.boolean() }) },
   {
     weight: 2,
-    arbitrary: fc.record({ _tag: fc.constant("Configure" as const), keys: fc.shuffledSubarray(names), limits })
+    arbitrary: fc.record({
+      _tag: fc.constant("Configure" as const),
+      keys: fc.shuffledSubarray(names),
+      limits,
+      disabled: fc.subarray(names, { maxLength: 3 })
+    })
   }
 )
 
@@ -62,8 +72,8 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   let now = 0
   let ids = 0
 
-  const configure = (keys: ReadonlyArray<string>, limits: Limits) =>
-    atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits))
+  const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
+    atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
 
   const request = (id: number, wish: Wish) => {
     const note = (refusal: Refusal | undefined) => {
@@ -125,8 +135,8 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
         break
       }
       case "Configure": {
-        configure(op.keys, op.limits)
-        expected = naive.configure(op.keys, op.limits)
+        configure(op.keys, op.limits, op.disabled)
+        expected = naive.configure(op.keys, op.limits, op.disabled)
         break
       }
     }
@@ -134,6 +144,16 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
     assert.strictEqual(pool.inUse, naive.inUse)
     assert.strictEqual(pool.waiting, naive.waiters.length)
     assert.strictEqual(pool.available, naive.available.length)
+    const enabled = naive.accounts.filter((account) => account.enabled)
+    const count = (state: string) => enabled.filter((account) => account.state === state).length
+    assert.deepStrictEqual(
+      [pool.size, pool.disabled, pool.cooling, pool.out],
+      [enabled.length, naive.accounts.length - enabled.length, count("cooling"), count("out")]
+    )
+    assert.deepStrictEqual(
+      Array.from(pool.queued(), ({ pinned, since }) => [since, pinned?.key]),
+      naive.waiters.map(({ deadline, wish }) => [deadline - patience, wish._tag === "Pinned" ? wish.key : undefined])
+    )
     assert.sameMembers(Array.from(pool.slots(), (slot) => slot.key), naive.accounts.map((account) => account.key))
     assert.sameMembers([...pool.draining.keys()], naive.draining.map((account) => account.key))
   }

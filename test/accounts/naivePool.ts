@@ -8,6 +8,7 @@ export interface NaiveAccount {
   until: number
   lastGiven: number
   cleaning: boolean
+  enabled: boolean
 }
 
 interface Waiter {
@@ -50,8 +51,12 @@ export class NaivePool {
       (wish._tag !== "Direct" || direct + 1 <= this.limits.queue / 2)
   }
 
+  isReady(account: NaiveAccount): boolean {
+    return account.enabled && account.state === "ready"
+  }
+
   isAvailable(account: NaiveAccount): boolean {
-    return account.state === "ready" && account.inUse < this.limits.perAccount && this.accounts.includes(account)
+    return this.isReady(account) && account.inUse < this.limits.perAccount && this.accounts.includes(account)
   }
 
   get available(): Array<NaiveAccount> {
@@ -66,7 +71,7 @@ export class NaivePool {
     if (wish._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
     const available = this.available
     if (wish._tag === "Pinned") return available.find((account) => account.key === wish.key)
-    const others = this.accounts.filter((account) => account.state === "ready" && !wish.avoid.has(account.key))
+    const others = this.accounts.filter((account) => this.isReady(account) && !wish.avoid.has(account.key))
     return available.find((account) => !wish.avoid.has(account.key)) ?? (others.length === 0 ? available[0] : undefined)
   }
 
@@ -75,8 +80,8 @@ export class NaivePool {
     const pinned = wish._tag === "Pinned"
     const candidates = this.accounts.filter((account) => !pinned || account.key === wish.key)
     if (pinned && candidates.length === 0) return "Unknown"
-    if (candidates.some((account) => account.state === "ready")) return undefined
-    const cooling = candidates.filter((account) => account.state === "cooling")
+    if (candidates.some((account) => this.isReady(account))) return undefined
+    const cooling = candidates.filter((account) => account.enabled && account.state === "cooling")
     if (cooling.length === 0) return "Unavailable"
     return cooling.every((account) => account.until > deadline) ? "Cooling" : undefined
   }
@@ -137,7 +142,7 @@ export class NaivePool {
 
   recover(now: number): { readonly due: Array<string>; readonly settled: Settled } {
     const due: Array<string> = []
-    for (const account of this.accounts) {
+    for (const account of this.accounts.filter((account) => account.enabled)) {
       if (account.state === "cooling" && account.until <= now) Object.assign(account, { state: "ready", until: 0 })
       if (account.state === "out" && account.until <= now) {
         account.until = Number.POSITIVE_INFINITY
@@ -152,7 +157,7 @@ export class NaivePool {
     if (account !== undefined) account.cleaning = cleaning
   }
 
-  configure(keys: ReadonlyArray<string>, limits: Limits): Settled {
+  configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []): Settled {
     this.limits = limits
     const leaving = this.accounts.filter((account) => !keys.includes(account.key))
     for (const account of leaving) Object.assign(account, { state: "ready", until: 0 })
@@ -162,10 +167,19 @@ export class NaivePool {
       ...this.accounts.filter((account) => keys.includes(account.key)),
       ...keys.filter((key) => !this.accounts.some((account) => account.key === key)).map((key) =>
         known.find((account) => account.key === key) ??
-          { key, inUse: 0, state: "ready" as const, until: 0, lastGiven: -1e9 + this.arrived++, cleaning: false }
+          {
+            key,
+            inUse: 0,
+            state: "ready" as const,
+            until: 0,
+            lastGiven: -1e9 + this.arrived++,
+            cleaning: false,
+            enabled: true
+          }
       )
     ]
     this.draining = drained.filter((account) => !keys.includes(account.key))
+    for (const account of this.accounts) account.enabled = !disabled.includes(account.key)
     return this.settle()
   }
 }

@@ -99,7 +99,15 @@ describe("accounts", () => {
     const { items, ...page } = (await call("GET", "/admin/accounts")).json
     assert.deepStrictEqual(page, { total: 3, page: 1, page_size: 10, total_pages: 1 })
     const [token, mobile, email] = items as ReadonlyArray<Record<string, unknown>>
-    const well = { test_status: "", health: "ready", health_reason: null, recovery_seconds: null, in_use: 0 }
+    const unmarked = { disabled: false, note: "" }
+    const well = {
+      ...unmarked,
+      test_status: "",
+      health: "ready",
+      health_reason: null,
+      recovery_seconds: null,
+      in_use: 0
+    }
     assert.deepStrictEqual(email, {
       identifier: "One@X.org",
       email: "One@X.org",
@@ -150,6 +158,8 @@ describe("the account list", () => {
     mobile: index % 2 === 0 ? `138-0000-${String(index).padStart(4, "0")}` : undefined,
     password: undefined,
     token: undefined,
+    disabled: false,
+    note: "",
     identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])]
   })
   const everything = { page: undefined, page_size: undefined, q: undefined }

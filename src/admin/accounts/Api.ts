@@ -16,8 +16,14 @@ export const AccountItem = Schema.Struct({
   health: Schema.Literals(["ready", "cooling", "out"]),
   health_reason: Schema.NullOr(Schema.String),
   recovery_seconds: Schema.NullOr(Schema.Int),
-  in_use: Schema.Int
+  in_use: Schema.Int,
+  /** Kept out of use by its operator: it gets no new lease, whatever its health. */
+  disabled: Schema.Boolean,
+  note: Schema.String
 }).annotate({ identifier: "AccountItem" })
+
+/** What a list of accounts may be narrowed to: in rotation, not in rotation, kept out of use; `failed`: by its last test. */
+export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
 export const AccountList = Schema.Struct({
   items: Schema.Array(AccountItem),
@@ -37,7 +43,52 @@ export const AddAccountRequest = Schema.Struct({
   token: optional(Schema.String)
 }).annotate({ identifier: "AddAccountRequest" })
 
+/** The same with a note, as a line of a batch. */
+export const BatchAccount = Schema.Struct({ ...AddAccountRequest.fields, note: optional(Schema.String) })
+
 export const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
+
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one of the two. An empty note takes the note away. */
+export const PatchAccountRequest = Schema.Struct({
+  disabled: Schema.optionalKey(Schema.Boolean),
+  note: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "PatchAccountRequest" })
+
+export const PatchAccountReply = Schema.Struct({ success: Schema.Boolean, account: AccountItem, ...lasting })
+
+/** Body of a batch of changes: accounts to add, or the identifiers of accounts to change; 20,000 at most. */
+export const AccountBatchRequest = Schema.Union([
+  Schema.Struct({
+    action: Schema.Literal("add"),
+    accounts: Schema.Array(BatchAccount),
+    dry_run: Schema.optionalKey(Schema.Boolean)
+  }),
+  Schema.Struct({
+    action: Schema.Literals(["enable", "disable", "delete"]),
+    identifiers: Schema.Array(Schema.String),
+    dry_run: Schema.optionalKey(Schema.Boolean)
+  })
+]).annotate({ identifier: "AccountBatchRequest" })
+
+/** What became of one line of a batch. */
+export const BatchResult = Schema.Struct({
+  index: Schema.Int,
+  identifier: Schema.String,
+  ok: Schema.Boolean,
+  /** Empty when it is ok, else why not: `duplicate`, `unknown account`, or the field that is refused. */
+  detail: Schema.String
+}).annotate({ identifier: "BatchResult" })
+
+export const AccountBatchReply = Schema.Struct({
+  success: Schema.Boolean,
+  /** Accounts that were changed, or would be. */
+  changed: Schema.Int,
+  /** Lines that were refused. */
+  failed: Schema.Int,
+  /** One for each line, in their order. */
+  results: Schema.Array(BatchResult),
+  ...lasting
+})
 
 /** Body of an account test; without a message only the making of a session is tested. */
 export const TestAccountRequest = Schema.Struct({
@@ -82,6 +133,14 @@ export const DeleteSessionsReply = Schema.Struct({
   note: Schema.optionalKey(Schema.String)
 })
 
+/** A request that waits for an account. */
+export const QueueWaiter = Schema.Struct({
+  /** Milliseconds. */
+  age_ms: Schema.Int,
+  style: Schema.String,
+  account: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "QueueWaiter" })
+
 export const QueueStatusReply = Schema.Struct({
   available: Schema.Int,
   in_use: Schema.Int,
@@ -92,7 +151,14 @@ export const QueueStatusReply = Schema.Struct({
   global_max_inflight: Schema.Int,
   recommended_concurrency: Schema.Int,
   waiting: Schema.Int,
-  max_queue_size: Schema.Int
+  max_queue_size: Schema.Int,
+  cooling: Schema.Int,
+  out: Schema.Int,
+  disabled: Schema.Int,
+  /** Milliseconds; `null` when nobody waits. */
+  oldest_wait_ms: Schema.NullOr(Schema.Int),
+  /** Those who wait longest, 50 at most; `account` is the pin, or `null`. */
+  waiters: Schema.Array(QueueWaiter)
 }).annotate({ identifier: "QueueStatus" })
 
 /** A number of the query; a field of a form that was left empty counts as absent. */
@@ -103,11 +169,18 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     query: {
       page: Schema.optionalKey(PageNumber),
       page_size: Schema.optionalKey(PageNumber),
-      q: Schema.optionalKey(Schema.String)
+      q: Schema.optionalKey(Schema.String),
+      state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState]))
     },
     success: AccountList
   }),
   HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AccountsReply }),
+  HttpApiEndpoint.post("batch", "/admin/accounts/batch", { payload: AccountBatchRequest, success: AccountBatchReply }),
+  HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
+    params: { identifier: Schema.NonEmptyString },
+    payload: PatchAccountRequest,
+    success: PatchAccountReply
+  }),
   HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
     params: { identifier: Schema.NonEmptyString },
     success: AccountsReply

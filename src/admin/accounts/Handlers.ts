@@ -17,25 +17,34 @@ import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
+import { savedOr } from "../configErrors.ts"
+import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AccountTests } from "./AccountTests.ts"
-import type { AccountItem } from "./Api.ts"
+import type { AccountItem, AccountState } from "./Api.ts"
 import {
   AddAccountRequest,
   AdminAccountsGroup,
   DeleteSessionsRequest,
+  PatchAccountRequest,
   TestAccountRequest,
   TestAllRequest
 } from "./Api.ts"
+import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
+import { markAccount } from "./markAccount.ts"
 import { newAccount } from "./newAccount.ts"
 import { pageOf } from "./page.ts"
 
 const readAccount = jsonBody(AddAccountRequest)
+const readMarks = jsonBody(PatchAccountRequest)
 const readTest = jsonBody(TestAccountRequest)
 const readTestAll = jsonBody(TestAllRequest, { mayBeEmpty: true })
 const readDeletion = jsonBody(DeleteSessionsRequest)
 
 /** Accounts that are tested at once by test-all (spec "Limits"). */
 const testsAtOnce = 5
+
+/** Accounts that are looked up in the pool in one go. */
+const described = 500
 
 const defaultModel = "upstream-chat"
 
@@ -58,8 +67,14 @@ const itemOf = (account: Account, facts: AccountFacts | undefined): typeof Accou
   health: facts?.health ?? "ready",
   health_reason: facts?.reason ?? null,
   recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
-  in_use: facts?.inUse ?? 0
+  in_use: facts?.inUse ?? 0,
+  disabled: account.disabled,
+  note: account.note
 })
+
+/** Whether an account is one of those that a list was narrowed to. */
+const isIn = (state: typeof AccountState.Type, { disabled, health, testStatus }: AccountFacts): boolean =>
+  state === "failed" ? testStatus === "failed" : state === "disabled" ? disabled : !disabled && health === state
 
 export const AdminAccountsHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminAccountsGroup),
@@ -75,18 +90,86 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
       return model === undefined ? Effect.fail(modelNotFound(modelName)) : Effect.succeed({ model, modelName })
     }
 
+    /** The accounts as the list shows them. */
+    const itemsOf = (shown: ReadonlyArray<Account>) =>
+      Effect.map(accounts.describe(shown.map((account) => account.identifier)), (facts) => {
+        const known = new Map(facts.map((each) => [each.identifier, each]))
+        return shown.map((account) => itemOf(account, known.get(account.identifier)))
+      })
+
+    const narrowed = Effect.fnUntraced(function*(
+      configured: ReadonlyArray<Account>,
+      state: typeof AccountState.Type | undefined
+    ) {
+      if (state === undefined) return configured
+      const found: Array<Account> = []
+      for (let start = 0; start < configured.length; start += described) {
+        if (start > 0) yield* Effect.yieldNow
+        const slice = configured.slice(start, start + described)
+        const facts = yield* accounts.describe(slice.map((account) => account.identifier))
+        const fitting = new Set(facts.filter((each) => isIn(state, each)).map((each) => each.identifier))
+        found.push(...slice.filter((account) => fitting.has(account.identifier)))
+      }
+      return found
+    })
+
     return handlers
       .handle(
         "list",
         Effect.fnUntraced(function*({ query }) {
-          const { accounts: shown, ...page } = pageOf((yield* store.current).accounts, {
+          const { accounts: configured } = yield* store.current
+          const { accounts: shown, ...page } = pageOf(yield* narrowed(configured, query.state || undefined), {
             page: query.page === "" ? undefined : query.page,
             page_size: query.page_size === "" ? undefined : query.page_size,
             q: query.q
           })
-          const facts = yield* accounts.describe(shown.map((account) => account.identifier))
-          const known = new Map(facts.map((each) => [each.identifier, each]))
-          return { items: shown.map((account) => itemOf(account, known.get(account.identifier))), ...page }
+          return { items: yield* itemsOf(shown), ...page }
+        })
+      )
+      .handleRaw(
+        "batch",
+        Effect.fnUntraced(function*({ request }) {
+          const batch = yield* Effect.fromResult(readBatch(yield* jsonObjectBody(request)))
+          let outcome: BatchOutcome | undefined
+          const update = store.update((raw, config) =>
+            Effect.map(applyBatch(raw, config, batch), (applied) => {
+              outcome = applied
+              return batch.dryRun ? raw : applied.raw
+            })
+          )
+          const saved = yield* batch.dryRun ? savedOr(update) : changed(`accounts: ${batch.action}`, update)
+          const { changed: count, results } = outcome!
+          return jsonReply({
+            success: true,
+            changed: count,
+            failed: results.filter(({ ok }) => !ok).length,
+            results,
+            ...lastingOf(saved)
+          })
+        })
+      )
+      .handleRaw(
+        "patch",
+        Effect.fnUntraced(function*({ params, request }) {
+          const marks = yield* readMarks(request)
+          if (marks.disabled === undefined && marks.note === undefined) {
+            return yield* invalidRequest("disabled or note is required", "disabled")
+          }
+          const saved = yield* changed(
+            "an account was marked",
+            store.update((raw, config) => {
+              const account = findAccount(config.account_table, params.identifier)
+              if (account === undefined) return Effect.fail(unknownAccount)
+              const entries = accountsOf(raw)
+              const place = config.accounts.indexOf(account)
+              const marked = markAccount(entries[place]!, marks)
+              return Effect.succeed(marked === entries[place] ? raw : { ...raw, accounts: entries.with(place, marked) })
+            })
+          )
+          const marked = findAccount(saved.config.account_table, params.identifier)
+          if (marked === undefined) return yield* unknownAccount
+          const [account] = yield* itemsOf([marked])
+          return jsonReply({ success: true, account, ...lastingOf(saved) })
         })
       )
       .handleRaw(

@@ -3,17 +3,19 @@
  */
 import * as Result from "effect/Result"
 import type { RawConfig } from "../../config/json.ts"
+import { longestNote } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import type { AddAccountRequest } from "./Api.ts"
+import type { BatchAccount } from "./Api.ts"
 
 const trimmed = (text: string | null | undefined): string => text?.trim() ?? ""
 
 /** The account as the configuration lists it. Fails for one that nobody could log in with. */
-export const newAccount = (body: typeof AddAccountRequest.Type): Result.Result<RawConfig, GatewayError> => {
+export const newAccount = (body: typeof BatchAccount.Type): Result.Result<RawConfig, GatewayError> => {
   const email = trimmed(body.email)
   const mobile = trimmed(body.mobile)
   const token = trimmed(body.token)
   const password = body.password ?? ""
+  const note = body.note ?? ""
   if (email === "" && mobile === "" && token === "") {
     return Result.fail(invalidRequest("email, mobile or token is required", "email"))
   }
@@ -21,10 +23,14 @@ export const newAccount = (body: typeof AddAccountRequest.Type): Result.Result<R
   if (password === "" && token === "") {
     return Result.fail(invalidRequest("password or token is required", "password"))
   }
+  if (note.length > longestNote) {
+    return Result.fail(invalidRequest(`note must have at most ${longestNote} characters`, "note"))
+  }
   return Result.succeed({
     ...(email === "" ? {} : { email }),
     ...(mobile === "" ? {} : { mobile }),
     ...(password === "" ? {} : { password }),
-    ...(token === "" ? {} : { token })
+    ...(token === "" ? {} : { token }),
+    ...(note === "" ? {} : { note })
   })
 }

@@ -27,6 +27,8 @@ const ListedAccount = Schema.Struct({
   mobile: Schema.optionalKey(Schema.NullOr(Schema.String)),
   password: Schema.optionalKey(Schema.NullOr(Schema.String)),
   token: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  disabled: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  note: Schema.optionalKey(Schema.NullOr(Schema.String)),
   /** As shown by `GET /admin/config`, for accounts that have nothing but a token. */
   identifier: Schema.optionalKey(Schema.String)
 })

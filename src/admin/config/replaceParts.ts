@@ -14,7 +14,7 @@ import { patchMapping } from "../mapping.ts"
 const textOf = (value: Schema.Json | undefined): string | undefined => typeof value === "string" ? value : undefined
 
 /** Fields of an account that a caller may give. Those that the admin API shows beside them are no input. */
-const inputFields = ["email", "mobile", "password", "token"] as const
+const inputFields = ["email", "mobile", "password", "token", "disabled", "note"] as const
 
 const isGiven = (value: Schema.Json | undefined): value is Schema.Json =>
   value !== undefined && value !== null && value !== ""

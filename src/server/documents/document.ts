@@ -134,7 +134,7 @@ const headOf = (get: SpecOperation): SpecOperation => ({
 
 const describePath = (path: string, item: PathItem): PathItem => {
   const described: PathItem = { ...item }
-  for (const method of ["get", "post", "put", "delete"] as const) {
+  for (const method of ["get", "post", "put", "patch", "delete"] as const) {
     const operation = item[method]
     if (operation !== undefined) described[method] = describeOperation(operation)
   }

@@ -66,8 +66,8 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
   QueueStatus: {
     available: "Accounts with spare capacity.",
     in_use: "Slots that are taken.",
-    total: "Configured accounts.",
-    recommended_concurrency: "Accounts multiplied by `max_inflight_per_account`.",
+    total: "Configured accounts that are not disabled.",
+    recommended_concurrency: "Those multiplied by `max_inflight_per_account`.",
     waiting: "Requests that wait for an account.",
     max_queue_size: "Requests that may wait."
   },

@@ -211,6 +211,20 @@ export const operations: Readonly<Record<string, Operation>> = {
     errors: changing,
     example: { email: "someone@example.com", password: "secret" }
   },
+  "admin-accounts.batch": {
+    summary: "Add, enable, disable or delete many accounts",
+    description: "Each line stands for itself, and all that are ok are saved at once. `dry_run` changes nothing.",
+    access: "admin",
+    errors: changing,
+    example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
+  },
+  "admin-accounts.patch": {
+    summary: "Take an account out of use, bring it back, or note something of it",
+    description: "A disabled account gets no new lease; its running ones finish.",
+    access: "admin",
+    errors: [...changing, "not_found"],
+    example: { disabled: true, note: "on holiday" }
+  },
   "admin-accounts.remove": { summary: "Remove an account", access: "admin", errors: [...changing, "not_found"] },
   "admin-accounts.test": {
     summary: "Test an account",

@@ -1,0 +1,135 @@
+/**
+ * Many accounts at once: which lines of a batch can be carried out, and the configuration after them. A line stands for
+ * itself: one that is refused stops no other.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { findAccount } from "../../config/Account.ts"
+import { accountsOf } from "../../config/edit.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { identifierOf, identityKeys } from "../../domain/identity.ts"
+import { schemaFault } from "../../http/jsonBody.ts"
+import { BatchAccount, type BatchResult } from "./Api.ts"
+import { markAccount } from "./markAccount.ts"
+import { newAccount } from "./newAccount.ts"
+
+/** Lines of a batch at most. */
+export const mostLines = 20_000
+
+const actions = ["enable", "disable", "delete"] as const
+
+/** A batch as it is asked for, its lines still as they came. */
+export type Batch =
+  | { readonly action: "add"; readonly lines: ReadonlyArray<unknown>; readonly dryRun: boolean }
+  | { readonly action: (typeof actions)[number]; readonly lines: ReadonlyArray<unknown>; readonly dryRun: boolean }
+
+/** Reads the request's body. Fails where it is no batch; what is wrong with a line is that line's own. */
+export const readBatch = (body: RawConfig): Result.Result<Batch, GatewayError> => {
+  const { action, dry_run } = body
+  const known = action === "add" ? action : actions.find((name) => name === action)
+  if (known === undefined) {
+    return Result.fail(invalidRequest("action must be add, enable, disable or delete", "action"))
+  }
+  if (dry_run !== undefined && dry_run !== null && typeof dry_run !== "boolean") {
+    return Result.fail(invalidRequest("dry_run must be true or false", "dry_run"))
+  }
+  const field = known === "add" ? "accounts" : "identifiers"
+  const lines = body[field]
+  if (!Array.isArray(lines)) return Result.fail(invalidRequest(`${field} must be an array`, field))
+  if (lines.length > mostLines) {
+    return Result.fail(invalidRequest(`${field} must have at most ${mostLines} entries`, field))
+  }
+  return Result.succeed({ action: known, lines, dryRun: dry_run === true })
+}
+
+/** What becomes of each line, and of the configuration; the same object where nothing changes. */
+export interface BatchOutcome {
+  readonly raw: RawConfig
+  readonly changed: number
+  readonly results: ReadonlyArray<typeof BatchResult.Type>
+}
+
+const decodeLine = Schema.decodeUnknownResult(BatchAccount)
+
+/** The account of a line, or the name of the field that is refused. */
+const accountOfLine = (line: unknown): Result.Result<RawConfig, string> => {
+  const decoded = decodeLine(line)
+  if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue).param ?? "account")
+  return Result.mapError(newAccount(decoded.success), (error) => error.param ?? "account")
+}
+
+const add = Effect.fnUntraced(function*(raw: RawConfig, config: GatewayConfig, lines: ReadonlyArray<unknown>) {
+  const results: Array<typeof BatchResult.Type> = []
+  const added: Array<RawConfig> = []
+  const taken = new Set<string>()
+  yield* forEachSliced(lines, (line, index) => {
+    const account = accountOfLine(line)
+    if (Result.isFailure(account)) {
+      results.push({ index, identifier: "", ok: false, detail: account.failure })
+      return
+    }
+    const identifier = identifierOf(account.success, sha256Hex)
+    const identity = identityKeys(account.success, sha256Hex)
+    if (identity.some((key) => taken.has(key) || config.account_table.index.has(key))) {
+      results.push({ index, identifier, ok: false, detail: "duplicate" })
+      return
+    }
+    for (const key of identity) taken.add(key)
+    added.push(account.success)
+    results.push({ index, identifier, ok: true, detail: "" })
+  })
+  const outcome: BatchOutcome = {
+    raw: added.length === 0 ? raw : { ...raw, accounts: [...accountsOf(raw), ...added] },
+    changed: added.length,
+    results
+  }
+  return outcome
+})
+
+const mark = Effect.fnUntraced(function*(
+  raw: RawConfig,
+  config: GatewayConfig,
+  lines: ReadonlyArray<unknown>,
+  action: (typeof actions)[number]
+) {
+  const results: Array<typeof BatchResult.Type> = []
+  const places = new Map<string, number>()
+  yield* forEachSliced(config.accounts, (account, place) => {
+    places.set(account.identity[0]!, place)
+  })
+  const named = new Set<number>()
+  yield* forEachSliced(lines, (line, index) => {
+    const account = typeof line === "string" ? findAccount(config.account_table, line) : undefined
+    const place = account === undefined ? undefined : places.get(account.identity[0]!)
+    if (account === undefined || place === undefined) {
+      results.push({ index, identifier: typeof line === "string" ? line : "", ok: false, detail: "unknown account" })
+      return
+    }
+    const again = named.has(place)
+    named.add(place)
+    results.push({ index, identifier: account.identifier, ok: !again, detail: again ? "duplicate" : "" })
+  })
+  const accounts: Array<RawConfig> = []
+  let changed = 0
+  yield* forEachSliced(accountsOf(raw), (entry, place) => {
+    const next = !named.has(place)
+      ? entry
+      : action === "delete"
+      ? undefined
+      : markAccount(entry, { disabled: action === "disable" })
+    if (next !== entry) changed++
+    if (next !== undefined) accounts.push(next)
+  })
+  const outcome: BatchOutcome = { raw: changed === 0 ? raw : { ...raw, accounts }, changed, results }
+  return outcome
+})
+
+/** Carries a batch out on a configuration. */
+export const applyBatch = (
+  raw: RawConfig,
+  config: GatewayConfig,
+  { action, lines }: Batch
+): Effect.Effect<BatchOutcome> => action === "add" ? add(raw, config, lines) : mark(raw, config, lines, action)

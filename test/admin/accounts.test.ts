@@ -1,0 +1,238 @@
+/** Accounts that are kept out of use, noted, and changed many at once. */
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  accounts,
+  admin,
+  chat,
+  emailOf,
+  hold,
+  queueOf,
+  type Site,
+  startSite,
+  textOf,
+  times,
+  untilQueue
+} from "../gateway/support.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { type Answer, caller, storeOf } from "./support.ts"
+
+type Item = Record<string, unknown>
+const itemsIn = ({ json }: Answer) => json["items"] as ReadonlyArray<Item>
+
+describe("an account", () => {
+  let site: Site
+  afterEach(() => site.stop())
+
+  const path = (name: string) => `/admin/accounts/${encodeURIComponent(emailOf(name))}`
+  const mark = (name: string, marks: unknown) => admin(site.url, "PATCH", path(name), marks)
+
+  it("that is disabled under load gets no new lease, and no request is lost", async () => {
+    site = await startSite({
+      accounts: accounts("a", "b", "c"),
+      runtime: { account_max_inflight: 2, account_max_queue: 200 }
+    })
+    const running = await hold(site, { target: emailOf("a") })
+    const load = times(60, (i) => chat(site.url, `!pace 1ms\n!say ${i}`, { stream: i % 2 === 0 }))
+    const { account } = await mark("a", { disabled: true })
+    assert.deepInclude(account, { identifier: emailOf("a"), disabled: true, in_use: (account as Item)["in_use"] })
+    const completions = async () => (await site.report()).requests.filter(({ call }) => call === "completion")
+    const onDisabled = async (from: number) =>
+      (await completions()).slice(from).filter(({ account }) => account === emailOf("a")).length
+    const begun = (await completions()).length
+    assert.deepStrictEqual((await Promise.all(load)).map(textOf), times(60, String))
+    // A lease of before may reach the upstream only now: there was one slot beside the one that is held.
+    assert.isAtMost(await onDisabled(begun), 1)
+    const after = (await completions()).length
+    const more = await Promise.all(times(20, (i) => chat(site.url, `!say ${i}`)))
+    assert.deepStrictEqual(more.map(textOf), times(20, String))
+    assert.strictEqual(await onDisabled(after), 0)
+    // What runs on it runs on.
+    assert.deepInclude(await queueOf(site), {
+      in_use: 1,
+      in_use_accounts: [emailOf("a")],
+      total: 2,
+      available: 2,
+      disabled: 1,
+      recommended_concurrency: 4,
+      global_max_inflight: 4
+    })
+    running.end()
+    await untilQueue(site, { in_use: 0 })
+    await mark("a", { disabled: false })
+    assert.deepInclude(await queueOf(site), { total: 3, available: 3, disabled: 0, recommended_concurrency: 6 })
+    assert.strictEqual(textOf(await chat(site.url, "!say back", { target: emailOf("a") })), "back")
+  })
+
+  it("that is disabled refuses those that are pinned to it, waiting ones too, and can be tested", async () => {
+    site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
+    const target = emailOf("a")
+    const running = await hold(site, { target })
+    const waiting = chat(site.url, "!say one", { target })
+    await untilQueue(site, { waiting: 1 })
+    const { oldest_wait_ms, waiters } = await queueOf(site)
+    assert.isAtLeast(Number(oldest_wait_ms), 0)
+    assert.deepInclude((waiters as ReadonlyArray<Item>)[0], { style: "chat", account: target })
+    await mark("a", { disabled: true })
+    for (const said of [await waiting, await chat(site.url, "!say two", { target })]) {
+      assert.deepInclude({ status: said.status, code: said.error?.code }, { status: 503, code: "no_account_available" })
+    }
+    assert.deepInclude(await queueOf(site), { waiting: 0, oldest_wait_ms: null, waiters: [] })
+    const test = await admin(site.url, "POST", "/admin/accounts/test", { identifier: target })
+    assert.deepInclude(test, { success: true })
+    assert.strictEqual((await chat(site.url, "!say three", { target })).status, 503)
+    running.end()
+  })
+
+  it("that was out of rotation when it was disabled is tried again only after it was enabled", async () => {
+    site = await startSite({ accounts: accounts("a", "b") })
+    await Effect.runPromise(site.reference.suspend(emailOf("a"), true))
+    for (const text of ["one", "two"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
+    assert.deepInclude(await queueOf(site), { out: 1, total: 2 })
+    await mark("a", { disabled: true })
+    assert.deepInclude(await queueOf(site), { out: 0, disabled: 1, total: 1 })
+    await mark("a", { disabled: false })
+    assert.deepInclude(await queueOf(site), { out: 1, disabled: 0, total: 2 })
+  })
+
+  it("is the only one: without it nobody is served", async () => {
+    site = await startSite({ accounts: accounts("a") })
+    await mark("a", { disabled: true })
+    assert.strictEqual((await chat(site.url, "!say one")).error?.code, "no_account_available")
+    assert.deepInclude(await queueOf(site), { total: 0, available: 0, recommended_concurrency: 0 })
+  })
+})
+
+describe("accounts", () => {
+  let gateway: RunningGateway
+  const call = caller(() => gateway)
+  beforeAll(async () => {
+    gateway = await startGateway({
+      accounts: [{ email: "One@x.org", password: "p", further: 1 }, { token: "a-long-token-of-two" }]
+    })
+  })
+  afterAll(() => gateway.stop())
+
+  const raw = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"] as ReadonlyArray<Item>
+  const one = `/admin/accounts/${encodeURIComponent("one@x.org")}`
+
+  it("take a note and a switch, which the list shows and every way of writing keeps", async () => {
+    const marked = await call("PATCH", one, { body: { disabled: true, note: "on holiday" } })
+    assert.deepInclude(marked.json, { success: true, config_writable: false, needs_host_sync: false })
+    assert.deepInclude(marked.json["account"], { identifier: "One@x.org", disabled: true, note: "on holiday" })
+    const expected = { email: "One@x.org", password: "p", further: 1, disabled: true, note: "on holiday" }
+    assert.deepStrictEqual((await raw())[0], expected)
+    assert.deepInclude(itemsIn(await call("GET", "/admin/accounts"))[1], { disabled: true, note: "on holiday" })
+    const shown = await call("GET", "/admin/config")
+    await call("POST", "/admin/config", { body: { accounts: shown.json["accounts"] } })
+    assert.deepStrictEqual((await raw())[0], expected)
+    const exported = await call("GET", "/admin/config/export")
+    await call("POST", "/admin/config/import?mode=merge", { body: { accounts: [{ email: "one@x.org" }] } })
+    await call("POST", "/admin/config/import?mode=replace", { body: exported.json["config"] })
+    assert.deepStrictEqual((await raw())[0], expected)
+    assert.strictEqual((await call("PATCH", one, { body: { disabled: false, note: "" } })).status, 200)
+    assert.deepStrictEqual((await raw())[0], { email: "One@x.org", password: "p", further: 1 })
+  })
+
+  it("refuse marks that are none, and unknown names", async () => {
+    const bodies = [{}, { disabled: null }, { disabled: "yes" }, { note: 7 }, { note: "x".repeat(201) }]
+    for (const body of bodies) {
+      const refused = await call("PATCH", one, { body })
+      assert.strictEqual(refused.status, 400, JSON.stringify(body))
+      assert.match(refused.detail, /disabled|note/)
+    }
+    assert.strictEqual((await call("PATCH", "/admin/accounts/nobody", { body: { note: "x" } })).status, 404)
+    assert.strictEqual((await call("PATCH", one, { body: { note: "x".repeat(200) } })).status, 200)
+    await call("PATCH", one, { body: { note: "" } })
+  })
+
+  it("are narrowed by their state", async () => {
+    await call("PATCH", one, { body: { disabled: true } })
+    const names = async (state: string) =>
+      itemsIn(await call("GET", `/admin/accounts?state=${state}`)).map(({ identifier }) => identifier)
+    assert.deepStrictEqual(await names("disabled"), ["One@x.org"])
+    assert.lengthOf(await names("ready"), 1)
+    assert.deepStrictEqual([await names("cooling"), await names("out"), await names("failed")], [[], [], []])
+    const refused = await call("GET", "/admin/accounts?state=lost")
+    assert.strictEqual(refused.status, 400)
+    assert.include(refused.detail, "state")
+    await call("PATCH", one, { body: { disabled: false } })
+  })
+
+  it("are added many at once, each line for itself", async () => {
+    const accounts = [
+      { email: "three@x.org", password: "p", note: "third" },
+      { email: "ONE@x.org", password: "p" },
+      { mobile: "13800000000", password: "p" },
+      { mobile: "+86 138 0000 0000", password: "p" },
+      { email: "four@x.org" },
+      { email: 7, password: "p" },
+      { email: "five@x.org", password: "p", note: "x".repeat(201) },
+      "six@x.org"
+    ]
+    const expected = [
+      { index: 0, identifier: "three@x.org", ok: true, detail: "" },
+      { index: 1, identifier: "ONE@x.org", ok: false, detail: "duplicate" },
+      { index: 2, identifier: "13800000000", ok: true, detail: "" },
+      { index: 3, identifier: "+86 138 0000 0000", ok: false, detail: "duplicate" },
+      { index: 4, identifier: "", ok: false, detail: "password" },
+      { index: 5, identifier: "", ok: false, detail: "email" },
+      { index: 6, identifier: "", ok: false, detail: "note" },
+      { index: 7, identifier: "", ok: false, detail: "account" }
+    ]
+    const before = await raw()
+    const tried = await call("POST", "/admin/accounts/batch", { body: { action: "add", accounts, dry_run: true } })
+    assert.deepInclude(tried.json, { success: true, changed: 2, failed: 6, results: expected })
+    assert.deepStrictEqual(await raw(), before)
+    const added = await call("POST", "/admin/accounts/batch", { body: { action: "add", accounts } })
+    assert.deepInclude(added.json, { success: true, changed: 2, failed: 6, results: expected, config_writable: false })
+    assert.deepStrictEqual((await raw()).slice(before.length), [
+      { email: "three@x.org", password: "p", note: "third" },
+      { mobile: "13800000000", password: "p" }
+    ])
+  })
+
+  it("are switched and deleted many at once", async () => {
+    const identifiers = ["THREE@x.org", "nobody", "+8613800000000", "three@x.org"]
+    const disabled = await call("POST", "/admin/accounts/batch", { body: { action: "disable", identifiers } })
+    assert.deepInclude(disabled.json, {
+      success: true,
+      changed: 2,
+      failed: 2,
+      results: [
+        { index: 0, identifier: "three@x.org", ok: true, detail: "" },
+        { index: 1, identifier: "nobody", ok: false, detail: "unknown account" },
+        { index: 2, identifier: "13800000000", ok: true, detail: "" },
+        { index: 3, identifier: "three@x.org", ok: false, detail: "duplicate" }
+      ]
+    })
+    assert.deepInclude((await call("GET", "/admin/queue/status")).json, { disabled: 2, total: 2 })
+    const again = await call("POST", "/admin/accounts/batch", {
+      body: { action: "disable", identifiers: ["three@x.org"] }
+    })
+    assert.deepInclude(again.json, { changed: 0, failed: 0 })
+    await call("POST", "/admin/accounts/batch", { body: { action: "enable", identifiers: ["three@x.org"] } })
+    assert.deepInclude((await call("GET", "/admin/queue/status")).json, { disabled: 1, total: 3 })
+    const deleted = await call("POST", "/admin/accounts/batch", {
+      body: { action: "delete", identifiers: ["three@x.org", "13800000000"] }
+    })
+    assert.deepInclude(deleted.json, { changed: 2, failed: 0 })
+    assert.lengthOf(await raw(), 2)
+  })
+
+  it("refuse a batch that is none", async () => {
+    const bodies: ReadonlyArray<readonly [unknown, string]> = [
+      [{}, "action"],
+      [{ action: "burn", identifiers: [] }, "action"],
+      [{ action: "add", identifiers: ["a"] }, "accounts"],
+      [{ action: "delete", accounts: [] }, "identifiers"],
+      [{ action: "delete", identifiers: times(20_001, String) }, "identifiers"],
+      [{ action: "delete", identifiers: [], dry_run: "yes" }, "dry_run"]
+    ]
+    for (const [body, field] of bodies) {
+      const refused = await call("POST", "/admin/accounts/batch", { body })
+      assert.strictEqual(refused.status, 400)
+      assert.include(refused.detail, field)
+    }
+  })
+})
