@@ -15,6 +15,7 @@ const floors: Readonly<Record<string, number>> = {
   accounts: 3,
   captures: 3,
   "responses-store": 3,
+  usage: 3,
   completion: 4,
   http: 5,
   styles: 5,

@@ -33,6 +33,8 @@ export interface EnvironmentShape {
   readonly host: string
   /** `GATEWAY_CONFIG_PATH`. */
   readonly configPath: string
+  /** `GATEWAY_DATA_DIR`, the folder for what the gateway itself keeps. */
+  readonly dataDir: string | undefined
   /** `GATEWAY_CONFIG_JSON`, as it stands. */
   readonly configJson: Redacted.Redacted<string> | undefined
   /** `GATEWAY_CONFIG_WRITEBACK`. */
@@ -104,6 +106,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       port: variable("PORT", 5001, "must be a port number between 0 and 65535", port),
       host: string("HOST", "127.0.0.1"),
       configPath: string("GATEWAY_CONFIG_PATH", "config.json"),
+      dataDir: string("GATEWAY_DATA_DIR", undefined),
       configJson: secret("GATEWAY_CONFIG_JSON"),
       configWriteback: variable(
         "GATEWAY_CONFIG_WRITEBACK",

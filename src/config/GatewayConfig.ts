@@ -8,6 +8,7 @@ import type { Limits } from "../domain/limits.ts"
 import type { MessagesMapping, Model, ModelTable } from "../domain/models.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
+import type { KeyRecords } from "./keyRecords.ts"
 import type * as Groups from "./schema.ts"
 
 export interface AdminConfig {
@@ -25,6 +26,8 @@ export interface RuntimeConfig {
   readonly account_max_queue: number
   readonly global_max_inflight: number
   readonly token_refresh_interval_hours: number
+  /** Requests that a business key without a limit of its own has under way at once; `undefined` for no limit. */
+  readonly key_max_inflight: number | undefined
   /** Accounts multiplied by `account_max_inflight`. */
   readonly recommended_concurrency: number
   /** What the file sets; `undefined` where the effective value follows from the accounts. */
@@ -68,6 +71,8 @@ export interface GatewayConfig {
   readonly keys: ReadonlyArray<string>
   /** The keys that the configuration lists; what the admin API shows and counts. */
   readonly configured_keys: ReadonlyArray<string>
+  /** What keys may do, by key id. */
+  readonly key_records: KeyRecords
   readonly accounts: ReadonlyArray<Account>
   readonly account_table: AccountTable
   readonly msgcompat_mapping: MessagesMapping
@@ -84,6 +89,7 @@ export interface GatewayConfig {
   readonly upstream: UpstreamConfig
   readonly captures: typeof Groups.Captures.Type
   readonly auth: AuthConfig
+  readonly usage: typeof Groups.UsageGroup.Type
   readonly metrics: typeof Groups.Metrics.Type
   readonly telemetry: typeof Groups.Telemetry.Type
   readonly samples: typeof Groups.Samples.Type

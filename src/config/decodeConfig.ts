@@ -33,6 +33,7 @@ import type {
   UpstreamConfig
 } from "./GatewayConfig.ts"
 import type { RawConfig } from "./json.ts"
+import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import * as Groups from "./schema.ts"
 
 /** How a configuration is decoded. */
@@ -146,6 +147,7 @@ const toRuntime = (
     account_max_queue: group.account_max_queue ?? automatic,
     global_max_inflight: group.global_max_inflight ?? automatic,
     token_refresh_interval_hours: group.token_refresh_interval_hours,
+    key_max_inflight: group.key_max_inflight,
     recommended_concurrency,
     configured: {
       account_max_queue: group.account_max_queue,
@@ -182,6 +184,7 @@ const decodeGroups = (raw: RawConfig, faults: Array<Fault>) => {
     upstream: decode("upstream", Groups.UpstreamGroup),
     captures: decode("captures", Groups.Captures),
     auth: decode("auth", Groups.Auth),
+    usage: decode("usage", Groups.UsageGroup),
     metrics: decode("metrics", Groups.Metrics),
     telemetry: decode("telemetry", Groups.Telemetry),
     samples: decode("samples", Groups.Samples),
@@ -235,7 +238,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
     ? unchangedAccounts(known)
     : yield* decodeAccounts(raw["accounts"], options.duplicates)
-  const faults = [...keys.faults, ...accounts.faults]
+  const records = yield* decodeKeyRecords(raw["key_records"])
+  const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const groups = decodeGroups(raw, faults)
   const upstream = groups.upstream && keep(before?.upstream, toUpstream(groups.upstream, faults))
   const model_aliases = new Map(Object.entries(groups.aliases ?? {}))
@@ -250,6 +254,9 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const config: GatewayConfig = {
     keys: keep(before?.keys, generated === undefined ? configured_keys : [...configured_keys, generated]),
     configured_keys,
+    key_records: known?.raw["key_records"] === raw["key_records"] && before !== undefined
+      ? before.key_records
+      : records.value,
     accounts: accounts.value.accounts,
     account_table: accounts.value,
     msgcompat_mapping: keep(before?.msgcompat_mapping, groups.mapping),
@@ -268,6 +275,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
     }),
+    usage: keep(before?.usage, groups.usage),
     metrics: keep(before?.metrics, groups.metrics),
     telemetry: keep(before?.telemetry, groups.telemetry),
     samples: keep(before?.samples, groups.samples),
@@ -276,6 +284,6 @@ export const decodeConfig = Effect.fnUntraced(function*(
   }
   return {
     snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },
-    warnings: [...keys.warnings, ...accounts.warnings]
+    warnings: [...keys.warnings, ...accounts.warnings, ...(yield* unknownModels(config))]
   }
 })

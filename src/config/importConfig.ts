@@ -10,6 +10,7 @@ import { decodeConfig } from "./decodeConfig.ts"
 import { accountsOf, keysOf } from "./edit.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
+import { dropOrphans } from "./keyRecords.ts"
 
 /** `merge` adds to what is there; `replace` puts the import in its place. */
 export type ImportMode = "merge" | "replace"
@@ -32,7 +33,8 @@ const ownGroup = (raw: RawConfig, name: string): RawConfig => {
 /** What an import takes, by the names that the file has for it. */
 const accepted = (incoming: RawConfig): RawConfig => {
   const groups = Object.entries(incoming).filter(([name]) =>
-    name === "keys" || name === "accounts" || name === "admin" || plainGroups.some((group) => group === name)
+    name === "keys" || name === "key_records" || name === "accounts" || name === "admin" ||
+    plainGroups.some((group) => group === name)
   )
   const mapping = incoming["msgcompat_model_mapping"]
   const named = Object.fromEntries(groups)
@@ -146,7 +148,8 @@ const untouched = (current: RawConfig, taken: RawConfig, mode: ImportMode): RawC
 
 /**
  * Lays `incoming` over `current`. With `replace` every group that an import takes is the import's or its default, but for
- * `admin`, which stays where the import says nothing: an import never opens the admin API. `now` in Unix seconds.
+ * `admin` and the records of keys that stay, which are left where the import says nothing: an import never opens the admin
+ * API, nor what a key may not do. `now` in Unix seconds.
  */
 export const applyImport = Effect.fnUntraced(function*(
   current: Snapshot,
@@ -164,14 +167,17 @@ export const applyImport = Effect.fnUntraced(function*(
   const { keys, added } = mode === "merge"
     ? mergeKeys(current, keysOf(taken))
     : { keys: keysOf(taken), added: keysOf(taken).length }
+  const records = { ...ownGroup(current.raw, "key_records"), ...ownGroup(taken, "key_records") }
+  const next: RawConfig = {
+    ...untouched(current.raw, taken, mode),
+    keys,
+    accounts,
+    ...importGroups(current.raw, taken, mode),
+    ...(Object.hasOwn(taken, "admin") ? { admin: importAdmin(current, ownGroup(taken, "admin"), mode, now) } : {}),
+    ...(Object.hasOwn(taken, "key_records") ? { key_records: mode === "merge" ? records : taken["key_records"]! } : {})
+  }
   return {
-    raw: {
-      ...untouched(current.raw, taken, mode),
-      keys,
-      accounts,
-      ...importGroups(current.raw, taken, mode),
-      ...(Object.hasOwn(taken, "admin") ? { admin: importAdmin(current, ownGroup(taken, "admin"), mode, now) } : {})
-    },
+    raw: yield* dropOrphans(current.raw, next),
     imported_keys: added,
     imported_accounts: count
   }

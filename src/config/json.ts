@@ -42,10 +42,23 @@ export const parseConfig = (source: string, text: string): Effect.Effect<RawConf
         : Effect.fail(ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }], source))
   )
 
+/** What a list or an object has in it; the entries of a list have no names. */
+type Entries = ReadonlyArray<readonly [name: string | undefined, value: Schema.Json]>
+
+const entriesOf = (value: Schema.Json): Entries =>
+  Array.isArray(value) ? value.map((item) => [undefined, item]) : isJsonObject(value) ? Object.entries(value) : []
+
+const sortedEntriesOf = (value: Schema.Json): Entries =>
+  isJsonObject(value) ? Object.keys(value).sort().map((name) => [name, value[name]!]) : entriesOf(value)
+
 const writeSliced = Effect.fnUntraced(function*(
   raw: RawConfig,
   write: (text: string) => void,
-  options: { readonly indent: boolean; readonly value: (value: Schema.Json, margin: string) => string }
+  options: {
+    readonly indent: boolean
+    readonly entries: (value: Schema.Json) => Entries
+    readonly value: (value: Schema.Json, margin: string) => string
+  }
 ) {
   const [line, colon, close] = options.indent ? ["\n  ", ": ", "\n"] : ["", ":", ""]
   let first = true
@@ -53,17 +66,20 @@ const writeSliced = Effect.fnUntraced(function*(
   for (const [key, value] of Object.entries(raw)) {
     write(`${first ? "" : ","}${line}${JSON.stringify(key)}${colon}`)
     first = false
-    if (!Array.isArray(value) || value.length === 0) {
+    const entries = options.entries(value)
+    if (entries.length === 0) {
       write(options.value(value, "  "))
       continue
     }
-    write("[")
-    yield* forEachSliced(value, (item, index) => {
+    const [opening, closing] = Array.isArray(value) ? ["[", "]"] : ["{", "}"]
+    write(opening)
+    yield* forEachSliced(entries, ([name, item], index) => {
       const text = options.value(item, "    ")
-      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${text}`)
+      const label = name === undefined ? "" : `${JSON.stringify(name)}${colon}`
+      write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${label}${text}`)
       return text.length
     })
-    write(options.indent ? "\n  ]" : "]")
+    write(options.indent ? `\n  ${closing}` : closing)
   }
   write(`${close}}`)
 })
@@ -73,6 +89,7 @@ export const stringifyConfig = Effect.fnUntraced(function*(raw: RawConfig, forma
   const parts: Array<string> = []
   yield* writeSliced(raw, (text) => parts.push(text), {
     indent: format === "indented",
+    entries: entriesOf,
     value: format === "compact"
       ? (value) => JSON.stringify(value)
       : (value, margin) => JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${margin}`)
@@ -95,7 +112,11 @@ export const canonicalJson = (value: Schema.Json): string => JSON.stringify(cano
 export const hashConfig = Effect.fnUntraced(function*(raw: RawConfig) {
   const hash = createHash("sha256")
   const sorted = Object.fromEntries(Object.keys(raw).sort().map((key) => [key, raw[key]!]))
-  yield* writeSliced(sorted, (text) => hash.update(text), { indent: false, value: canonicalJson })
+  yield* writeSliced(sorted, (text) => hash.update(text), {
+    indent: false,
+    entries: sortedEntriesOf,
+    value: canonicalJson
+  })
   return hash.digest("hex")
 })
 

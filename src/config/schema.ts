@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
+import { parseTimestamp } from "../domain/timestamp.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
@@ -51,6 +52,61 @@ export const AccountEntry = group({
 /** A business key. */
 export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
 
+/** The windows that a key's limits are counted in, shortest first. */
+export const windowNames = ["minute", "hour", "day", "week", "month"] as const
+
+const shortText = (characters: number) =>
+  text.check(
+    Schema.makeFilter((value) =>
+      value.trim().length > 2 * characters || [...value.trim()].length > characters
+        ? `must have at most ${characters} characters`
+        : undefined
+    )
+  )
+
+const timestamp = text.check(
+  Schema.makeFilter((value) =>
+    parseTimestamp(value) === undefined
+      ? "must be an RFC 3339 time with its zone, such as 2027-01-31T00:00:00Z"
+      : undefined
+  )
+)
+
+/** Most that a window may allow. */
+const mostInWindow = 1_000_000_000_000
+
+const KeyLimitEntry = group({
+  window: oneOf(windowNames),
+  requests: Schema.optionalKey(integer(1, mostInWindow)),
+  tokens: Schema.optionalKey(integer(1, mostInWindow))
+}).check(
+  Schema.makeFilter((limit) =>
+    limit.requests === undefined && limit.tokens === undefined ? "must limit requests, tokens or both" : undefined
+  )
+)
+
+/** What a business key may do, by the key's id; `null` was taken out for absence. */
+export const KeyRecordEntry = group({
+  name: Schema.optionalKey(shortText(100)),
+  note: Schema.optionalKey(shortText(1000)),
+  disabled: Schema.optionalKey(flag),
+  expires_at: Schema.optionalKey(timestamp),
+  models: Schema.optionalKey(
+    Schema.Array(text.check(Schema.makeFilter((name) => name.trim() === "" ? "must not be empty" : undefined)))
+      .annotate({ message: "must be an array of 1 to 100 model names" })
+      .check(Schema.isBetweenLength(1, 100, { message: "must have 1 to 100 model names" }))
+  ),
+  max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  limits: Schema.optionalKey(
+    Schema.Array(KeyLimitEntry).annotate({ message: "must be an array of limits" }).check(
+      Schema.makeFilter((limits) =>
+        new Set(limits.map((limit) => limit.window)).size < limits.length ? "must name each window once" : undefined
+      )
+    )
+  ),
+  created_at: Schema.optionalKey(timestamp)
+})
+
 export const MessagesMapping = group({
   fast: withDefault(text, "upstream-chat"),
   slow: withDefault(text, "upstream-reasoner")
@@ -70,7 +126,8 @@ export const Runtime = group({
   account_max_inflight: Schema.optionalKey(integer(1, 256)),
   account_max_queue: Schema.optionalKey(integer(0, 200_000)),
   global_max_inflight: Schema.optionalKey(integer(1, 200_000)),
-  token_refresh_interval_hours: withDefault(integer(1, 720), 6)
+  token_refresh_interval_hours: withDefault(integer(1, 720), 6),
+  key_max_inflight: Schema.optionalKey(integer(1, 200_000))
 })
 
 export const Compat = group({
@@ -136,6 +193,16 @@ export const Auth = group({
       .annotate({ message: "must be a list of SHA-256 digests" }),
     []
   )
+})
+
+/** Usage history: whether it is kept, in which file (within the data folder unless absolute), and for how many days. */
+export const UsageGroup = group({
+  enabled: withDefault(flag, true),
+  file: withDefault(
+    text.check(Schema.makeFilter((file) => file.trim() === "" ? "must not be empty" : undefined)),
+    "usage.sqlite"
+  ),
+  keep_days: withDefault(integer(1, 3650), 400)
 })
 
 export const Metrics = group({

@@ -74,6 +74,21 @@ export const lookupKeys = (name: string): ReadonlyArray<string> => {
   return mobile === "" ? [key] : [mobile, key]
 }
 
+/** Hex digits of a key id. */
+const keyIdLength = 16
+
+/**
+ * The id of a business key, by which records and usage name it: the first 16 hex digits of the SHA-256 of the trimmed key.
+ * `digest` is that SHA-256 in hex.
+ */
+export const keyIdOfDigest = (digest: string): string => digest.slice(0, keyIdLength)
+
+/** The id of a business key. */
+export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDigest(sha256Hex(key.trim()))
+
+/** True for what has the form of a key id. */
+export const isKeyId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text)
+
 /** What may be shown of a token: at most its first 8 characters, never more than a third of it, and `...`. */
 export const tokenPreview = (token: string): string => {
   const text = token.trim()

@@ -59,7 +59,8 @@ const defaults = {
     account_max_inflight: 2,
     account_max_queue: 4,
     global_max_inflight: 4,
-    token_refresh_interval_hours: 6
+    token_refresh_interval_hours: 6,
+    key_max_inflight: null
   },
   compat: { wide_input_strict_output: true, strip_reference_markers: true },
   responses: { store_ttl_seconds: 900 },
@@ -77,7 +78,8 @@ const chosen = {
     account_max_inflight: 3,
     account_max_queue: 0,
     global_max_inflight: 5,
-    token_refresh_interval_hours: 12
+    token_refresh_interval_hours: 12,
+    key_max_inflight: 7
   },
   compat: { wide_input_strict_output: false, strip_reference_markers: false },
   responses: { store_ttl_seconds: 30 },
@@ -132,6 +134,7 @@ describe("the settings", () => {
       ["runtime", "account_max_queue", 0, 200_000],
       ["runtime", "global_max_inflight", 1, 200_000],
       ["runtime", "token_refresh_interval_hours", 1, 720],
+      ["runtime", "key_max_inflight", 1, 200_000],
       ["responses", "store_ttl_seconds", 30, 86_400]
     ]
     for (const [group, field, low, high] of ranges) {

@@ -8,6 +8,7 @@ import { type Account, findAccount } from "../../config/Account.ts"
 import { accountsOf } from "../../config/edit.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { dropOrphans } from "../../config/keyRecords.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { patchMapping } from "../mapping.ts"
 
@@ -72,11 +73,11 @@ export const replaceParts = Effect.fnUntraced(function*(
   given: RawConfig
 ): Effect.fn.Return<RawConfig> {
   const { accounts, keys, msgcompat_mapping } = given
-  return {
+  return yield* dropOrphans(raw, {
     ...(msgcompat_mapping === undefined ? raw : patchMapping(raw, msgcompat_mapping)),
     ...(keys === undefined ? {} : { keys }),
     ...(accounts === undefined
       ? {}
       : { accounts: Array.isArray(accounts) ? yield* listAccounts(raw, config, accounts) : accounts })
-  }
+  })
 })

@@ -26,7 +26,8 @@ export const SettingsReply = Schema.Struct({
     account_max_inflight: Schema.Int,
     account_max_queue: Schema.Int,
     global_max_inflight: Schema.Int,
-    token_refresh_interval_hours: Schema.Int
+    token_refresh_interval_hours: Schema.Int,
+    key_max_inflight: Schema.NullOr(Schema.Int)
   }),
   compat: Schema.Struct({ wide_input_strict_output: Schema.Boolean, strip_reference_markers: Schema.Boolean }),
   responses: Schema.Struct({ store_ttl_seconds: Schema.Int }),
@@ -45,7 +46,8 @@ export const SettingsRequest = Schema.Struct({
     account_max_inflight: setting(Schema.Int),
     account_max_queue: setting(Schema.Int),
     global_max_inflight: setting(Schema.Int),
-    token_refresh_interval_hours: setting(Schema.Int)
+    token_refresh_interval_hours: setting(Schema.Int),
+    key_max_inflight: setting(Schema.Int)
   })),
   compat: setting(Schema.Struct({
     wide_input_strict_output: setting(Schema.Boolean),

@@ -42,7 +42,8 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
               account_max_inflight: runtime.account_max_inflight,
               account_max_queue: runtime.account_max_queue,
               global_max_inflight: runtime.global_max_inflight,
-              token_refresh_interval_hours: runtime.token_refresh_interval_hours
+              token_refresh_interval_hours: runtime.token_refresh_interval_hours,
+              key_max_inflight: runtime.key_max_inflight ?? null
             },
             compat: {
               wide_input_strict_output: compat.wide_input_strict_output,

@@ -14,7 +14,13 @@ const groups: ReadonlyArray<readonly [group: string, fields: ReadonlyArray<strin
   ["admin", ["jwt_expire_hours"]],
   [
     "runtime",
-    ["account_max_inflight", "account_max_queue", "global_max_inflight", "token_refresh_interval_hours"]
+    [
+      "account_max_inflight",
+      "account_max_queue",
+      "global_max_inflight",
+      "token_refresh_interval_hours",
+      "key_max_inflight"
+    ]
   ],
   ["compat", ["wide_input_strict_output", "strip_reference_markers"]],
   ["responses", ["store_ttl_seconds"]],

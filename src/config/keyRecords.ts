@@ -1,0 +1,179 @@
+/**
+ * What business keys may do, as configured in `key_records`: decoded, and kept with the keys in changes of the configuration.
+ * There may be as many records as keys: decoding gives way to others, and a record that was decoded before is not again.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { isKeyId, keyId } from "../domain/identity.ts"
+import { type MessagesMapping, type ModelTable, resolveMessagesModel, resolveModel } from "../domain/models.ts"
+import { formatTimestamp, parseTimestamp } from "../domain/timestamp.ts"
+import { type Fault, fault, faultsOf } from "./ConfigError.ts"
+import { keysOf } from "./edit.ts"
+import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { KeyRecordEntry, type windowNames } from "./schema.ts"
+
+/** A window that limits are counted in. */
+export type WindowName = (typeof windowNames)[number]
+
+/** What a key may use of one window. */
+export interface KeyLimit {
+  readonly window: WindowName
+  readonly requests: number | undefined
+  readonly tokens: number | undefined
+}
+
+/** What a key may do. */
+export interface KeyRecord {
+  readonly name: string | undefined
+  readonly note: string | undefined
+  readonly disabled: boolean
+  /** Milliseconds of Unix time from which on the key is refused. */
+  readonly expires_at: number | undefined
+  /** Names of models, as configured; `undefined` for every model. */
+  readonly models: ReadonlyArray<string> | undefined
+  readonly max_inflight: number | undefined
+  readonly limits: ReadonlyArray<KeyLimit>
+  /** RFC 3339, UTC. */
+  readonly created_at: string | undefined
+}
+
+/** Records by key id. */
+export type KeyRecords = ReadonlyMap<string, KeyRecord>
+
+/** Decoded records and what is wrong with those that could not be. */
+export interface DecodedRecords {
+  readonly value: KeyRecords
+  readonly faults: ReadonlyArray<Fault>
+}
+
+const decodeEntry = Schema.decodeUnknownResult(KeyRecordEntry)
+const decodedEntries = new WeakMap<object, KeyRecord>()
+
+/** Decoding a record costs about as much as handling so many characters. */
+const recordWeight = 2048
+
+/** And finding a model by its name. */
+const modelWeight = 128
+
+const withoutNulls = (value: unknown): unknown =>
+  isJsonObject(value) ? Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null)) : value
+
+/** A record whose absent fields are absent: `null` says the same. */
+const plain = (raw: unknown): unknown => {
+  const record = withoutNulls(raw)
+  if (!isJsonObject(record) || !Array.isArray(record["limits"])) return record
+  return { ...record, limits: record["limits"].map(withoutNulls) }
+}
+
+const blankToUndefined = (text: string | undefined): string | undefined => {
+  const trimmed = text?.trim()
+  return trimmed === "" ? undefined : trimmed
+}
+
+/** A record's meaning, or its faults at `key_records.<id>`. */
+const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<Fault>> => {
+  const known = isJsonObject(raw) ? decodedEntries.get(raw) : undefined
+  if (known !== undefined) return Result.succeed(known)
+  const decoded = decodeEntry(plain(raw), { errors: "all" })
+  if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure, ["key_records", id]))
+  const { created_at, disabled, expires_at, limits, max_inflight, models, name, note } = decoded.success
+  const created = created_at === undefined ? undefined : parseTimestamp(created_at)
+  const record: KeyRecord = {
+    name: blankToUndefined(name),
+    note: blankToUndefined(note),
+    disabled: disabled ?? false,
+    expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at),
+    models: models?.map((model) => model.trim()),
+    max_inflight,
+    limits: (limits ?? []).map(({ requests, tokens, window }) => ({ window, requests, tokens })),
+    created_at: created === undefined ? undefined : formatTimestamp(created)
+  }
+  if (isJsonObject(raw)) decodedEntries.set(raw, record)
+  return Result.succeed(record)
+}
+
+/** Decodes `key_records`. A record without its key is no fault. */
+export const decodeKeyRecords = Effect.fnUntraced(function*(
+  raw: Schema.Json | undefined
+): Effect.fn.Return<DecodedRecords> {
+  const value = new Map<string, KeyRecord>()
+  const faults: Array<Fault> = []
+  if (raw === undefined) return { value, faults }
+  if (!isJsonObject(raw)) return { value, faults: [fault("key_records", "must be an object")] }
+  yield* forEachSliced(Object.entries(raw), ([id, entry]) => {
+    // A name that is no id may be the key itself: it is not repeated.
+    if (!isKeyId(id)) {
+      faults.push(fault("key_records", "must name keys by their ids: the first 16 hex digits of the key's SHA-256"))
+      return
+    }
+    const record = decodeRecord(id, entry)
+    if (Result.isFailure(record)) faults.push(...record.failure)
+    else value.set(id, record.success)
+    return recordWeight
+  })
+  return { value, faults }
+})
+
+/** What model names mean. */
+interface Models {
+  readonly model_table: ModelTable
+  readonly msgcompat_mapping: MessagesMapping
+}
+
+/**
+ * The ids of the models that a configured name stands for: the one that each style resolves it to. None where no style
+ * knows it.
+ */
+export const modelsNamed = ({ model_table, msgcompat_mapping }: Models, name: string): ReadonlyArray<string> => {
+  const found = [resolveModel(model_table, name), resolveMessagesModel(model_table, msgcompat_mapping, name)]
+  return [...new Set(found.flatMap((model) => model?.id ?? []))]
+}
+
+/** A line for each name of a record's `models` that no model has: it allows nothing. */
+export const unknownModels = Effect.fnUntraced(function*(
+  config: Models & { readonly key_records: KeyRecords }
+): Effect.fn.Return<ReadonlyArray<string>> {
+  const warnings: Array<string> = []
+  yield* forEachSliced(config.key_records, ([id, { models = [] }]) => {
+    models.forEach((name, place) => {
+      if (modelsNamed(config, name).length === 0) {
+        warnings.push(`key_records.${id}.models[${place}] names no model and allows nothing`)
+      }
+    })
+    return models.length * modelWeight
+  })
+  return warnings
+})
+
+/** The record of a key, where there is one, as the source has it. */
+export const recordOf = (raw: RawConfig, id: string): RawConfig => {
+  const records = raw["key_records"]
+  const record = isJsonObject(records) && Object.hasOwn(records, id) ? records[id] : undefined
+  return isJsonObject(record) ? record : {}
+}
+
+/** Puts a record in the place of what a key has; without one the key has none. */
+export const withRecord = (raw: RawConfig, id: string, record: RawConfig | undefined): RawConfig => {
+  const { [id]: _before, ...others } = isJsonObject(raw["key_records"]) ? raw["key_records"] : {}
+  const records = record === undefined ? others : { ...others, [id]: record }
+  const { key_records: _records, ...rest } = raw
+  return Object.keys(records).length === 0 ? rest : { ...rest, key_records: records }
+}
+
+/** `after` without the records of keys that `before` has and `after` has not. */
+export const dropOrphans = Effect.fnUntraced(
+  function*(before: RawConfig, after: RawConfig): Effect.fn.Return<RawConfig> {
+    const records = after["key_records"]
+    if (!isJsonObject(records) || before["keys"] === after["keys"]) return after
+    const kept = new Set(keysOf(after).map((key) => typeof key === "string" ? key.trim() : ""))
+    const gone = new Set<string>()
+    yield* forEachSliced(keysOf(before), (key) => {
+      if (typeof key === "string" && !kept.has(key.trim())) gone.add(keyId(key, sha256Hex))
+    })
+    if (gone.size === 0) return after
+    const left = Object.fromEntries(Object.entries(records).filter(([id]) => !gone.has(id)))
+    const { key_records: _records, ...rest } = after
+    return Object.keys(left).length === 0 ? rest : { ...rest, key_records: left }
+  }
+)
