@@ -3,7 +3,19 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Clock, ConfigProvider, Context, Effect, Exit, Layer, Logger, type LogLevel, References, Scope } from "effect"
+import {
+  Clock,
+  ConfigProvider,
+  Context,
+  Effect,
+  Exit,
+  Layer,
+  Logger,
+  type LogLevel,
+  References,
+  Scope,
+  Tracer
+} from "effect"
 import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -36,6 +48,8 @@ export interface GatewayOptions {
   readonly clock?: Clock.Clock
   /** Is told of every full slice of long work. */
   readonly watchSlices?: (size: SliceSize) => void
+  /** Sees every primitive that the gateway's fibers evaluate. */
+  readonly tracer?: Tracer.Tracer
   /** Variables of the environment; the process's own are never looked at. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -55,6 +69,7 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
     Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, options.logLevel ?? "Info")),
     Layer.provide(Layer.succeed(CurrentSliceWatch, options.watchSlices ?? (() => undefined))),
+    Layer.provide(options.tracer === undefined ? Layer.empty : Layer.succeed(Tracer.Tracer, options.tracer)),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(options.environment ?? {})))
   )
   const scope = Scope.makeUnsafe()

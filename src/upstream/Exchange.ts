@@ -1,0 +1,259 @@
+/**
+ * One HTTP exchange with an upstream: what the network has told so far, and one who waits for more.
+ *
+ * A carrier (undici's dispatcher, or any `HttpClient`) tells the exchange what comes; a driver reads it. What is there is
+ * read without suspending, and what has to be waited for costs one suspension, whatever came meanwhile. Bytes that nobody
+ * takes are bounded: beyond that the carrier is paused. Time limits are one deadline of the common list, and time in which
+ * nobody reads does not count.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Pull from "effect/Pull"
+import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
+import type { FailurePhase } from "../domain/UpstreamFailure.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+
+/** A request, in the terms of HTTP. */
+export interface ExchangeRequest {
+  readonly method: "GET" | "POST"
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** Path and query. */
+  readonly path: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** Time limits in milliseconds. */
+export interface ExchangeLimits {
+  /** From the request to the reply's head, and from there to its first byte. */
+  readonly firstByte: number
+  /** Between two reads of the body. */
+  readonly silence: number
+}
+
+/** What carries an exchange, as far as the exchange commands it. Both do nothing once the exchange is over. */
+export interface Carrier {
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Ends the exchange; nothing need be told any more. */
+  readonly abort: () => void
+}
+
+/** Bytes that may wait for the reader before the carrier is paused. */
+const mostWaiting = 256 * 1024
+
+/** True for the carrier's own limit for connecting. */
+const isConnectTimeout = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && "code" in error && error.code === "UND_ERR_CONNECT_TIMEOUT"
+
+type State = "head" | "body" | "complete" | "failed" | "left"
+
+const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+
+/** A running exchange. Carriers call the methods whose names say what came; drivers read. */
+export class Exchange {
+  status = 0
+  headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
+  private state: State = "head"
+  private failure: UpstreamFailure | undefined
+  private chunks: Array<Uint8Array> = []
+  private waitingBytes = 0
+  private paused = false
+  /** Continues whoever waits. */
+  private waiter: (() => void) | undefined
+  private waking = false
+  private carrier: Carrier | undefined
+  private headObserver: ((status: number | undefined) => void) | undefined
+  private limit: number
+  private settled = false
+  private readonly deadline: Deadline
+  private readonly phase: FailurePhase
+  private readonly limits: ExchangeLimits
+  private readonly deadlines: Deadlines["Service"]
+
+  constructor(phase: FailurePhase, limits: ExchangeLimits, deadlines: Deadlines["Service"]) {
+    this.phase = phase
+    this.limits = limits
+    this.deadlines = deadlines
+    this.limit = limits.firstByte
+    this.deadline = deadlines.add(deadlines.now() + limits.firstByte, () => this.expire())
+  }
+
+  /** The carrier is there. */
+  carriedBy(carrier: Carrier): void {
+    if (this.isOver()) carrier.abort()
+    else this.carrier = carrier
+  }
+
+  /** The reply's head came. */
+  began(status: number, headers: Exchange["headers"]): void {
+    if (this.state !== "head") return
+    this.status = status
+    this.headers = headers
+    this.state = "body"
+    this.deadline.at = Infinity
+    this.headKnown(status)
+    this.wake()
+  }
+
+  /** Bytes of the body came; they are kept as they are. */
+  received(chunk: Uint8Array): void {
+    if (this.state !== "body") return
+    this.chunks.push(chunk)
+    this.waitingBytes += chunk.length
+    if (this.waitingBytes > mostWaiting && !this.paused) {
+      this.paused = true
+      this.carrier?.pause()
+    }
+    this.wake()
+  }
+
+  /** The body is complete. */
+  ended(): void {
+    if (this.state === "body") this.close("complete")
+  }
+
+  /** The carrier failed. */
+  broke(error: unknown): void {
+    if (this.isOver()) return
+    const phase = this.state === "head" ? this.phase : "stream"
+    this.fail(
+      new UpstreamFailure({ phase, kind: isConnectTimeout(error) ? "timeout" : "transport" })
+    )
+  }
+
+  /** Fails once the reply's head is known to be missing; succeeds when it is there. */
+  readonly head: Effect.Effect<void, UpstreamFailure> = Effect.suspend(() =>
+    this.state === "head" ? this.headToCome : this.headExit()
+  )
+
+  /**
+   * The bytes that have come since the last read, as one piece; waits where there are none. Fails with `transport` or
+   * `timeout`; what came before is read first.
+   */
+  readonly bytes: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.suspend(() => this.bytesExit() ?? this.bytesToCome)
+
+  /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
+  settle(millis: number): void {
+    this.settled = true
+    this.limit = millis
+    if (this.waiter !== undefined) this.deadline.at = this.deadlines.now() + millis
+  }
+
+  /** Nothing more is wanted. What is complete is left alone, so that its connection serves the next exchange. */
+  readonly leave = (): void => {
+    if (this.isOver()) return
+    const carrier = this.carrier
+    this.close("left")
+    carrier?.abort()
+  }
+
+  /** Tells the status once, or `undefined` where no head will come. */
+  onHead(observer: (status: number | undefined) => void): void {
+    this.headObserver = observer
+    if (this.state !== "head") this.headKnown(this.status === 0 ? undefined : this.status)
+  }
+
+  private headKnown(status: number | undefined): void {
+    const observer = this.headObserver
+    this.headObserver = undefined
+    observer?.(status)
+  }
+
+  private isOver(): boolean {
+    return this.state !== "head" && this.state !== "body"
+  }
+
+  private readonly headToCome: Effect.Effect<void, UpstreamFailure> = Effect.callback((resume) => {
+    this.waitFor(() => resume(this.headExit()))
+  })
+
+  private headExit(): Exit.Exit<void, UpstreamFailure> {
+    return this.failure !== undefined && this.status === 0 ? Exit.fail(this.failure) : Exit.void
+  }
+
+  private readonly bytesToCome: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.callback((resume) => {
+    this.waitFor(() => resume(this.bytesExit() ?? this.bytesToCome))
+  })
+
+  private bytesExit(): Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>> | undefined {
+    if (this.chunks.length > 0) {
+      const bytes = join(this.chunks)
+      this.chunks = []
+      this.waitingBytes = 0
+      if (!this.settled) this.limit = this.limits.silence
+      if (this.paused) {
+        this.paused = false
+        this.carrier?.resume()
+      }
+      return Exit.succeed(bytes)
+    }
+    if (this.state === "complete") return doneExit
+    if (this.state === "left") return Exit.fail(leftFailure)
+    return this.failure === undefined ? undefined : Exit.fail(this.failure)
+  }
+
+  private waitFor(waiter: () => void): void {
+    this.waiter = waiter
+    this.deadline.at = this.deadlines.now() + this.limit
+  }
+
+  /**
+   * Continues the waiter once all that the network has delivered at once is in: a read of the socket holds many chunks,
+   * and each would be a resumption.
+   */
+  private wake(): void {
+    if (this.waiter === undefined || this.waking) return
+    this.waking = true
+    queueMicrotask(this.continueWaiter)
+  }
+
+  private readonly continueWaiter = (): void => {
+    this.waking = false
+    const waiter = this.waiter
+    if (waiter === undefined) return
+    this.waiter = undefined
+    this.deadline.at = Infinity
+    waiter()
+  }
+
+  private expire(): void {
+    if (this.isOver()) return
+    const carrier = this.carrier
+    if (this.settled && this.state === "body") this.close("complete")
+    else this.fail(new UpstreamFailure({ phase: this.state === "head" ? this.phase : "stream", kind: "timeout" }))
+    carrier?.abort()
+  }
+
+  private fail(failure: UpstreamFailure): void {
+    this.failure = failure
+    this.close("failed")
+  }
+
+  private close(state: State): void {
+    this.state = state
+    this.carrier = undefined
+    this.headKnown(undefined)
+    this.deadline.cancel()
+    this.wake()
+  }
+}
+
+const doneExit: Exit.Exit<never, Cause.Done<void>> = Exit.fail(Cause.Done())
+
+/** Nobody reads what has been left; this is for whoever does all the same. */
+const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })
+
+/** Starts exchanges. */
+export class Exchanges extends Context.Service<Exchanges, {
+  /** Sends a request at once. Whoever starts an exchange leaves it, whatever happens. */
+  readonly start: (
+    request: ExchangeRequest,
+    phase: FailurePhase,
+    limits: ExchangeLimits
+  ) => Effect.Effect<Exchange>
+}>()("model-gateway/upstream/Exchanges") {}

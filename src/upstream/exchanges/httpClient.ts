@@ -1,0 +1,82 @@
+/**
+ * Exchanges on an `HttpClient`: for those who embed the gateway with a client of their own, and for the upstream inside.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { Deadlines } from "../../clock/Deadlines.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { traced } from "./traced.ts"
+
+const toClientRequest = ({ body, headers, method, origin, path }: ExchangeRequest) => {
+  const request = HttpClientRequest.make(method)(`${origin}${path}`).pipe(HttpClientRequest.setHeaders(headers))
+  return body === undefined
+    ? request
+    : HttpClientRequest.bodyText(request, body, headers["content-type"] ?? "application/json")
+}
+
+/** Runs a request and tells the exchange of it. */
+const carry = (client: HttpClient.HttpClient, request: ExchangeRequest, exchange: Exchange, open: Latch.Latch) =>
+  Effect.gen(function*() {
+    const response = yield* HttpClient.withScope(client).execute(toClientRequest(request))
+    exchange.began(response.status, response.headers)
+    yield* Stream.runForEachArray(response.stream, (chunks) => {
+      for (const chunk of chunks) exchange.received(chunk)
+      return open.await
+    })
+    exchange.ended()
+  }).pipe(
+    Effect.scoped,
+    Effect.catchCause((cause) =>
+      Effect.sync(() => {
+        const error = Cause.squash(cause)
+        exchange.broke(isClientError(error) ? error.reason.cause : error)
+      })
+    )
+  )
+
+const isClientError = (error: unknown): error is { readonly reason: { readonly cause?: unknown } } =>
+  typeof error === "object" && error !== null && "reason" in error && typeof error.reason === "object" &&
+  error.reason !== null
+
+/** Makes exchanges of a client's requests; each runs in a fiber of its own. */
+export const exchangesOf = (
+  client: HttpClient.HttpClient,
+  deadlines: Deadlines["Service"],
+  propagate: () => boolean
+): Effect.Effect<Exchanges["Service"]> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const run = Effect.runForkWith(context)
+    return Exchanges.of({
+      start: traced(propagate, (request, phase, limits) => {
+        const exchange = new Exchange(phase, limits, deadlines)
+        const open = Latch.makeUnsafe(true)
+        const fiber = run(carry(client, request, exchange, open))
+        exchange.carriedBy({
+          pause: () => open.closeUnsafe(),
+          resume: () => open.openUnsafe(),
+          abort: () => fiber.interruptUnsafe()
+        })
+        return exchange
+      })
+    })
+  })
+
+/** Exchanges on the `HttpClient` that is provided. */
+export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadlines | HttpClient.HttpClient> = Layer
+  .effect(
+    Exchanges,
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      return yield* exchangesOf(
+        yield* HttpClient.HttpClient,
+        yield* Deadlines,
+        () => store.unsafeCurrent().telemetry.propagate
+      )
+    })
+  )

@@ -1,0 +1,104 @@
+/**
+ * Exchanges on undici's own `dispatch`, its connections kept alive and bounded in the time they take to open.
+ *
+ * The generic client costs a response object, a scope, a `Readable`, a channel and a fiber or two for each call; here the
+ * dispatcher's handler tells the exchange what came, and that is all.
+ */
+import { type Agent, buildConnector, type Dispatcher } from "@effect/platform-node/Undici"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Deadlines } from "../../clock/Deadlines.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { traced } from "./traced.ts"
+
+/** Bytes of a reply's head. */
+const longestHead = 64 * 1024
+
+/** Opens connections within as many milliseconds as `limit` says at the time; the TLS handshake counts too. */
+const connectWithin = (limit: () => number): buildConnector.connector => {
+  let timeout = limit()
+  let connector = buildConnector({ timeout })
+  return (options, callback) => {
+    // A connector keeps TLS sessions, so it stays as long as its limit does.
+    if (limit() !== timeout) {
+      timeout = limit()
+      connector = buildConnector({ timeout })
+    }
+    connector(options, callback)
+  }
+}
+
+/** Tells an exchange what undici tells its handler. */
+class Handler implements Dispatcher.DispatchHandler {
+  private readonly exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.exchange.carriedBy({
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      abort: () => controller.abort(left)
+    })
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
+    if (status >= 200) this.exchange.began(status, headers)
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.exchange.received(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.exchange.ended()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.exchange.broke(error)
+  }
+}
+
+const left = new Error("The gateway wants no more of the reply")
+
+const dispatch = (
+  dispatcher: Dispatcher,
+  { body, headers, method, origin, path }: ExchangeRequest,
+  exchange: Exchange
+) => {
+  try {
+    dispatcher.dispatch(
+      { origin, path, method, headers, body: body ?? null, headersTimeout: 0, bodyTimeout: 0 },
+      new Handler(exchange)
+    )
+  } catch (error) {
+    exchange.broke(error)
+  }
+}
+
+/** `upstream.timeouts.connect` holds for each connection that is opened from then on. */
+export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines> = Layer.effect(
+  Exchanges,
+  Effect.gen(function*() {
+    const store = yield* ConfigStore
+    const deadlines = yield* Deadlines
+    const connect = connectWithin(() => store.unsafeCurrent().upstream.timeouts.connect * 1000)
+    const agent = yield* Effect.acquireRelease(
+      Effect.map(
+        Effect.promise(() => import("@effect/platform-node/Undici")),
+        (undici): Agent => new undici.Agent({ connect, maxHeaderSize: longestHead })
+      ),
+      (agent) => Effect.promise(() => agent.destroy())
+    )
+    return Exchanges.of({
+      start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, phase, limits) => {
+        const exchange = new Exchange(phase, limits, deadlines)
+        dispatch(agent, request, exchange)
+        return exchange
+      })
+    })
+  })
+)

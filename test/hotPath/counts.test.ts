@@ -1,0 +1,125 @@
+/**
+ * What a request costs in primitives and fibers of Effect, over real sockets on both sides: the gateway's own node server,
+ * its own pipeline, and an upstream that answers at once.
+ */
+import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { countingTracer, type Counts } from "./counting.ts"
+import { type CountingUpstream, startCountingUpstream } from "./upstream.ts"
+
+const tools = [{ type: "function", function: { name: "lookup", parameters: { type: "object", properties: {} } } }]
+
+const messages = [{ role: "user", content: "Hello" }]
+
+interface Request {
+  readonly path: string
+  readonly body: object
+}
+
+const requests = {
+  chat: (stream: boolean, rest: object = {}): Request => ({
+    path: "/v1/chat/completions",
+    body: { model: "upstream-chat", messages, stream, ...rest }
+  }),
+  messages: (stream: boolean): Request => ({
+    path: "/v1/messages",
+    body: { model: "msgcompat-haiku-4-5", max_tokens: 100, messages, stream }
+  }),
+  responses: (stream: boolean): Request => ({
+    path: "/v1/responses",
+    body: { model: "upstream-chat", input: "Hello", stream, store: false }
+  }),
+  generate: (stream: boolean): Request => ({
+    path: `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    body: { contents: [{ role: "user", parts: [{ text: "Hello" }] }] }
+  })
+}
+
+const { take, tracer } = countingTracer()
+let upstream: CountingUpstream
+const gateways: { [driver: string]: RunningGateway } = {}
+
+beforeAll(async () => {
+  upstream = await startCountingUpstream()
+  const common = { captures: { enabled: true }, accounts: [{ token: "token-a" }, { token: "token-b" }] }
+  gateways["session"] = await startGateway(
+    { ...common, upstream: { driver: "session", base_url: upstream.url } },
+    { tracer }
+  )
+  gateways["openai"] = await startGateway(
+    { ...common, upstream: { driver: "openai", base_url: `${upstream.url}/v1` } },
+    { tracer }
+  )
+})
+
+afterAll(async () => {
+  for (const gateway of Object.values(gateways)) await gateway.stop()
+  await upstream.stop()
+})
+
+/** Sends a request whose reply comes in so many pieces, reads it piece by piece to its end and counts. */
+const countOne = async (driver: string, { body, path }: Request, pieces: number): Promise<Counts> => {
+  upstream.pieces = pieces
+  take()
+  const response = await fetch(`${gateways[driver]!.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  assert.strictEqual(response.status, 200)
+  let text = ""
+  let seen = 0
+  if (!response.headers.get("content-type")!.startsWith("text/event-stream")) {
+    for (let i = 0; i < pieces; i++) upstream.release()
+    text = await response.text()
+  } else {
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      text += value
+      while (text.includes(`w${seen} `)) {
+        seen++
+        upstream.release()
+      }
+    }
+  }
+  assert.include(text, `w${pieces - 1} `)
+  return take()
+}
+
+/** The least of several: the first ones open connections, and a tick of the deadlines may fall into any. */
+const count = async (driver: string, request: Request, pieces: number): Promise<Counts> => {
+  for (let i = 0; i < 3; i++) await countOne(driver, request, pieces)
+  const counts: Array<Counts> = []
+  for (let i = 0; i < 5; i++) counts.push(await countOne(driver, request, pieces))
+  return {
+    primitives: Math.min(...counts.map(({ primitives }) => primitives)),
+    fibers: Math.min(...counts.map(({ fibers }) => fibers))
+  }
+}
+
+const atMost = (counts: Counts, primitives: number, fibers: number) => {
+  if (process.env["COUNTS"] !== undefined) {
+    process.stdout.write(`${expect.getState().currentTestName}: ${JSON.stringify(counts)}\n`)
+  }
+  assert.isAtMost(counts.primitives, primitives, "primitives")
+  assert.isAtMost(counts.fibers, fibers, "fibers")
+}
+
+describe.each(["session", "openai"])("a request through the %s driver costs no more than", (driver) => {
+  for (const [style, request] of Object.entries(requests)) {
+    it(`its budget, ${style}, whole`, async () => atMost(await count(driver, request(false), 1), 680, 14))
+    it(`its budget, ${style}, streamed in one piece`, async () =>
+      atMost(await count(driver, request(true), 1), 800, 16))
+  }
+
+  it("its budget, with tools declared", async () =>
+    atMost(await count(driver, requests.chat(true, { tools }), 1), 800, 16))
+
+  it("its budget, for each network chunk", async () => {
+    const few = await count(driver, requests.chat(true), 10)
+    const many = await count(driver, requests.chat(true), 110)
+    atMost({ primitives: (many.primitives - few.primitives) / 100, fibers: many.fibers - few.fibers }, 60, 0)
+  })
+})
