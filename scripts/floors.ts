@@ -13,6 +13,7 @@ const floors: Readonly<Record<string, number>> = {
   config: 1,
   upstream: 2,
   accounts: 3,
+  store: 1,
   captures: 3,
   "responses-store": 3,
   usage: 3,

@@ -3,6 +3,7 @@
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
 import { runChecks } from "./checks.ts"
+import { provideRedisServer } from "./redisServer.ts"
 
 /** The run in one line. Errors outside any test (a file that does not load, a failing hook) count as failed. */
 const summarize = ({ state }: Vitest): string => {
@@ -18,6 +19,7 @@ const summarize = ({ state }: Vitest): string => {
 }
 
 const failed = await runChecks()
+provideRedisServer()
 
 const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
 const vitest = await startVitest("test", filter, options)

@@ -2,66 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
 import { atOnce } from "../../src/stream/slices.ts"
+import { limits, names, type Op, op, patience } from "./interleavings.ts"
 import { NaivePool, type Settled } from "./naivePool.ts"
-
-const names = ["a", "b", "c", "d", "e"]
-const patience = 50
-
-type Op =
-  | { readonly _tag: "Request"; readonly wish: Wish }
-  | { readonly _tag: "Close"; readonly nth: number }
-  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
-  | { readonly _tag: "Restore"; readonly key: string }
-  | { readonly _tag: "Advance"; readonly by: number }
-  | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }
-  | {
-    readonly _tag: "Configure"
-    readonly keys: ReadonlyArray<string>
-    readonly limits: Limits
-    readonly disabled: ReadonlyArray<string>
-  }
-
-const key = fc.constantFrom(...names)
-
-const wish: fc.Arbitrary<Wish> = fc.oneof(
-  { weight: 5, arbitrary: fc.constant<Wish>({ _tag: "Any", avoid: new Set() }) },
-  { weight: 3, arbitrary: fc.subarray(names).map((keys): Wish => ({ _tag: "Any", avoid: new Set(keys) })) },
-  { weight: 3, arbitrary: key.map((key): Wish => ({ _tag: "Pinned", key })) },
-  { weight: 3, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
-)
-
-const limits: fc.Arbitrary<Limits> = fc.record({
-  perAccount: fc.integer({ min: 1, max: 3 }),
-  global: fc.integer({ min: 1, max: 9 }),
-  queue: fc.integer({ min: 0, max: 12 }),
-  direct: fc.integer({ min: 1, max: 4 })
-})
-
-const op: fc.Arbitrary<Op> = fc.oneof(
-  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Request" as const), wish }) },
-  { weight: 8, arbitrary: fc.record({ _tag: fc.constant("Close" as const), nth: fc.nat(30) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      _tag: fc.constant("Suspend" as const),
-      key,
-      state: fc.constantFrom("cooling" as const, "out" as const),
-      delay: fc.integer({ min: 0, max: 90 })
-    })
-  },
-  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
-  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Advance" as const), by: fc.integer({ min: 1, max: 60 }) }) },
-  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Clean" as const), key, cleaning: fc.boolean() }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      _tag: fc.constant("Configure" as const),
-      keys: fc.shuffledSubarray(names),
-      limits,
-      disabled: fc.subarray(names, { maxLength: 3 })
-    })
-  }
-)
 
 /** Runs the same operations on the pool and on the plain model and compares what each of them settles. */
 const compare = (first: Limits, ops: ReadonlyArray<Op>) => {

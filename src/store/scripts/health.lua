@@ -1,0 +1,56 @@
+-- What was seen of accounts. A verdict is `ok`, the name of a fault, `none`, or empty. Only reports of attempts that began
+-- after the last fault count (`since` is the account's epoch then); older ones can at most make things worse.
+local function delay_of(state, count, first, longest, retry, random)
+  local delay = first * 2 ^ math.min(count - 1, 30) * (1 + random)
+  if state == 'cooling' and retry then delay = math.max(0, retry * 1000) end
+  return math.floor(math.min(delay, longest) + 0.5)
+end
+
+-- What became of it: the account's state, the faults in a row and the delay; nothing where nothing changed.
+local function report(account, since, verdict, state, first, longest, retry, random)
+  if account == '' or verdict == '' or not is_member(account) then return {} end
+  local key = K .. 'health:' .. account
+  local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
+  local current, till = state_of(account)
+  local tried = current == 'out' and till == INF
+  if since == 'try' and not tried then return {} end
+  local fresh = since == 'always' or since == (facts[1] or '0')
+  if since == 'login' or since == 'try' then fresh = current ~= 'out' or tried end
+  if verdict == 'ok' then
+    if not fresh then return {} end
+    if since ~= 'try' then call('HDEL', key, 'fault', 'faults') end
+    local back = current ~= 'ready'
+    restore(account)
+    return back and { 'ready', '0', '0' } or {}
+  end
+  if verdict == 'none' then
+    if since ~= 'try' or not facts[2] then return {} end
+    -- The try itself went wrong, which says nothing of the account: the next one comes after the same delay.
+    local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
+    suspend(account, 'out', now + delay)
+    return { 'out', facts[3], int(delay) }
+  end
+  if current == 'out' and state == 'cooling' then
+    if since ~= 'try' or not facts[2] then return {} end
+    local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
+    suspend(account, 'out', now + delay)
+    return { 'out', facts[3], int(delay) }
+  end
+  if fresh or (current ~= 'out' and state == 'out') then
+    local count = facts[2] == verdict and (tonumber(facts[3]) or 0) + 1 or 1
+    local delay = delay_of(state, count, first, longest, retry, random)
+    call('HSET', key, 'fault', verdict, 'faults', count, 'first', first, 'longest', longest, 'epoch', stamp())
+    suspend(account, state, now + delay)
+    return { state, int(count), int(delay) }
+  end
+  if current ~= 'cooling' or not retry then return {} end
+  local delay = delay_of(state, 1, first, longest, retry, random)
+  if now + delay > till then suspend(account, 'cooling', now + delay) end
+  return {}
+end
+
+-- The report that stands in the arguments from the given one on.
+local function report_at(i)
+  return report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),
+    tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]) or 0)
+end

@@ -1,0 +1,440 @@
+-- The pool in the store: `PoolState` over Redis keys, by the same names and with the same answers. Every script is this text
+-- followed by its own. Times are milliseconds of the store; a call may bring its own time, which tests do.
+--
+-- The one thing to know: after every script nobody waits who could be served. What must tell a node is collected in `told`
+-- and sent by `finish`, one message a node; `out:<node>` keeps it until the node's next beat says that it came.
+--
+-- A wish is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or `A:<account>,<account>` (any, those
+-- last; sorted). Who wishes the same on the same node stands in one line, `line:<wish>|<node>`; `lines` has the lines whose
+-- first waiter may be served, by that waiter's number, and `queue` everyone who waits.
+local K = 'gw:{main}:'
+local call = redis.call
+local INF = math.huge
+-- Never given, in the order of arrival, comes before everything that was given; what is being cleaned up comes last.
+local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
+local ALIVE, DEAF = 5000, 2000
+
+local now = tonumber(ARGV[1])
+if now == nil then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local me, incarnation = ARGV[2], ARGV[3]
+
+local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision')
+local per, global, queue = tonumber(limits[1]) or 1, tonumber(limits[2]) or 0, tonumber(limits[3]) or 0
+local direct = tonumber(limits[4]) or 1
+local revision = limits[5] or '0'
+local counted = call('HMGET', K .. 'sum', 'in_use', 'waiting', 'given', 'numbered', 'arrived', 'stamped', 'direct_in_use',
+  'direct_waiting')
+local in_use, waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
+local given, numbered, arrived = tonumber(counted[3]) or 0, tonumber(counted[4]) or 0, tonumber(counted[5]) or 0
+local stamped = tonumber(counted[6]) or 0
+-- Slots that callers with a token of their own hold, and those of them that wait.
+local direct_in_use, direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
+local epoch = call('GET', K .. 'epoch') or ''
+local quiet = tonumber(call('GET', K .. 'quiet')) or 0
+local told, told_nodes = {}, {}
+local hears = {}
+
+local function int(number) return string.format('%.0f', number) end
+
+-- A number that no other stamp has: for versions of tokens and epochs of accounts.
+local function stamp()
+  stamped = stamped + 1
+  return int(stamped)
+end
+
+local function tell(node, item)
+  if told[node] == nil then
+    told[node] = {}
+    told_nodes[#told_nodes + 1] = node
+  end
+  local items = told[node]
+  items[#items + 1] = item
+end
+
+local function channel(node) return K .. epoch .. ':' .. node end
+
+local function listens(node)
+  if hears[node] == nil then hears[node] = call('PUBSUB', 'NUMSUB', channel(node))[2] > 0 end
+  return hears[node]
+end
+
+-- Something that every node is to know. It may be missed: whoever needs it for certain looks at each beat.
+local function broadcast(text)
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
+end
+
+-- Ends every script that changes something.
+local function finish(reply)
+  call('HSET', K .. 'sum', 'in_use', in_use, 'waiting', waiting, 'given', given, 'numbered', numbered,
+    'arrived', arrived, 'stamped', stamped, 'direct_in_use', direct_in_use, 'direct_waiting', direct_waiting)
+  for _, node in ipairs(told_nodes) do
+    local items = told[node]
+    local sent = call('HINCRBY', K .. 'node:' .. node, 'sent', #items)
+    for first = 1, #items, 1000 do
+      call('RPUSH', K .. 'out:' .. node, unpack(items, first, math.min(first + 999, #items)))
+    end
+    call('PUBLISH', channel(node), int(sent) .. '\n' .. table.concat(items, '\n'))
+  end
+  return reply
+end
+
+local function is_member(account) return call('SISMEMBER', K .. 'roster', account) == 1 end
+
+local function is_enabled(account) return call('SISMEMBER', K .. 'disabled', account) == 0 end
+
+-- A disabled account keeps its state, but nobody tries it: its recovery waits in `parked` until it is enabled.
+local function state_of(account)
+  local parked = call('HGET', K .. 'parked', account)
+  if parked then
+    local state, parked_till = string.match(parked, '^(%S+) (%S+)$')
+    return state, tonumber(parked_till)
+  end
+  local till = call('ZSCORE', K .. 'cool', account)
+  if till then return 'cooling', tonumber(till) end
+  till = call('ZSCORE', K .. 'untried', account)
+  if till then return 'out', tonumber(till) end
+  return 'ready', 0
+end
+
+local function used(account) return tonumber(call('HGET', K .. 'use', account)) or 0 end
+
+local function in_rotation()
+  return call('SCARD', K .. 'roster') - call('SCARD', K .. 'disabled') - call('ZCARD', K .. 'cool') -
+    call('ZCARD', K .. 'untried')
+end
+
+local function line_of(wish, node) return wish .. '|' .. node end
+
+local function place_line(line, wish)
+  local head = call('ZRANGE', K .. 'line:' .. line, 0, 0, 'WITHSCORES')
+  local pinned = string.sub(wish, 1, 1) == 'P' and string.sub(wish, 3)
+  if head[1] == nil or (pinned and not call('ZSCORE', K .. 'spare', pinned)) then
+    call('ZREM', K .. 'lines', line)
+  else
+    call('ZADD', K .. 'lines', head[2], line)
+  end
+end
+
+-- Puts an account, and the lines of those who wait for it, where its state says.
+local function place(account)
+  if is_member(account) and is_enabled(account) and state_of(account) == 'ready' and used(account) < per then
+    local last = tonumber(call('HGET', K .. 'last', account)) or NEVER_GIVEN
+    if call('HEXISTS', K .. 'cleaning', account) == 1 then last = last + BEHIND_ALL end
+    call('ZADD', K .. 'spare', last, account)
+  else
+    call('ZREM', K .. 'spare', account)
+  end
+  if call('HEXISTS', K .. 'pins', account) == 1 then
+    local wish = 'P:' .. account
+    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(line_of(wish, node), wish) end
+  end
+end
+
+local function avoided(wish)
+  local list, set = {}, {}
+  for account in string.gmatch(string.sub(wish, 3), '[^,]+') do
+    list[#list + 1] = account
+    set[account] = true
+  end
+  return list, set
+end
+
+-- The account that a wish would be given now.
+local function pick(wish)
+  if wish == 'D' then return nil end
+  if string.sub(wish, 1, 1) == 'P' then
+    local account = string.sub(wish, 3)
+    return call('ZSCORE', K .. 'spare', account) and account or nil
+  end
+  local list, set = avoided(wish)
+  local spare = call('ZRANGE', K .. 'spare', 0, #list)
+  for _, account in ipairs(spare) do
+    if not set[account] then return account end
+  end
+  local ready = 0
+  for _, account in ipairs(list) do
+    if is_member(account) and is_enabled(account) and state_of(account) == 'ready' then ready = ready + 1 end
+  end
+  if in_rotation() > ready then return nil end
+  return spare[1]
+end
+
+-- Why nothing that serves a wish is in rotation, or comes back before the deadline.
+local function hopeless(wish, deadline)
+  local kind = string.sub(wish, 1, 1)
+  if kind == 'D' then return nil end
+  if kind == 'P' then
+    local account = string.sub(wish, 3)
+    if not is_member(account) then return 'Unknown' end
+    if not is_enabled(account) then return 'Unavailable' end
+    local state, till = state_of(account)
+    if state == 'out' then return 'Unavailable' end
+    if state == 'cooling' and till > deadline then return 'Cooling', till end
+    return nil
+  end
+  if in_rotation() > 0 then return nil end
+  local first = call('ZRANGE', K .. 'cool', 0, 0, 'WITHSCORES')
+  if first[1] == nil then return 'Unavailable' end
+  if tonumber(first[2]) > deadline then return 'Cooling', tonumber(first[2]) end
+  return nil
+end
+
+-- `since` and `style` are for whoever looks at the queue.
+local function join(node, ticket, wish, number, deadline, since, style)
+  local line = line_of(wish, node)
+  local facts = { int(number), int(deadline), int(since), style, wish }
+  call('HSET', K .. 'tickets:' .. node, ticket, table.concat(facts, ' '))
+  call('ZADD', K .. 'line:' .. line, number, ticket)
+  call('ZADD', K .. 'queue', number, node .. '|' .. ticket)
+  if wish == 'D' then direct_waiting = direct_waiting + 1 end
+  if string.sub(wish, 1, 1) == 'P' then call('HINCRBY', K .. 'pins', string.sub(wish, 3), 1) end
+  waiting = waiting + 1
+  place_line(line, wish)
+end
+
+local function leave(node, ticket, wish)
+  local line = line_of(wish, node)
+  call('HDEL', K .. 'tickets:' .. node, ticket)
+  call('ZREM', K .. 'line:' .. line, ticket)
+  call('ZREM', K .. 'queue', node .. '|' .. ticket)
+  if wish == 'D' then direct_waiting = direct_waiting - 1 end
+  if string.sub(wish, 1, 1) == 'P' then
+    local account = string.sub(wish, 3)
+    if call('HINCRBY', K .. 'pins', account, -1) <= 0 then call('HDEL', K .. 'pins', account) end
+  end
+  waiting = waiting - 1
+  place_line(line, wish)
+end
+
+-- What a node is told of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up.
+local function grant_of(account, fence)
+  if account == '' then return { '', fence, '0', '0', '0', revision } end
+  local facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
+  local cleaning = call('HEXISTS', K .. 'cleaning', account) == 1 and '1' or '0'
+  return { account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision }
+end
+
+local function hold(node, ticket, account, fence)
+  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account)
+  in_use = in_use + 1
+  if account == '' then
+    direct_in_use = direct_in_use + 1
+    return
+  end
+  call('HINCRBY', K .. 'use', account, 1)
+  local last = tonumber(call('HGET', K .. 'last', account))
+  if last == nil or last < fence then call('HSET', K .. 'last', account, fence) end
+  place(account)
+end
+
+local function give(node, ticket, account)
+  given = given + 1
+  hold(node, ticket, account or '', given)
+  return grant_of(account or '', int(given))
+end
+
+-- The line whose first waiter came before all others that can be served now.
+local function next_line()
+  local direct_allowed = direct_in_use < direct
+  if call('ZCARD', K .. 'spare') == 0 then
+    if not direct_allowed then return nil end
+    local first, line = INF, nil
+    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+      local number = tonumber(call('ZSCORE', K .. 'lines', line_of('D', node)))
+      if number and number < first and listens(node) then first, line = number, line_of('D', node) end
+    end
+    return line
+  end
+  local from = 0
+  while true do
+    local lines = call('ZRANGE', K .. 'lines', from, from + 15)
+    for _, line in ipairs(lines) do
+      local wish, node = string.match(line, '^(.*)|(.*)$')
+      if listens(node) then
+        local account = pick(wish)
+        if account or (wish == 'D' and direct_allowed) then return line, account end
+      end
+    end
+    if #lines < 16 then return nil end
+    from = from + 16
+  end
+end
+
+-- Gives what is free to those who wait, in order.
+local function serve()
+  if quiet > now then return end
+  while waiting > 0 and in_use < global do
+    local line, account = next_line()
+    if line == nil then return end
+    local wish, node = string.match(line, '^(.*)|(.*)$')
+    local ticket = call('ZRANGE', K .. 'line:' .. line, 0, 0)[1]
+    leave(node, ticket, wish)
+    local grant = give(node, ticket, account)
+    tell(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' '))
+  end
+end
+
+-- Refuses those at the front of a line for whom there is no hope left.
+local function refuse(line)
+  local wish, node = string.match(line, '^(.*)|(.*)$')
+  while true do
+    local ticket = call('ZRANGE', K .. 'line:' .. line, 0, 0)[1]
+    if ticket == nil then return end
+    local deadline = string.match(call('HGET', K .. 'tickets:' .. node, ticket), '^%S+ (%S+)')
+    local reason, till = hopeless(wish, tonumber(deadline))
+    if reason == nil then return end
+    leave(node, ticket, wish)
+    tell(node, 'refuse ' .. ticket .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
+  end
+end
+
+local function refuse_pinned(account)
+  if call('HEXISTS', K .. 'pins', account) == 0 then return end
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(line_of('P:' .. account, node)) end
+end
+
+local function refuse_shared()
+  if waiting == 0 or in_rotation() > 0 then return end
+  for _, line in ipairs(call('ZRANGE', K .. 'lines', 0, -1)) do
+    if string.sub(line, 1, 1) == 'A' then refuse(line) end
+  end
+end
+
+local function set_state(account, state, till)
+  call('ZREM', K .. 'cool', account)
+  call('ZREM', K .. 'untried', account)
+  call('HDEL', K .. 'trying', account)
+  call('HDEL', K .. 'parked', account)
+  if state ~= 'ready' and not is_enabled(account) then
+    call('HSET', K .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
+  elseif state == 'cooling' then
+    call('ZADD', K .. 'cool', till, account)
+  elseif state == 'out' then
+    call('ZADD', K .. 'untried', till, account)
+  end
+  place(account)
+end
+
+local function set_enabled(account, enabled)
+  local state, till = state_of(account)
+  if is_enabled(account) ~= enabled then
+    call(enabled and 'SREM' or 'SADD', K .. 'disabled', account)
+    set_state(account, state, till)
+    if not enabled then refuse_pinned(account) end
+  else
+    place(account)
+  end
+end
+
+-- Takes an account out of rotation: until `till` (`cooling`), or to be tried again at `till` (`out`).
+local function suspend(account, state, till)
+  if not is_member(account) then return end
+  set_state(account, state, till)
+  refuse_pinned(account)
+  refuse_shared()
+  serve()
+end
+
+local function restore(account)
+  if not is_member(account) or state_of(account) == 'ready' then return end
+  set_state(account, 'ready', 0)
+  serve()
+end
+
+-- Puts cooled accounts whose time has come back into rotation.
+local function warm()
+  while true do
+    local first = call('ZRANGE', K .. 'cool', 0, 0, 'WITHSCORES')
+    if first[1] == nil or tonumber(first[2]) > now then return end
+    set_state(first[1], 'ready', 0)
+  end
+end
+
+-- Accounts that are out and due for a try, which is this node's to make: they are not due again until it says more.
+local function due()
+  local accounts = call('ZRANGEBYSCORE', K .. 'untried', '-inf', now)
+  for _, account in ipairs(accounts) do
+    call('ZADD', K .. 'untried', INF, account)
+    call('HSET', K .. 'trying', account, me)
+  end
+  return accounts
+end
+
+local function recover()
+  warm()
+  local accounts = due()
+  serve()
+  return accounts
+end
+
+local function set_cleaning(account, node)
+  if node then call('HSET', K .. 'cleaning', account, node) else call('HDEL', K .. 'cleaning', account) end
+  place(account)
+end
+
+-- An account that has left and has no leases any more.
+local function forget(account)
+  call('HDEL', K .. 'last', account)
+  call('HDEL', K .. 'cleaning', account)
+end
+
+-- Ends a lease or a ticket; what it was, and its account. Only the first call does something.
+local function close(node, ticket)
+  local waits = call('HGET', K .. 'tickets:' .. node, ticket)
+  if waits then
+    leave(node, ticket, string.match(waits, '(%S+)$'))
+    return 'waiting'
+  end
+  local held = call('HGET', K .. 'leases:' .. node, ticket)
+  if not held then return 'unknown' end
+  local account = string.match(held, '^%S+ (.*)$')
+  call('HDEL', K .. 'leases:' .. node, ticket)
+  in_use = in_use - 1
+  if account == '' then
+    direct_in_use = direct_in_use - 1
+  else
+    if call('HINCRBY', K .. 'use', account, -1) <= 0 then call('HDEL', K .. 'use', account) end
+    if is_member(account) then place(account) elseif used(account) == 0 then forget(account) end
+  end
+  return 'granted', account
+end
+
+-- Drops a node with its leases and tickets, and what it was doing for all.
+local function drop(node)
+  for _, kind in ipairs({ 'tickets:', 'leases:' }) do
+    for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do close(node, ticket) end
+  end
+  local trying = call('HGETALL', K .. 'trying')
+  for i = 1, #trying, 2 do
+    if trying[i + 1] == node then
+      call('HDEL', K .. 'trying', trying[i])
+      call('ZADD', K .. 'untried', 'XX', now, trying[i])
+    end
+  end
+  local cleaning = call('HGETALL', K .. 'cleaning')
+  for i = 1, #cleaning, 2 do
+    if cleaning[i + 1] == node then set_cleaning(cleaning[i], nil) end
+  end
+  for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
+  call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
+  call('ZREM', K .. 'nodes', node)
+  told[node] = nil
+  for i = #told_nodes, 1, -1 do
+    if told_nodes[i] == node then table.remove(told_nodes, i) end
+  end
+end
+
+-- What every script does first. A node that shows no life for 5 s is dropped, one that nobody listens for after 2 s.
+local function reap()
+  for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
+    if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or not listens(node) then drop(node) end
+  end
+  warm()
+  if quiet > 0 and quiet <= now then call('DEL', K .. 'quiet') end
+  serve()
+end
+
+local function is_attached() return call('HGET', K .. 'node:' .. me, 'incarnation') == incarnation end

@@ -1,0 +1,67 @@
+/** Generated operations on a pool, for whatever is held against it. */
+import * as fc from "fast-check"
+import type { Limits, Wish } from "../../src/accounts/PoolState.ts"
+
+/** The accounts that there are. */
+export const names = ["a", "b", "c", "d", "e"]
+/** How long a request waits, in milliseconds. */
+export const patience = 50
+
+/** Something that is done to a pool. */
+export type Op =
+  | { readonly _tag: "Request"; readonly wish: Wish }
+  | { readonly _tag: "Close"; readonly nth: number }
+  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
+  | { readonly _tag: "Restore"; readonly key: string }
+  | { readonly _tag: "Advance"; readonly by: number }
+  | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }
+  | {
+    readonly _tag: "Configure"
+    readonly keys: ReadonlyArray<string>
+    readonly limits: Limits
+    readonly disabled: ReadonlyArray<string>
+  }
+
+const key = fc.constantFrom(...names)
+
+const wish: fc.Arbitrary<Wish> = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<Wish>({ _tag: "Any", avoid: new Set() }) },
+  { weight: 3, arbitrary: fc.subarray(names).map((keys): Wish => ({ _tag: "Any", avoid: new Set(keys) })) },
+  { weight: 3, arbitrary: key.map((key): Wish => ({ _tag: "Pinned", key })) },
+  { weight: 3, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
+)
+
+/** The limits to begin with. */
+export const limits: fc.Arbitrary<Limits> = fc.record({
+  perAccount: fc.integer({ min: 1, max: 3 }),
+  global: fc.integer({ min: 1, max: 9 }),
+  queue: fc.integer({ min: 0, max: 12 }),
+  direct: fc.integer({ min: 1, max: 4 })
+})
+
+/** Any operation. */
+export const op: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Request" as const), wish }) },
+  { weight: 8, arbitrary: fc.record({ _tag: fc.constant("Close" as const), nth: fc.nat(30) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("Suspend" as const),
+      key,
+      state: fc.constantFrom("cooling" as const, "out" as const),
+      delay: fc.integer({ min: 0, max: 90 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
+  { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Advance" as const), by: fc.integer({ min: 1, max: 60 }) }) },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Clean" as const), key, cleaning: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      _tag: fc.constant("Configure" as const),
+      keys: fc.shuffledSubarray(names),
+      limits,
+      disabled: fc.subarray(names, { maxLength: 3 })
+    })
+  }
+)

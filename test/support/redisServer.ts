@@ -1,0 +1,127 @@
+/**
+ * A real redis-server of a test's own: on a free port and a socket in a temporary folder, gone with the scope.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { createClient } from "redis"
+
+const missing = "redis-server is not installed, and the tests of many nodes need one: apt-get install redis-server " +
+  "(or brew install redis), or name one in REDIS_SERVER"
+
+const works = (command: string): boolean => spawnSync(command, ["--version"]).status === 0
+
+/** The command of a server that is there; fails saying what to install. */
+const findServer = (): string => {
+  const named = process.env.REDIS_SERVER
+  const found = [...(named === undefined ? [] : [named]), "redis-server", "valkey-server"].find(works)
+  if (found === undefined) throw new Error(missing)
+  return found
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  await once(server, "close")
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
+/** A client for what tests look at. */
+export const connect = async (socket: string) => {
+  const client = createClient({ socket: { path: socket, tls: false }, RESP: 2, maintNotifications: "disabled" })
+  client.on("error", () => undefined)
+  await client.connect()
+  return client
+}
+
+export type RedisClient = Awaited<ReturnType<typeof connect>>
+
+/** A server that can be stopped and started. */
+export class RedisServer {
+  readonly folder: string
+  readonly socket: string
+  readonly port: number
+  readonly #command: string
+  #process: ChildProcess | undefined = undefined
+
+  constructor(command: string, port: number) {
+    this.#command = command
+    this.folder = mkdtempSync(path.join(tmpdir(), "gateway-redis-"))
+    this.socket = path.join(this.folder, "redis.sock")
+    this.port = port
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  get process(): ChildProcess {
+    if (this.#process === undefined) throw new Error("the server does not run")
+    return this.#process
+  }
+
+  /** Starts with what the last stop saved, if it did. */
+  async start(...options: ReadonlyArray<string>): Promise<void> {
+    const args = ["--port", String(this.port), "--bind", "127.0.0.1", "--unixsocket", this.socket, "--dir", this.folder]
+    const server = spawn(
+      this.#command,
+      [...args, "--save", "", "--appendonly", "no", "--daemonize", "no", ...options],
+      {
+        stdio: ["ignore", "pipe", "inherit"]
+      }
+    )
+    this.#process = server
+    let output = ""
+    await new Promise<void>((resolve, reject) => {
+      server.stdout.on("data", (chunk: Buffer) => {
+        output += chunk.toString()
+        if (output.includes("eady to accept connections")) resolve()
+        if (output.length > 100_000) output = output.slice(-10_000)
+      })
+      server.once("error", reject)
+      server.once("exit", (code) => reject(new Error(`redis-server ended with ${code}:\n${output}`)))
+    })
+  }
+
+  /** Stops at once; with `save` its data is written first and read by the next start. */
+  async stop(save = false): Promise<void> {
+    const server = this.#process
+    this.#process = undefined
+    if (server === undefined || server.exitCode !== null) return
+    if (save && existsSync(this.socket)) {
+      const client = await connect(this.socket)
+      await client.sendCommand(["SAVE"])
+      client.destroy()
+    } else {
+      rmSync(path.join(this.folder, "dump.rdb"), { force: true })
+    }
+    const ended = once(server, "exit")
+    server.kill("SIGKILL")
+    await ended
+    rmSync(this.socket, { force: true })
+  }
+}
+
+/** A running server; stopped and removed when the scope closes. */
+export const redisServer = (
+  ...options: ReadonlyArray<string>
+): Effect.Effect<RedisServer, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = new RedisServer(findServer(), await freePort())
+      await server.start(...options)
+      return server
+    }),
+    (server) =>
+      Effect.promise(async () => {
+        await server.stop()
+        rmSync(server.folder, { recursive: true, force: true })
+      })
+  )
