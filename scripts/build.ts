@@ -5,6 +5,7 @@ import { readFileSync, rmSync } from "node:fs"
 import path from "node:path"
 import { promisify } from "node:util"
 import { build, type Plugin } from "rolldown"
+import { buildConsole } from "./console.ts"
 
 const root = path.join(import.meta.dirname, "..")
 const dist = path.join(root, "dist")
@@ -46,4 +47,4 @@ const types = async () => {
 }
 
 rmSync(dist, { recursive: true, force: true })
-await Promise.all([library(), service(), types()])
+await Promise.all([library(), service(), types(), buildConsole(path.join(dist, "console"))])

@@ -35,20 +35,21 @@ const lint = (): Promise<Outcome> => run(process.execPath, inModules("oxlint/bin
 
 // Effect's build of the compiler is TypeScript with diagnostics of its own added, so one pass does for both. What it
 // remembers from run to run is its own: the plain compiler would write it without those diagnostics.
-const types = (): Promise<Outcome> =>
+const types = (project: string, name: string) => (): Promise<Outcome> =>
   run(
     inModules(`@effect/tsgo-${process.platform}-${process.arch}/lib/tsc`),
     "--project",
-    "tsconfig.json",
+    project,
     "--incremental",
     "--tsBuildInfoFile",
-    inModules(".cache/effect-tsc.tsbuildinfo")
+    inModules(`.cache/${name}.tsbuildinfo`)
   )
 
 const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
   format,
   lint,
-  types,
+  types: types("tsconfig.json", "effect-tsc"),
+  "types of the console": types("src/console/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   links: async () => report(brokenLinks(root))
 }

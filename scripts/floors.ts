@@ -23,8 +23,13 @@ const floors: Readonly<Record<string, number>> = {
   admin: 5,
   server: 6,
   embed: 7,
-  cli: 7
+  cli: 7,
+  // Runs in browsers, and knows the gateway by its contract.
+  console: 8
 }
+
+/** The one module of the gateway's own that the console may import. */
+const consoleImports = "src/api.ts"
 
 /** The floor of the modules that stand in src itself: main.ts and what embedders import. */
 const topFloor = 7
@@ -141,6 +146,9 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   if (from.floor !== undefined && to.floor !== undefined && to.floor > from.floor) {
     return `floor ${from.floor} may not import ${target}, which is on floor ${to.floor}`
   }
+  if (from.folder === "console" && to.folder !== "console" && target !== consoleImports) {
+    return `the console may import ${consoleImports} alone, not ${target}`
+  }
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
     return `a style may not import another one (${target})`
   }
@@ -179,7 +187,7 @@ const circles = (graph: ReadonlyMap<string, ReadonlyMap<string, number>>): Array
 export const floorViolations = (root: string): Array<string> => {
   const source = path.join(root, "src")
   const files = !existsSync(source) ? [] : readdirSync(source, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => path.posix.join("src", file.replaceAll(path.sep, "/")))
     .sort()
   const violations: Array<string> = []

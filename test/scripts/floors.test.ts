@@ -56,6 +56,23 @@ describe("floors", () => {
     })
   }
 
+  it("lets the console import the contract, and nothing else of the gateway", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "console/main.tsx":
+          `import { h } from "preact"\nimport "../api.ts"\nimport "./client.ts"\nexport const a = <p>{h}</p>`,
+        "console/client.ts": `import "../domain/identity.ts"`,
+        "domain/identity.ts": "export {}",
+        "api.ts": "export {}",
+        "index.ts": `import "./console/client.ts"`
+      }),
+      [
+        "src/console/client.ts:1: the console may import src/api.ts alone, not src/domain/identity.ts",
+        "src/index.ts:1: floor 7 may not import src/console/client.ts, which is on floor 8"
+      ]
+    )
+  })
+
   it("is not misled by comments and strings that look like imports", () => {
     assert.deepStrictEqual(
       violationsIn({

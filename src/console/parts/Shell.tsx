@@ -1,0 +1,142 @@
+/**
+ * What stands around every page: navigation, connection, preferences, the outcome of the last action.
+ */
+import type { ComponentType } from "preact"
+import { useEffect, useRef, useState } from "preact/hooks"
+import { Overview } from "../pages/Overview.tsx"
+import { dismissOutcome, outcomeAtom, tell } from "../state/actions.ts"
+import { connectionAtom, readEvents } from "../state/live.ts"
+import { useTexts } from "../state/preferences.ts"
+import { useAtom } from "../state/registry.ts"
+import type { Page } from "../state/route.ts"
+import { linkTo, pages, routeAtom } from "../state/route.ts"
+import { sessionAtom, signOut } from "../state/session.ts"
+import { Lazy } from "./Lazy.tsx"
+import { Preferences } from "./Preferences.tsx"
+
+/** Pages are loaded when they are first shown. */
+const loaders: Readonly<Partial<Record<Page, () => Promise<ComponentType<{ readonly of: string | undefined }>>>>> = {}
+
+/** Pages that begin a group of the navigation. */
+const groupStarts: ReadonlySet<string> = new Set(["keys", "settings", "usage", "about"])
+
+const Connection = () => {
+  const t = useTexts()
+  const connection = useAtom(connectionAtom)
+  return (
+    <p class={`connection ${connection}`} role="status" aria-label={t.common.connection}>
+      <span class="dot" aria-hidden="true" />
+      {t.common.connections[connection]}
+    </p>
+  )
+}
+
+const Outcome = () => {
+  const t = useTexts()
+  const outcome = useAtom(outcomeAtom)
+  useEffect(() => {
+    if (outcome === undefined || outcome.failed) return
+    const timer = setTimeout(dismissOutcome, 10_000)
+    return () => clearTimeout(timer)
+  }, [outcome])
+  const dismiss = <button type="button" class="quiet" aria-label={t.common.dismiss} onClick={dismissOutcome}>×</button>
+  return (
+    <div class="outcome">
+      <div role="status" aria-label={t.common.result}>
+        {outcome !== undefined && !outcome.failed
+          ? (
+            <p key={outcome.count} class="toast good">
+              <span>{outcome.text}</span>
+              {dismiss}
+            </p>
+          )
+          : null}
+      </div>
+      {outcome?.failed === true
+        ? (
+          <p key={outcome.count} class="toast bad" role="alert">
+            <span>{outcome.text}</span>
+            {dismiss}
+          </p>
+        )
+        : null}
+    </div>
+  )
+}
+
+const Navigation = ({ current }: { readonly current: Page }) => {
+  const t = useTexts()
+  const [open, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [current])
+  return (
+    <>
+      <button
+        type="button"
+        class="menu"
+        aria-expanded={open}
+        aria-controls="navigation"
+        onClick={() => setOpen(!open)}
+      >
+        {t.common.menu}
+      </button>
+      <nav id="navigation" aria-label={t.common.main} class={open ? "open" : ""}>
+        <ul>
+          {pages.filter((page) => page === "overview" || loaders[page] !== undefined).map((page) => (
+            <li key={page} class={groupStarts.has(page) ? "group" : ""}>
+              <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>{t.common.pages[page]}</a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+    </>
+  )
+}
+
+export const Shell = () => {
+  const t = useTexts()
+  const route = useAtom(routeAtom)
+  const session = useAtom(sessionAtom)
+  const shown = useRef(route)
+  useEffect(() => {
+    const reading = new AbortController()
+    void readEvents(reading.signal)
+    return () => reading.abort()
+  }, [])
+  useEffect(() => {
+    if (shown.current !== route) dismissOutcome()
+    shown.current = route
+  }, [route])
+  const leave = async () => {
+    const reason = await signOut()
+    if (reason !== undefined) tell(reason, true)
+  }
+  const load = loaders[route.page]
+  return (
+    <div class="shell">
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault()
+          document.querySelector<HTMLElement>("h1")?.focus()
+        }}
+      >
+        {t.common.skip}
+      </a>
+      <header>
+        <p class="brand">{t.common.product}</p>
+        <Connection />
+        <Navigation current={route.page} />
+        <div class="foot">
+          <Preferences />
+          <button type="button" onClick={() => void leave()}>{t.common.signOut}</button>
+        </div>
+      </header>
+      <main id="content">
+        {session.inMemory ? <p class="notice warn">{t.signIn.inMemory}</p> : null}
+        {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
+      </main>
+      <Outcome />
+    </div>
+  )
+}
