@@ -41,6 +41,8 @@ export const errorResponse = (
   const headers: Record<string, string> = {}
   if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
   if (!error.shouldRetry) headers["x-should-retry"] = "false"
+  // The rest of the body is not awaited.
+  if (error.code === "request_timeout") headers["connection"] = "close"
   return HttpServerResponse.text(shape(error, requestId), {
     status: error.status,
     contentType: "application/json",

@@ -13,6 +13,7 @@ import { AdminHandlers } from "../admin/layers.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
+import { layerLimits } from "../config/CurrentLimits.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { ChatHandlers } from "../styles/chat/Handlers.ts"
 import { StyleEdges } from "../styles/edgeLayers.ts"
@@ -67,7 +68,8 @@ export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
     Layer.provideMerge(upstream),
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
-    Layer.provideMerge(Lifecycle.layer)
+    Layer.provideMerge(Lifecycle.layer),
+    Layer.provideMerge(layerLimits)
   )
 
 /** Everything below the routes over the configured upstream; needs an HTTP client too. */

@@ -2,12 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as fc from "fast-check"
+import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
 import { fieldName } from "../../src/domain/fieldName.ts"
-import { CurrentBodyBudget, depthLimit, jsonBody } from "../../src/http/jsonBody.ts"
+import { defaultLimits } from "../../src/domain/limits.ts"
+import { jsonBody } from "../../src/http/jsonBody.ts"
 import * as Nesting from "../../src/http/nesting.ts"
 import { atOnce } from "../../src/stream/slices.ts"
 import { sliceChars } from "../../src/stream/steps.ts"
 
+const depthLimit = defaultLimits.depth
 const nestsTooDeep = (text: string) => atOnce(Nesting.nestsTooDeep(text, depthLimit))
 
 const depth = (value: unknown): number =>
@@ -62,7 +65,7 @@ describe("the bodies that are held at one time", () => {
     )
 
   it.effect("are bounded in sum, by what has arrived, until their requests are over", () => {
-    const budget = { limit: 1024 * KiB, used: 0 }
+    const budget = { used: 0 }
     return Effect.gen(function*() {
       const first = yield* Scope.make()
       yield* Scope.provide(read(request(700 * KiB)), first)
@@ -74,16 +77,22 @@ describe("the bodies that are held at one time", () => {
       yield* Scope.close(first, Exit.void)
       assert.strictEqual((yield* Effect.scoped(read(request(400 * KiB)))).length, 400 * KiB - 2)
       assert.strictEqual(budget.used, 0)
-    }).pipe(Effect.provideService(CurrentBodyBudget, budget))
+    }).pipe(
+      Effect.provideService(CurrentBufferedBytes, budget),
+      Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 1024 * KiB }))
+    )
   })
 
   it.effect("are counted from the size on that node would buffer anyway", () => {
-    const budget = { limit: 0, used: 0 }
+    const budget = { used: 0 }
     const declared = (bytes: number) => Effect.scoped(read(request(bytes, { "content-length": String(bytes) })))
     return Effect.gen(function*() {
       assert.strictEqual((yield* declared(64 * KiB)).length, 64 * KiB - 2)
       assert.strictEqual((yield* Effect.flip(declared(64 * KiB + 1))).code, "rate_limit_exceeded")
-    }).pipe(Effect.provideService(CurrentBodyBudget, budget))
+    }).pipe(
+      Effect.provideService(CurrentBufferedBytes, budget),
+      Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 0 }))
+    )
   })
 })
 

@@ -14,9 +14,10 @@ import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { ChatGroup, ChatRequest } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
+import { chatOutline, chatPieces } from "./outline.ts"
 import { chatCompletion, chatFailure, chatFrames } from "./render.ts"
 
-const readBody = jsonBody(ChatRequest)
+const readBody = jsonBody(ChatRequest, { outline: chatOutline, pieces: chatPieces })
 
 /** Serves the group; errors are rendered by its edge. */
 export const ChatHandlers = HttpApiBuilder.group(

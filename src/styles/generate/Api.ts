@@ -25,6 +25,9 @@ const FileData = Schema.Struct({
   displayName: optional(Schema.String)
 })
 
+/** A part of a function's response. */
+export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
+
 /** A part of a content. The fields of kinds that are not known here are kept, so that the part can be named. */
 export const Part = Schema.StructWithRest(
   Schema.Struct({
@@ -41,7 +44,7 @@ export const Part = Schema.StructWithRest(
       id: optional(Schema.String),
       name: optional(Schema.String),
       response: optional(Schema.Json),
-      parts: optional(Schema.Array(Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })))
+      parts: optional(Schema.Array(MediaPart))
     }))
   }),
   [Schema.Record(Schema.String, Schema.Unknown)]

@@ -3,6 +3,8 @@
  * in snake_case, and single values where lists stand. What is the caller's own data is never touched.
  */
 
+import { Slice, type Sliced } from "../../stream/slices.ts"
+
 type JsonRecord = { readonly [key: string]: unknown }
 
 const isRecord = (value: unknown): value is JsonRecord =>
@@ -22,17 +24,24 @@ const camelCase = (key: string): string =>
   key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** Renames fields at every depth outside the opaque ones. Where both spellings stand, camelCase counts. */
-const renamed = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(renamed)
+function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
+  if (slice.add(1)) yield slice.end()
+  if (Array.isArray(value)) {
+    const list: Array<unknown> = []
+    for (const element of value) list.push(isLeaf(element) ? element : yield* renamed(element, slice))
+    return list
+  }
   if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, field]) => {
-      const name = camelCase(key)
-      if (name !== key && Object.hasOwn(value, name)) return []
-      return [[name, opaque.has(name) ? field : renamed(field)]]
-    })
-  )
+  const fields: Array<readonly [string, unknown]> = []
+  for (const [key, field] of Object.entries(value)) {
+    const name = camelCase(key)
+    if (name !== key && Object.hasOwn(value, name)) continue
+    fields.push([name, opaque.has(name) || isLeaf(field) ? field : yield* renamed(field, slice)])
+  }
+  return Object.fromEntries(fields)
 }
+
+const isLeaf = (value: unknown): boolean => typeof value !== "object" || value === null
 
 const asList = (value: unknown): unknown =>
   value === undefined || value === null || Array.isArray(value) ? value : [value]
@@ -42,25 +51,40 @@ const withField = (record: JsonRecord, field: string, change: (value: unknown) =
 
 const part = (value: unknown): unknown => typeof value === "string" ? { text: value } : value
 
-const parts = (value: unknown): unknown => {
+function* parts(value: unknown, slice: Slice): Sliced<unknown> {
   const list = asList(value)
-  return Array.isArray(list) ? list.map(part) : list
+  if (!Array.isArray(list)) return list
+  const changed: Array<unknown> = []
+  for (const element of list) {
+    if (slice.add(1)) yield slice.end()
+    changed.push(part(element))
+  }
+  return changed
 }
 
 /** A content may be written as its text or as its one part. */
-const content = (value: unknown): unknown => {
+function* content(value: unknown, slice: Slice): Sliced<unknown> {
   if (typeof value === "string") return { parts: [{ text: value }] }
   if (!isRecord(value)) return value
-  return "parts" in value || "role" in value ? withField(value, "parts", parts) : { parts: [value] }
+  if (!("parts" in value || "role" in value)) return { parts: [value] }
+  return value["parts"] === undefined ? value : { ...value, parts: yield* parts(value["parts"], slice) }
 }
 
-const contents = (value: unknown): unknown => {
+function* contents(value: unknown, slice: Slice): Sliced<unknown> {
   const list = asList(value)
-  return Array.isArray(list) ? list.map(content) : list
+  if (!Array.isArray(list)) return list
+  const changed: Array<unknown> = []
+  for (const element of list) {
+    if (slice.add(1)) yield slice.end()
+    changed.push(yield* content(element, slice))
+  }
+  return changed
 }
 
 /** System instructions may also be a list of parts. */
-const systemInstruction = (value: unknown): unknown => Array.isArray(value) ? { parts: parts(value) } : content(value)
+function* systemInstruction(value: unknown, slice: Slice): Sliced<unknown> {
+  return Array.isArray(value) ? { parts: yield* parts(value, slice) } : yield* content(value, slice)
+}
 
 const functionCallingConfig = (value: unknown): unknown =>
   isRecord(value) ? withField(value, "mode", (mode) => typeof mode === "string" ? mode.toUpperCase() : mode) : value
@@ -70,27 +94,36 @@ const toolConfig = (value: unknown): unknown =>
 
 const tool = (value: unknown): unknown => isRecord(value) ? withField(value, "functionDeclarations", asList) : value
 
-const tools = (value: unknown): unknown => {
+function* tools(value: unknown, slice: Slice): Sliced<unknown> {
   const list = asList(value)
-  return Array.isArray(list) ? list.map(tool) : list
+  if (!Array.isArray(list)) return list
+  const changed: Array<unknown> = []
+  for (const element of list) {
+    if (slice.add(1)) yield slice.end()
+    changed.push(tool(element))
+  }
+  return changed
 }
 
-const generateRequest = (value: unknown): unknown => {
+function* generateRequest(value: unknown, slice: Slice): Sliced<unknown> {
   if (!isRecord(value)) return value
-  const changes: ReadonlyArray<readonly [string, (field: unknown) => unknown]> = [
-    ["contents", contents],
-    ["systemInstruction", systemInstruction],
-    ["tools", tools],
-    ["toolConfig", toolConfig]
-  ]
-  return changes.reduce((record, [field, change]) => withField(record, field, change), value)
+  const request: Record<string, unknown> = { ...withField(value, "toolConfig", toolConfig) }
+  const changes = { contents, systemInstruction, tools }
+  for (const [field, change] of Object.entries(changes)) {
+    if (request[field] !== undefined) request[field] = yield* change(request[field], slice)
+  }
+  return request
 }
 
 /** The body in the form of `GenerateRequest`, as far as its types allow; faults are left for the schema to tell. */
-export const normalizeRequest = (body: unknown): unknown => generateRequest(renamed(body))
+export function* normalizeRequest(body: unknown): Sliced<unknown> {
+  const slice = new Slice()
+  return yield* generateRequest(yield* renamed(body, slice), slice)
+}
 
 /** The request whose tokens a body asks to count, which may stand within `generateContentRequest`. */
-export const normalizeCountRequest = (body: unknown): unknown => {
-  const request = renamed(body)
-  return generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request)
+export function* normalizeCountRequest(body: unknown): Sliced<unknown> {
+  const slice = new Slice()
+  const request = yield* renamed(body, slice)
+  return yield* generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request, slice)
 }

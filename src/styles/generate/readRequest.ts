@@ -1,19 +1,14 @@
 /**
- * Readers of the style's bodies: brought to the form of the schema first, then decoded by it.
+ * Readers of the style's bodies: counted, brought to the form of the schema, then decoded by it.
  */
-import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
 import { jsonBody } from "../../http/jsonBody.ts"
+import type { Sliced } from "../../stream/slices.ts"
 import { GenerateRequest } from "./Api.ts"
 import { normalizeCountRequest, normalizeRequest } from "./normalizeRequest.ts"
+import { generateOutline, generatePieces } from "./outline.ts"
 
-const normalized = (normalize: (body: unknown) => unknown) =>
-  jsonBody(
-    Schema.Unknown.pipe(
-      Schema.decode(SchemaTransformation.transform({ decode: normalize, encode: (body) => body })),
-      Schema.decodeTo(GenerateRequest, SchemaTransformation.passthrough({ strict: false }))
-    )
-  )
+const normalized = (normalize: (body: unknown) => Sliced<unknown>) =>
+  jsonBody(GenerateRequest, { outline: generateOutline, normalize, pieces: generatePieces })
 
 /** Reads the body of a content generation. Faults name fields in camelCase, however they were written. */
 export const readGenerateRequest = normalized(normalizeRequest)

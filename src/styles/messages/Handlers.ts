@@ -16,6 +16,7 @@ import { streamReply } from "../../http/streamReply.ts"
 import { CountTokensRequest, MessagesGroup, MessagesRequest } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
+import { messagesOutline, messagesPieces } from "./outline.ts"
 import type { MessagesReplyInfo } from "./render.ts"
 import { messageObject, messagesFailure, messagesFrames } from "./render.ts"
 
@@ -23,8 +24,9 @@ interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-const readBody = jsonBody(MessagesRequest)
-const readCount = jsonBody(CountTokensRequest)
+const largeBodies = { outline: messagesOutline, pieces: messagesPieces }
+const readBody = jsonBody(MessagesRequest, largeBodies)
+const readCount = jsonBody(CountTokensRequest, largeBodies)
 
 /** Serves the group; errors are rendered by its edges. */
 export const MessagesHandlers = HttpApiBuilder.group(

@@ -23,12 +23,15 @@ const Base64Source = Schema.Struct({
 const UrlSource = Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
 const FileSource = Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String })
 
-const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
 
 const ImageBlock = Schema.Struct({
   type: Schema.Literal("image"),
   source: Schema.Union([Base64Source, UrlSource, FileSource, otherThan("base64", "url", "file")])
 })
+
+/** A part of a document that is given as content. */
+export const DocumentPart = Schema.Union([TextBlock, ImageBlock, otherThan("text", "image")])
 
 const DocumentBlock = Schema.Struct({
   type: Schema.Literal("document"),
@@ -41,7 +44,7 @@ const DocumentBlock = Schema.Struct({
       type: Schema.Literal("content"),
       content: Schema.Union([
         Schema.String,
-        Schema.Array(Schema.Union([TextBlock, ImageBlock, otherThan("text", "image")]))
+        Schema.Array(DocumentPart)
       ])
     }),
     otherThan("base64", "url", "file", "text", "content")

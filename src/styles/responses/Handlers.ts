@@ -22,11 +22,12 @@ import { ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
+import { responsesOutline, responsesPieces } from "./outline.ts"
 import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
 
-const readBody = jsonBody(ResponseRequest)
+const readBody = jsonBody(ResponseRequest, { outline: responsesOutline, pieces: responsesPieces })
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)

@@ -75,7 +75,7 @@ const CustomToolCallOutput = Schema.Struct({
   output: Content
 })
 
-const ReasoningText = Schema.Struct({ type: optional(Schema.String), text: Schema.String })
+export const ReasoningText = Schema.Struct({ type: optional(Schema.String), text: Schema.String })
 
 const Reasoning = Schema.Struct({
   ...itemFields,
@@ -97,7 +97,7 @@ const UntypedReference = Schema.Struct({
 const loosePart = <const Type extends string>(type: Type) =>
   Schema.Struct({ ...ContentPart.fields, type: Schema.Literal(type) })
 
-const knownTypes: ReadonlySet<string> = new Set([
+export const knownTypes: ReadonlySet<string> = new Set([
   "message",
   "function_call",
   "function_call_output",
@@ -164,6 +164,16 @@ export type ItemReference = typeof ItemReference.Type | typeof UntypedReference.
 export const isReference = (item: InputItem): item is ItemReference =>
   item.type === "item_reference" || (typeof item.type !== "string" && !("role" in item))
 
+/** A call in a message of the chat-completions form. */
+export const InputToolCall = Schema.Struct({
+  id: optional(Schema.String),
+  type: optional(Schema.String),
+  function: Schema.Struct({
+    name: Schema.NonEmptyString,
+    arguments: optional(Schema.Union([Schema.String, JsonObject]))
+  })
+})
+
 /** A message of the chat-completions form, accepted in `messages`. */
 export const InputMessage = Schema.Struct({
   role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
@@ -171,14 +181,7 @@ export const InputMessage = Schema.Struct({
   reasoning_content: optional(Schema.String),
   refusal: optional(Schema.String),
   name: optional(Schema.String),
-  tool_calls: optional(Schema.Array(Schema.Struct({
-    id: optional(Schema.String),
-    type: optional(Schema.String),
-    function: Schema.Struct({
-      name: Schema.NonEmptyString,
-      arguments: optional(Schema.Union([Schema.String, JsonObject]))
-    })
-  }))),
+  tool_calls: optional(Schema.Array(InputToolCall)),
   tool_call_id: optional(Schema.String)
 }).annotate({ identifier: "ResponseInputMessage" })
 

@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { normalizeCountRequest, normalizeRequest } from "../../../src/styles/generate/normalizeRequest.ts"
+import { atOnce } from "../../../src/stream/slices.ts"
+import * as Normalize from "../../../src/styles/generate/normalizeRequest.ts"
+
+const normalizeRequest = (body: unknown) => atOnce(Normalize.normalizeRequest(body))
+const normalizeCountRequest = (body: unknown) => atOnce(Normalize.normalizeCountRequest(body))
 
 const snake = {
   system_instruction: { parts: [{ text: "s" }] },

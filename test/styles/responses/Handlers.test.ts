@@ -122,8 +122,10 @@ describe("stored responses", () => {
   it.effect("keep a failure that comes after the headers and before the reply", () =>
     Effect.gen(function*() {
       const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
-      const app = yield* serve(() => Deferred.await(opened))
+      const asked = yield* Deferred.make<void>()
+      const app = yield* serve(() => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(opened)))
       const answering = yield* Effect.forkScoped(app("POST", "/v1/responses", streamed))
+      yield* Deferred.await(asked)
       yield* TestClock.adjust("10 seconds")
       const { done, events, id } = yield* read(yield* Fiber.join(answering))
       yield* Deferred.fail(opened, gatewayError("upstream_timeout", "late"))

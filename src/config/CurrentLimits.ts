@@ -1,0 +1,54 @@
+/** The limits in force, for whoever handles a request. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Scope } from "effect/Scope"
+import { defaultLimits, type Limits } from "../domain/limits.ts"
+import { ConfigStore } from "./ConfigStore.ts"
+
+/** The limits now; the defaults where no configuration is at hand. */
+export const CurrentLimits = Context.Reference<() => Limits>("model-gateway/config/Limits", {
+  defaultValue: () => () => defaultLimits
+})
+
+/** The limits that the configuration sets, from the next request on. */
+export const layerLimits: Layer.Layer<never, never, ConfigStore> = Layer.effect(
+  CurrentLimits,
+  Effect.map(ConfigStore, (config) => () => config.unsafeCurrent().limits)
+)
+
+/** Bytes that requests hold in memory: bodies, prompts, whole replies, clients' queues. */
+export interface BufferedBytes {
+  used: number
+}
+
+/** The sum over all requests; every gateway of a process shares it unless another is provided. */
+export const CurrentBufferedBytes = Context.Reference<BufferedBytes>("model-gateway/config/BufferedBytes", {
+  defaultValue: () => ({ used: 0 })
+})
+
+/** What one request holds of the sum. */
+export interface Held {
+  /** Adds bytes; false where the sum is over `buffered_bytes` then. They count all the same, until the scope closes. */
+  readonly add: (bytes: number) => boolean
+}
+
+/** Counts what a request holds until its scope closes. */
+export const holdBytes: Effect.Effect<Held, never, Scope> = Effect.gen(function*() {
+  const sum = yield* CurrentBufferedBytes
+  const limits = yield* CurrentLimits
+  let held = 0
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      sum.used -= held
+      held = 0
+    })
+  )
+  return {
+    add: (bytes) => {
+      held += bytes
+      sum.used += bytes
+      return sum.used <= limits().buffered_bytes
+    }
+  }
+})

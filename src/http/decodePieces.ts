@@ -1,0 +1,130 @@
+/**
+ * Decodes a large body by its Schema piece by piece, so that the event loop is not held: lists by their elements, the
+ * caller's own JSON not at all. The value that comes out is the one that the Schema makes of the whole.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import { Slice, type Sliced } from "../stream/slices.ts"
+
+type JsonRecord = { readonly [key: string]: unknown }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+type Decode = (value: unknown) => Result.Result<unknown, Schema.SchemaError>
+
+/** How one field of an object is taken apart. */
+export type Piece =
+  /** A list whose elements are decoded one by one, in the place of a value that is one. */
+  | { readonly _tag: "Each"; readonly decode: Decode; readonly pieces: Pieces | undefined }
+  /** An object with pieces. */
+  | { readonly _tag: "Within"; readonly pieces: Pieces }
+  /** Any JSON of the caller's own: an object or a list is taken as it is. */
+  | { readonly _tag: "Own" }
+
+/** The pieces of an object, by field; a function where they depend on it. `own`: it is the caller's, but for its `type`. */
+export type Pieces =
+  | { readonly [field: string]: Piece }
+  | ((value: JsonRecord) => { readonly [field: string]: Piece } | "own")
+
+/** A list of what a Schema decodes; its elements may have pieces of their own. */
+export const each = <S extends Schema.ConstraintDecoder<unknown>>(element: S, pieces?: Pieces): Piece => ({
+  _tag: "Each",
+  decode: Schema.decodeUnknownResult(element),
+  pieces
+})
+
+export const within = (pieces: Pieces): Piece => ({ _tag: "Within", pieces })
+
+export const own: Piece = { _tag: "Own" }
+
+/** A fault and the path of the piece that it is in. */
+export interface PieceFault {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: SchemaIssue.Issue
+}
+
+type Fields = { readonly [field: string]: Piece } | "own" | undefined
+
+const fieldsOf = (pieces: Pieces | undefined, value: unknown): Fields =>
+  !isRecord(value) || pieces === undefined ? undefined : typeof pieces === "function" ? pieces(value) : pieces
+
+const pruneField = (piece: Piece, value: unknown): unknown => {
+  switch (piece._tag) {
+    case "Own":
+      return typeof value === "object" && value !== null ? Array.isArray(value) ? [] : {} : value
+    case "Within":
+      return prune(value, piece.pieces)
+    case "Each":
+      // The first element stays, for what the Schema says about the list as a whole.
+      return Array.isArray(value) ? value.slice(0, 1).map((first) => prune(first, piece.pieces)) : value
+  }
+}
+
+/** The value without what is decoded apart. */
+const prune = (value: unknown, pieces: Pieces | undefined): unknown => {
+  const fields = fieldsOf(pieces, value)
+  if (fields === undefined || !isRecord(value)) return value
+  if (fields === "own") return { type: value["type"] }
+  const pruned: Record<string, unknown> = { ...value }
+  for (const [name, piece] of Object.entries(fields)) {
+    if (Object.hasOwn(value, name)) pruned[name] = pruneField(piece, value[name])
+  }
+  return pruned
+}
+
+type Decoded = Result.Result<unknown, PieceFault>
+
+/** Puts back what was decoded apart; `decoded` is what a Schema has just made, so nobody else has it. */
+function* graft(
+  decoded: unknown,
+  value: unknown,
+  pieces: Pieces | undefined,
+  path: ReadonlyArray<PropertyKey>,
+  slice: Slice
+): Sliced<Decoded> {
+  const fields = fieldsOf(pieces, value)
+  if (fields === "own") return Result.succeed(value)
+  if (fields === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
+  for (const [name, piece] of Object.entries(fields)) {
+    const given = value[name]
+    if (!Object.hasOwn(value, name) || typeof given !== "object" || given === null) continue
+    const at = [...path, name]
+    if (piece._tag === "Own") {
+      Reflect.set(decoded, name, given)
+    } else if (piece._tag === "Within") {
+      const part = yield* graft(decoded[name], given, piece.pieces, at, slice)
+      if (Result.isFailure(part)) return part
+    } else if (Array.isArray(given)) {
+      const list: Array<unknown> = []
+      for (const [i, element] of given.entries()) {
+        const part = yield* decodePiece(piece.decode, element, piece.pieces, [...at, i], slice)
+        if (Result.isFailure(part)) return part
+        list.push(part.success)
+      }
+      Reflect.set(decoded, name, list)
+    }
+  }
+  return Result.succeed(decoded)
+}
+
+function* decodePiece(
+  decode: Decode,
+  value: unknown,
+  pieces: Pieces | undefined,
+  path: ReadonlyArray<PropertyKey>,
+  slice: Slice
+): Sliced<Decoded> {
+  const decoded = decode(prune(value, pieces))
+  // An element costs more than a plain item.
+  if (slice.add(10)) yield slice.end()
+  if (Result.isFailure(decoded)) return Result.fail({ path, issue: decoded.failure.issue })
+  return pieces === undefined
+    ? Result.succeed(decoded.success)
+    : yield* graft(decoded.success, value, pieces, path, slice)
+}
+
+/** Decodes a value by its pieces, in slices. */
+export const decodePieces = (decode: Decode, value: unknown, pieces: Pieces): Sliced<Decoded> =>
+  decodePiece(decode, value, pieces, [], new Slice())

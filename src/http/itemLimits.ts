@@ -1,0 +1,185 @@
+/**
+ * Counts what a parsed body holds before a Schema decodes it, so that a body of too many items costs no more than to count
+ * them. Pure; what is not of the form that a count expects is left for the Schema to tell.
+ */
+import type { GatewayError } from "../domain/GatewayError.ts"
+import { invalidRequest } from "../domain/GatewayError.ts"
+import type { Limits } from "../domain/limits.ts"
+import { Slice, type Sliced } from "../stream/slices.ts"
+
+type Counted = GatewayError | undefined
+
+/** Where a style's bodies have what is counted; names of fields, of which a body may have any. */
+export interface BodyOutline {
+  /** Fields with the turns of a conversation. */
+  readonly turns: ReadonlyArray<string>
+  /** Fields with parts beside the turns. */
+  readonly parts?: ReadonlyArray<string>
+  /** The field of an entry of `tools` that lists functions, where not the entry itself is one. */
+  readonly functions?: string
+  /** The field with stop sequences; a dot leads into an object. */
+  readonly stops: string
+  /** The field that lists names of tools; a dot leads into an object. */
+  readonly toolNames?: string
+  /** Fields with maps of the caller's own keys. */
+  readonly maps?: ReadonlyArray<string>
+}
+
+type JsonRecord = { readonly [key: string]: unknown }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Keys of a map of the caller's own; the vendors allow 16 to 1,024. */
+const mostKeys = 1024
+
+const fault = (field: string, message: string): GatewayError => invalidRequest(`${field}: ${message}`, field)
+
+const listed = (count: number, limit: number, field: string): Counted =>
+  count > limit ? fault(field, `has ${count} elements; at most ${limit} are allowed`) : undefined
+
+/** What stands at a path. */
+const valueAt = (body: JsonRecord, path: string): unknown =>
+  path.split(".").reduce<unknown>((value, key) => isRecord(value) ? value[key] : undefined, body)
+
+/** Lists of parts within a turn or a part, in all styles. */
+const partLists = ["content", "parts", "tool_calls", "output", "summary"]
+/** Objects within a part that have parts themselves. */
+const partHolders = ["source", "functionResponse"]
+
+/** A call or a result that is an entry of its own. */
+const isCallOrResult = (entry: JsonRecord): boolean =>
+  typeof entry["type"] === "string" && /_(?:call|output)$/.test(entry["type"])
+
+/** Counts the parts of turns. */
+class PartCount {
+  count = 0
+  readonly #slice = new Slice()
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get exceeded(): boolean {
+    return this.count > this.#limit
+  }
+
+  *add(entry: unknown): Sliced<void> {
+    if (this.#slice.add(1)) yield this.#slice.end()
+    if (!isRecord(entry)) return
+    if (isCallOrResult(entry)) this.count++
+    for (const name of partLists) {
+      const list = entry[name]
+      if (!Array.isArray(list)) continue
+      this.count += list.length
+      if (this.exceeded) return
+      for (const part of list) yield* this.add(part)
+    }
+    for (const name of partHolders) {
+      if (isRecord(entry[name])) yield* this.add(entry[name])
+    }
+  }
+}
+
+function* countTurns(body: JsonRecord, outline: BodyOutline, limits: Limits): Sliced<Counted> {
+  const parts = new PartCount(limits.parts)
+  for (const field of [...outline.turns, ...outline.parts ?? []]) {
+    const entries = body[field]
+    const isTurns = outline.turns.includes(field)
+    if (Array.isArray(entries)) {
+      const tooMany = isTurns ? listed(entries.length, limits.messages, field) : undefined
+      if (tooMany !== undefined) return tooMany
+      if (!isTurns) parts.count += entries.length
+      for (const entry of parts.exceeded ? [] : entries) {
+        yield* parts.add(entry)
+        if (parts.exceeded) break
+      }
+    } else {
+      yield* parts.add(entries)
+    }
+    if (parts.exceeded) {
+      return fault(field, `has more content parts, calls and results than the ${limits.parts} that are allowed`)
+    }
+  }
+  return undefined
+}
+
+/** The functions that an entry of `tools` declares, with their places. */
+const functionsOf = (tool: unknown, field: string, outline: BodyOutline): ReadonlyArray<readonly [string, unknown]> => {
+  const name = outline.functions
+  const functions = name !== undefined && isRecord(tool) ? tool[name] : undefined
+  return name !== undefined && Array.isArray(functions)
+    ? functions.map((each, i) => [`${field}.${name}[${i}]`, each])
+    : [[field, tool]]
+}
+
+function* countTools(body: JsonRecord, outline: BodyOutline, limits: Limits): Sliced<Counted> {
+  const given = body["tools"]
+  if (given === undefined || given === null) return undefined
+  const tools: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
+  const slice = new Slice()
+  let count = 0
+  let chars = 0
+  if (tools.length > limits.tools) return listed(tools.length, limits.tools, "tools")
+  for (const [i, tool] of tools.entries()) {
+    const functions = functionsOf(tool, `tools[${i}]`, outline)
+    count += Math.max(1, functions.length)
+    if (count > limits.tools) return fault("tools", `declares more functions than the ${limits.tools} that are allowed`)
+    for (const [field, declared] of functions) {
+      const size = JSON.stringify(declared)?.length ?? 0
+      if (size > limits.tool_bytes) {
+        return fault(field, `is ${size} characters of JSON long; at most ${limits.tool_bytes} are allowed`)
+      }
+      chars += size
+      if (chars > limits.tools_bytes) {
+        return fault("tools", `are more than the ${limits.tools_bytes} characters of JSON that are allowed in sum`)
+      }
+      if (slice.add(1, size)) yield slice.end()
+    }
+  }
+  return undefined
+}
+
+const countStops = (value: unknown, field: string, limits: Limits): Counted => {
+  const stops: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+  const tooMany = listed(stops.length, limits.stop_sequences, field)
+  if (tooMany !== undefined) return tooMany
+  const long = stops.findIndex((stop) => typeof stop === "string" && stop.length > limits.stop_chars)
+  return long === -1
+    ? undefined
+    : fault(
+      field,
+      `has a sequence of ${String(stops[long]).length} characters; at most ${limits.stop_chars} are allowed`
+    )
+}
+
+/** The fault of a model's name that is too long. */
+export const modelFault = (name: unknown, limits: Limits): Counted =>
+  typeof name === "string" && name.length > limits.model_chars
+    ? fault("model", `is ${name.length} characters long; at most ${limits.model_chars} are allowed`)
+    : undefined
+
+/** The first limit that a body exceeds, told by the field's name in its style. */
+export function* countItems(body: unknown, outline: BodyOutline, limits: Limits): Sliced<Counted> {
+  if (!isRecord(body)) return undefined
+  const model = modelFault(body["model"], limits)
+  if (model !== undefined) return model
+  const turns = yield* countTurns(body, outline, limits)
+  if (turns !== undefined) return turns
+  const tools = yield* countTools(body, outline, limits)
+  if (tools !== undefined) return tools
+  const stops = countStops(valueAt(body, outline.stops), outline.stops, limits)
+  if (stops !== undefined) return stops
+  const { toolNames = "" } = outline
+  const names = valueAt(body, toolNames)
+  const named = Array.isArray(names) ? listed(names.length, limits.tools, toolNames) : undefined
+  if (named !== undefined) return named
+  for (const field of outline.maps ?? []) {
+    const map = body[field]
+    if (isRecord(map) && Object.keys(map).length > mostKeys) {
+      return fault(field, `has more than the ${mostKeys} keys that are allowed`)
+    }
+  }
+  return undefined
+}
