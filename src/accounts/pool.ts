@@ -5,6 +5,7 @@
  * next lease without waiting for anything; the stream of changes is there to wake those who wait.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -139,73 +140,94 @@ export const makePool: Effect.Effect<
       : { _tag: "Any", avoid }
   }
 
-  /** Takes a ticket and waits until the queue has served it. A wait that ends in any other way leaves nothing behind. */
+  /** Waits until the queue has served a ticket. A wait that ends in any other way leaves nothing behind. */
+  const served = (ticket: Claim, settled: Deferred.Deferred<void, Refusal>, patience: number) =>
+    Effect.timeoutOrElse(Deferred.await(settled), {
+      duration: patience,
+      orElse: () => Effect.fail(state.late(ticket))
+    }).pipe(
+      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => state.close(ticket))),
+      Effect.as(ticket)
+    )
+
+  /** Takes a ticket: at once where there is a slot, else when the queue has served it. */
   const claim = (
     wish: Wish,
     clock: Clock.Clock,
-    restore: Restore,
+    hold: (ticket: Claim) => void,
     about: string | undefined
-  ): Effect.Effect<Claim, Refusal> =>
-    Effect.suspend(() => {
-      const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
-      const settled = Deferred.makeUnsafe<void, Refusal>()
-      const ticket = state.request(wish, monotonicMillis(clock), patience, (refusal) => {
-        Deferred.doneUnsafe(settled, refusal === undefined ? Exit.void : Exit.fail(refusal))
-      }, about)
-      if ("_tag" in ticket) return Effect.fail(ticket)
-      if (ticket.state === "granted") return Effect.succeed(ticket)
-      return restore(
-        Effect.timeoutOrElse(Deferred.await(settled), {
-          duration: patience,
-          orElse: () => Effect.fail(state.late(ticket))
-        })
-      ).pipe(
-        Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => state.close(ticket))),
-        Effect.as(ticket)
-      )
-    })
-
-  const release = (ticket: Claim, held: Held) => {
-    state.close(ticket)
-    if (held.sessions.length > 0 || ticket.slot?.account.unclean !== undefined) cleanUp.released(ticket.slot, held)
+  ): Effect.Effect<Claim, Refusal> => {
+    const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
+    const settled = Deferred.makeUnsafe<void, Refusal>()
+    const ticket = state.request(wish, monotonicMillis(clock), patience, (refusal) => {
+      Deferred.doneUnsafe(settled, refusal === undefined ? Exit.void : Exit.fail(refusal))
+    }, about)
+    if ("_tag" in ticket) return Effect.fail(ticket)
+    hold(ticket)
+    if (ticket.state === "granted") return Effect.succeed(ticket)
+    return served(ticket, settled, patience)
   }
 
-  const lease = Effect.fnUntraced(function*(
-    restore: Restore,
-    caller: Caller,
-    options: LeaseOptions
-  ): Effect.fn.Return<Lease, GatewayError, Scope.Scope> {
-    if (caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens) return yield* directTokensOff()
-    yield* currentDriver
-    const clock = yield* Clock.Clock
-    const began = monotonicMillis(clock)
-    const wish = wishOf(caller, options)
-    const ticket = yield* claim(wish, clock, restore, options.style).pipe(
-      Effect.catch((refusal) =>
-        // Staying on an account is a preference, unlike a pin.
-        refusal._tag !== "Late" && wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
-          ? claim({ _tag: "Any", avoid: options.avoid }, clock, restore, options.style)
-          : Effect.fail(refusal)
-      ),
-      Effect.mapError((refusal) => refusalError(refusal, monotonicMillis(clock)))
-    )
-    // The wait may have been long enough for another upstream to be configured.
-    const driver = yield* currentDriver
-    counters.leases++
-    const held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
-    yield* Scope.addFinalizer(yield* Effect.scope, Effect.sync(() => release(ticket, held)))
-    const { slot } = ticket
-    if (slot?.account.cleanUp !== undefined) yield* restore(cleanUp.settled(slot.account))
-    const access = slot === undefined ? directAccess(driver, held.token) : accessTo(slot, held)
-    return {
-      ...access,
-      waited: monotonicMillis(clock) - began,
-      usedSession: (sessionId) =>
-        Effect.sync(() => {
-          held.sessions = [...held.sessions, sessionId]
-        })
+  const release = (ticket: Claim, held: Held | undefined) => {
+    state.close(ticket)
+    if (held !== undefined && (held.sessions.length > 0 || ticket.slot?.account.unclean !== undefined)) {
+      cleanUp.released(ticket.slot, held)
     }
-  })
+  }
+
+  const lease = (
+    caller: Caller,
+    options: LeaseOptions,
+    clock: Clock.Clock,
+    scope: Scope.Scope
+  ): Effect.Effect<Lease, GatewayError> => {
+    const began = monotonicMillis(clock)
+    let ticket: Claim | undefined
+    let held: Held | undefined
+    const hold = (taken: Claim) => {
+      ticket = taken
+    }
+    const claimed = (taken: Claim): Effect.Effect<Lease> => {
+      const { slot } = taken
+      // The wait may have been long enough for another upstream to be configured.
+      return Effect.flatMap(currentDriver, (driver) => {
+        counters.leases++
+        const holding = held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
+        const give = (): Lease => ({
+          ...(slot === undefined ? directAccess(driver, holding.token) : accessTo(slot, holding)),
+          waited: monotonicMillis(clock) - began,
+          usedSession: (sessionId) => Effect.sync(() => holding.sessions = [...holding.sessions, sessionId])
+        })
+        return slot?.account.cleanUp === undefined
+          ? Effect.succeed(give())
+          : Effect.map(cleanUp.settled(slot.account), give)
+      })
+    }
+    // What gives the slot back stands before there is one: nothing can come between.
+    return Scope.addFinalizer(
+      scope,
+      Effect.sync(() => {
+        if (ticket !== undefined) release(ticket, held)
+      })
+    ).pipe(
+      Effect.flatMap(() => {
+        const wish = wishOf(caller, options)
+        const first = claim(wish, clock, hold, options.style)
+        // Staying on an account is a preference, unlike a pin.
+        const isPreference = wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
+        if (!isPreference) return first
+        return Effect.catchIf(
+          first,
+          (refusal) => refusal._tag !== "Late",
+          () => claim({ _tag: "Any", avoid: options.avoid }, clock, hold, options.style)
+        )
+      }),
+      Effect.matchEffect({
+        onSuccess: claimed,
+        onFailure: (refusal) => Effect.fail(refusalError(refusal, monotonicMillis(clock)))
+      })
+    )
+  }
 
   const slotOf = (identifier: string): AccountSlot | undefined => {
     const account = findAccount(config.unsafeCurrent().account_table, identifier)
@@ -232,7 +254,13 @@ export const makePool: Effect.Effect<
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDriver))
 
   return {
-    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
+    lease: (caller, options) =>
+      caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens
+        ? Effect.suspend(directTokensOff)
+        : Effect.flatMap(currentDriver, () =>
+          Effect.withFiber((fiber) =>
+            lease(caller, options, fiber.getRef(Clock.Clock), Context.getUnsafe(fiber.context, Scope.Scope))
+          )),
     status: Effect.map(Effect.andThen(currentDriver, Clock.Clock), (clock) => {
       const now = monotonicMillis(clock)
       const waiters = longestWaiting(state, now)
@@ -310,9 +338,6 @@ const longestWaiting = (state: PoolState<PooledAccount>, now: number): ReadonlyA
   }
   return shown
 }
-
-/** Lets an effect be interrupted within a part that is not. */
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** A caller's own token has no account, no refresh, no health. */
 const directAccess = (driver: Driver, token: string | undefined): AccountAccess => ({
