@@ -10,6 +10,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Caller } from "./Accounts.ts"
+import { AdminPassword } from "./AdminPassword.ts"
 
 const digest = (text: string): string => hash("sha256", text)
 
@@ -27,12 +28,15 @@ const isAdminToken = (token: string): boolean => {
   }
 }
 
+/** Upstream tokens are visible ASCII of some length; nothing else goes into a header. */
+const mayBeToken = (credential: string): boolean => credential.length <= 4096 && /^[\x21-\x7e]+$/.test(credential)
+
 /** Who a credential belongs to. */
 export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
-   * no configured key and direct tokens are off, or where it is one that must never go upstream: a key that was removed,
-   * the admin key or password, a token of the admin API.
+   * no configured key and direct tokens are off, where it could be no token, or where it must never go upstream: a key
+   * that was removed, the admin key or password, a token of the admin API.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
   /** Says that a credential, such as the admin password, must never go upstream. */
@@ -40,12 +44,18 @@ export class Callers extends Context.Service<Callers, {
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
+    const password = yield* AdminPassword
     /** Digests of the configured keys, and of what must never go upstream: all that were configured since the start. */
     let keys = new Set<string>()
     const known = new Set<string>()
     let taken: ReadonlyArray<string> = []
+    let removedTaken: ReadonlyArray<string> = []
     const sync = () => {
-      const configured = config.unsafeCurrent().keys
+      const { auth: { removed_keys }, keys: configured } = config.unsafeCurrent()
+      if (removed_keys !== removedTaken) {
+        removedTaken = removed_keys
+        for (const key of removed_keys) known.add(key)
+      }
       if (configured === taken) return
       taken = configured
       keys = new Set(configured.map(digest))
@@ -62,10 +72,17 @@ export class Callers extends Context.Service<Callers, {
           const owner = digest(token)
           if (keys.has(owner)) return Effect.succeed({ _tag: "Managed", owner, target })
           const current = config.unsafeCurrent()
-          if (!current.auth.direct_tokens || known.has(owner) || isAdminToken(token) || config.isAdminKey(token)) {
+          if (
+            !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
+            config.isAdminKey(token)
+          ) {
             return Effect.fail(refused)
           }
-          return Effect.succeed({ _tag: "Direct", owner, token })
+          return Effect.flatMap(
+            password.isPassword(token),
+            (is): Effect.Effect<Caller, GatewayError> =>
+              is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
+          )
         }),
       withhold: (credential) => {
         known.add(digest(credential))
@@ -73,5 +90,7 @@ export class Callers extends Context.Service<Callers, {
     })
   })
 
-  static readonly layer: Layer.Layer<Callers, never, ConfigStore> = Layer.effect(Callers, Callers.make)
+  static readonly layer: Layer.Layer<Callers, never, ConfigStore> = Layer.effect(Callers, Callers.make).pipe(
+    Layer.provide(AdminPassword.layer)
+  )
 }

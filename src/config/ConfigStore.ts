@@ -21,13 +21,13 @@ import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import { setField } from "./edit.ts"
 import { Environment } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
 import { mergeConfigs } from "./merge.ts"
+import { noteRemovedKeys, withoutOwnFields } from "./ownFields.ts"
 import { loadConfig } from "./sources.ts"
 
 /** Facts about where the configuration comes from, by the names that the admin API has for them. */
@@ -124,8 +124,6 @@ const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effe
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-const withoutHost = (raw: RawConfig): RawConfig => setField(raw, ["host"], undefined)
-
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
   const { backing, source } = options
   yield* logWarnings(source.config_path, options.initial.warnings)
@@ -144,14 +142,18 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const hashOf = Effect.fnUntraced(function*(raw: RawConfig) {
     const known = hashes.get(raw)
     if (known !== undefined) return known
-    const hash = yield* hashConfig(withoutHost(raw))
+    const hash = yield* hashConfig(withoutOwnFields(raw))
     hashes.set(raw, hash)
     return hash
   })
 
   const needsHostSync = Effect.gen(function*() {
     const { config, raw } = SubscriptionRef.getUnsafe(state)
-    return source.env_backed && raw !== initial.raw && (yield* hashOf(raw)) !== config.host.last_synced_hash
+    if (!source.env_backed || raw === initial.raw) return false
+    const synced = config.host.last_synced_hash
+    // What the platform has: the configuration of the start, until another one is synced.
+    const there = synced === initial.config.host.last_synced_hash ? yield* hashOf(initial.raw) : synced
+    return (yield* hashOf(raw)) !== there
   })
 
   const saved = Effect.gen(function*() {
@@ -168,10 +170,15 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   /** Applies an edit that was made by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
     const raw = yield* parseConfig(source.config_path, edit.text)
-    const { snapshot, warnings } = yield* decode(raw, "keep-first")
+    const before = SubscriptionRef.getUnsafe(state).raw
+    const { snapshot, warnings } = yield* decode(noteRemovedKeys(before, raw), "keep-first")
     yield* logWarnings(source.config_path, warnings)
     backing.adopted(edit)
     yield* SubscriptionRef.set(state, snapshot)
+    // Keys that the edit took out must be known after a restart too.
+    if (noteRemovedKeys(before, raw) !== raw) {
+      yield* Effect.catch(backing.save(snapshot.raw), (error) => Effect.logWarning(error.message))
+    }
     yield* Effect.logInfo(`${source.config_path} was edited: the change is applied`)
     return snapshot.raw
   })
@@ -196,7 +203,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     const ours = yield* f(base.raw, base.config)
     if (ours !== base.raw) {
       const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
-      const { snapshot } = yield* decode(next, "refuse")
+      const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
       yield* Effect.uninterruptible(Effect.andThen(backing.save(snapshot.raw), SubscriptionRef.set(state, snapshot)))
     }
     return yield* saved
@@ -235,7 +242,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     update,
     importConfig,
     exportConfig: Effect.gen(function*() {
-      const config = withoutHost(SubscriptionRef.getUnsafe(state).raw)
+      const config = withoutOwnFields(SubscriptionRef.getUnsafe(state).raw)
       const json = yield* stringifyConfig(config, "compact")
       return { config, json, base64: Buffer.from(json).toString("base64") }
     }),

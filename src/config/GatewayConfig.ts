@@ -15,6 +15,8 @@ export interface AdminConfig {
   readonly jwt_expire_hours: number
   /** The admin password's scrypt string; from when it is there, it stands in for the environment's admin key. */
   readonly password_hash: Redacted.Redacted<string> | undefined
+  /** One byte of the password's HMAC, so that most other credentials need no scrypt to be told from it. */
+  readonly password_check: string | undefined
   readonly jwt_valid_after_unix: number
   /** Raised by every password change; JWTs of another generation are not accepted. */
   readonly generation: number

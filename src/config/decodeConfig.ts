@@ -208,6 +208,7 @@ const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
   password_hash: group.password_hash === undefined || group.password_hash === ""
     ? undefined
     : Redacted.make(group.password_hash),
+  password_check: group.password_check,
   jwt_valid_after_unix: group.jwt_valid_after_unix,
   generation: group.generation
 })

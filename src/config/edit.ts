@@ -5,15 +5,17 @@
 import type * as Schema from "effect/Schema"
 import { isJsonObject, type RawConfig } from "./json.ts"
 
-/** Sets one field, making the groups on the way to it. `undefined` removes the field. */
+/** Sets one field, making the groups on the way to it. `undefined` removes the field; what has none stays the same object. */
 export const setField = (
   raw: RawConfig,
   path: readonly [string, ...Array<string>],
   value: Schema.Json | undefined
 ): RawConfig => {
   const [name, next, ...further] = path
+  if (value === undefined && !Object.hasOwn(raw, name)) return raw
   if (next !== undefined) {
     const group = Object.hasOwn(raw, name) ? raw[name] : undefined
+    if (value === undefined && isJsonObject(group) && setField(group, [next, ...further], value) === group) return raw
     return { ...raw, [name]: setField(isJsonObject(group) ? group : {}, [next, ...further], value) }
   }
   if (value !== undefined) return { ...raw, [name]: value }

@@ -105,7 +105,7 @@ const autoDelete = (group: RawConfig): RawConfig =>
     : group
 
 /** The fields of `admin` that say who may log in, and which JWTs count. */
-const credentialFields = new Set(["password_hash", "jwt_valid_after_unix", "generation"])
+const credentialFields = new Set(["password_hash", "password_check", "jwt_valid_after_unix", "generation"])
 
 /**
  * The `admin` group after an import. A password that changes invalidates every JWT, as a password change does: generation and
@@ -114,7 +114,13 @@ const credentialFields = new Set(["password_hash", "jwt_valid_after_unix", "gene
 const importAdmin = (current: Snapshot, incoming: RawConfig, mode: ImportMode, now: number): RawConfig => {
   const before = ownGroup(current.raw, "admin")
   const credential = Object.fromEntries(Object.entries(before).filter(([name]) => credentialFields.has(name)))
-  const { generation: _generation, jwt_valid_after_unix: _validAfter, password_hash, ...given } = incoming
+  const {
+    generation: _generation,
+    jwt_valid_after_unix: _validAfter,
+    password_check: _check,
+    password_hash,
+    ...given
+  } = incoming
   const merged = { ...(mode === "merge" ? before : credential), ...given }
   if (password_hash === undefined || password_hash === "" || password_hash === before["password_hash"]) return merged
   return {

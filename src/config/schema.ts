@@ -114,10 +114,14 @@ export const MessagesMapping = group({
 
 export const ModelAliases = Schema.Record(Schema.String, text).annotate({ message: "must be an object" })
 
-/** `password_hash` is the admin password's scrypt string; every password change raises `generation`, which JWTs carry. */
+/**
+ * `password_hash` is the admin password's scrypt string; every password change raises `generation`, which JWTs carry.
+ * `password_check` is one byte of the password's HMAC, with the hash and the secret that it is for.
+ */
 export const Admin = group({
   jwt_expire_hours: withDefault(integer(1, 720), 24),
   password_hash: Schema.optionalKey(text),
+  password_check: Schema.optionalKey(text),
   jwt_valid_after_unix: withDefault(integer(0, maxCount), 0),
   generation: withDefault(integer(0, maxCount), 0)
 })

@@ -1,21 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as fc from "fast-check"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { hashPassword } from "../../src/accounts/passwordHash.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
-import { hashPassword } from "../../src/admin/auth/password.ts"
-import { makeWrongLogins, wrongLoginsAMinute } from "../../src/admin/auth/wrongLogins.ts"
+import { mostWaiting, wrongAMinute } from "../../src/admin/auth/turns.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
 
 const key = "right-key"
 const here = "192.0.2.1"
 const there = "192.0.2.2"
 
-const withAuth = (raw = {}) =>
+const withAuth = (raw: RawConfig = {}, adminKey = key) =>
   AdminAuth.layer.pipe(
     Layer.provideMerge(Callers.layer),
-    Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey: key }))
+    Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey }))
   )
 
 const codeOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
@@ -62,7 +62,7 @@ describe("wrong credentials", () => {
   it.effect("are told to wait after five a minute, the address for itself", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
-      for (let i = 0; i < wrongLoginsAMinute; i++) {
+      for (let i = 0; i < wrongAMinute; i++) {
         assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "authentication_failed")
       }
       yield* TestClock.adjust("20 seconds")
@@ -77,53 +77,63 @@ describe("wrong credentials", () => {
   it.effect("count on every route, and a right key gets in all the same", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
-      for (let i = 0; i < wrongLoginsAMinute; i++) {
+      for (let i = 0; i < wrongAMinute; i++) {
         assert.strictEqual(yield* codeOf(auth.authorize("wrong", here)), "authentication_failed")
       }
       const slowed = yield* Effect.flip(auth.authorize("wrong", here))
       assert.strictEqual(slowed.code, "authentication_failed")
       assert.strictEqual(slowed.retryAfter, 60)
-      assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "rate_limit_exceeded")
-      yield* auth.authorize(key, here)
-      yield* auth.authorize((yield* auth.login(key, undefined, here)).token, here)
+      const login = yield* Effect.forkChild(codeOf(auth.login("wrong", undefined, here)))
+      const right = yield* Effect.forkChild(auth.login(key, undefined, here))
+      yield* TestClock.adjust("249 millis")
+      // Nothing is answered before its turn, and what is right is not told sooner than what is wrong.
+      assert.isUndefined(login.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(yield* Fiber.join(login), "rate_limit_exceeded")
+      assert.isUndefined(right.pollUnsafe())
+      yield* TestClock.adjust("250 millis")
+      const { token } = yield* Fiber.join(right)
+      // A valid JWT never waits.
+      yield* auth.authorize(token, here)
+      yield* auth.verify(token, here)
     }).pipe(Effect.provide(withAuth())))
+
+  it.effect("beyond those that wait are refused unchecked, and told when to come back", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
+      for (let i = 0; i < mostWaiting; i++) yield* Effect.forkChild(codeOf(auth.authorize("wrong", here)))
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(yield* Effect.flip(auth.login(key, undefined, here)), {
+        code: "rate_limit_exceeded",
+        retryAfter: 4
+      })
+      assert.deepInclude(yield* Effect.flip(auth.authorize(key, here)), {
+        code: "authentication_failed",
+        retryAfter: 4
+      })
+      yield* auth.authorize(key, there)
+      yield* TestClock.adjust("5 seconds")
+      yield* auth.authorize(key, here)
+    }).pipe(Effect.provide(withAuth())))
+
+  it.effect("do not hold up an environment's key that nobody can guess", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
+      for (let i = 0; i < mostWaiting; i++) yield* Effect.forkChild(codeOf(auth.authorize("wrong", here)))
+      yield* auth.authorize("a-key-of-24-characters!!", here)
+      yield* auth.login("a-key-of-24-characters!!", undefined, here)
+    }).pipe(Effect.provide(withAuth({}, "a-key-of-24-characters!!"))))
 
   it.effect("are not what a login of before is", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const { token } = yield* auth.login(key, 1, here)
       yield* TestClock.adjust("2 hours")
-      for (let i = 0; i < 2 * wrongLoginsAMinute; i++) yield* codeOf(auth.authorize(token, here))
+      for (let i = 0; i < 2 * wrongAMinute; i++) yield* codeOf(auth.authorize(token, here))
       assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
-
-  it("are counted by address in windows of a minute, and no more addresses than fit are remembered", () => {
-    fc.assert(fc.property(
-      fc.array(fc.record({ address: fc.constantFrom("a", "b", "c"), later: fc.nat(30_000) }), { maxLength: 60 }),
-      (attempts) => {
-        const wrong = makeWrongLogins()
-        const model = new Map<string, { count: number; ends: number }>()
-        let now = 0
-        for (const { address, later } of attempts) {
-          now += later
-          const known = model.get(address)
-          const window = known !== undefined && known.ends > now ? known : { count: 0, ends: now + 60_000 }
-          window.count++
-          model.set(address, window)
-          assert.strictEqual(
-            wrong.count(address, now),
-            window.count > wrongLoginsAMinute ? window.ends - now : undefined
-          )
-          assert.strictEqual(wrong.isOver(address, now), window.count >= wrongLoginsAMinute)
-        }
-      }
-    ))
-    const many = makeWrongLogins()
-    for (let i = 0; i < wrongLoginsAMinute; i++) many.count("first", 0)
-    assert.isTrue(many.isOver("first", 1))
-    for (let i = 0; i < 10_000; i++) many.count(`address ${i}`, 1)
-    assert.isFalse(many.isOver("first", 1))
-  })
 })
 
 describe("a password", () => {
@@ -135,18 +145,18 @@ describe("a password", () => {
   it.effect("that was set, or was right once, is never taken for a caller's upstream token", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
-      yield* auth.authorize("configured password", here)
-      assert.isFalse(yield* asCaller("configured password"))
-      yield* auth.setPassword("another password")
-      assert.isFalse(yield* asCaller("another password"))
-      assert.isFalse(yield* asCaller("configured password"))
+      yield* auth.authorize("configured-password", here)
+      assert.isFalse(yield* asCaller("configured-password"))
+      yield* auth.setPassword("another-password")
+      assert.isFalse(yield* asCaller("another-password"))
+      assert.isFalse(yield* asCaller("configured-password"))
       assert.isFalse(yield* asCaller(key))
-      assert.isTrue(yield* asCaller("an upstream token"))
+      assert.isTrue(yield* asCaller("an-upstream-token"))
     }).pipe(
       Effect.provide(
         Layer.unwrap(
           Effect.map(
-            hashPassword("configured password"),
+            hashPassword("configured-password"),
             (password_hash) => withAuth({ keys: ["k"], admin: { password_hash } })
           )
         )
@@ -172,4 +182,52 @@ describe("a password", () => {
       assert.notStrictEqual(/scrypt[^"]*/.exec(first)?.[0], /scrypt[^"]*/.exec(second)?.[0])
       yield* auth.authorize("same password", here)
     }).pipe(Effect.provide(withAuth())))
+
+  /** What a gateway that was started with this configuration makes of a credential. */
+  const afterStart = (raw: RawConfig, credential: string) =>
+    Effect.gen(function*() {
+      const callers = yield* Callers
+      return yield* Effect.match(callers.identify(credential, undefined), {
+        onFailure: (error) => error.code,
+        onSuccess: (caller) => caller._tag
+      })
+    }).pipe(Effect.provide(withAuth(raw)))
+
+  it.effect("is known after a restart too, with or without what was kept beside its hash", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const store = yield* ConfigStore
+      yield* auth.setPassword("kept-password")
+      const raw = yield* store.currentRaw
+      const { password_check, ...admin } = raw["admin"] as Record<string, string>
+      assert.match(password_check!, /^[0-9a-f]{16}-[0-9a-f]{2}$/)
+      // Of another secret, as in memory each start has; of the same one, the byte alone decides about most tokens.
+      for (const given of [raw, { ...raw, admin }]) {
+        assert.strictEqual(yield* afterStart(given, "kept-password"), "authentication_failed")
+        assert.strictEqual(yield* afterStart(given, "an-upstream-token"), "Direct")
+      }
+    }).pipe(Effect.provide(withAuth({ keys: ["k"] }))))
+
+  it.effect("is tested by scrypt for one token in 256 only, which is then known", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const callers = yield* Callers
+      yield* auth.setPassword("kept-password")
+      // Each test of scrypt leaves the thread that these run on; what is decided by the byte is decided at once.
+      const waits = (credential: string) =>
+        Effect.map(Effect.forkChild(callers.identify(credential, undefined), { startImmediately: true }), (fiber) => ({
+          fiber,
+          waits: fiber.pollUnsafe() === undefined
+        }))
+      let tested = 0
+      for (let i = 0; i < 1000; i++) {
+        const first = yield* waits(`token-${i}`)
+        yield* Fiber.join(first.fiber)
+        if (first.waits) {
+          tested++
+          assert.isFalse((yield* waits(`token-${i}`)).waits)
+        }
+      }
+      assert.isAtMost(tested, 30)
+    }).pipe(Effect.provide(withAuth({ keys: ["k"] }))))
 })

@@ -1,5 +1,6 @@
 /** Who may call what: every admin endpoint that the API lists, with every kind of credential. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import { randomBytes } from "node:crypto"
 import { GatewayApi } from "../../src/server/Api.ts"
@@ -10,7 +11,24 @@ let gateway: RunningGateway
 const call = caller(() => gateway)
 
 beforeAll(async () => {
-  gateway = await startGateway({ accounts: [{ email: "a@x.org", password: "pw" }] })
+  const clock = await Effect.runPromise(Clock.Clock)
+  // Wrong credentials are slowed by address (turns.test.ts); here so much time is between two of them that none is.
+  let passed = 0n
+  const monotonicTimeNanosUnsafe = () => clock.monotonicTimeNanosUnsafe() + (passed += 3_600_000_000_000n)
+  gateway = await startGateway(
+    { accounts: [{ email: "a@x.org", password: "pw" }] },
+    {
+      clock: {
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+        currentTimeMillis: clock.currentTimeMillis,
+        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+        currentTimeNanos: clock.currentTimeNanos,
+        monotonicTimeNanosUnsafe,
+        monotonicTimeNanos: Effect.sync(monotonicTimeNanosUnsafe),
+        sleep: (duration) => clock.sleep(duration)
+      }
+    }
+  )
 })
 afterAll(() => gateway.stop())
 

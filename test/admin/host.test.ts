@@ -57,6 +57,14 @@ const exported = async () => (await call("GET", "/admin/config/export")).json
 const callsMade = () => platform.calls.map((seen) => seen.call)
 const synced = () => platform.variables.filter(({ key }) => key === variable)
 
+/** The configuration in a variable's value, without the mark of its sync; any other value as it is. */
+const configIn = (value: string): unknown => {
+  const text = Buffer.from(value, "base64").toString()
+  if (!text.startsWith("{")) return value
+  const { host: _mark, ...config }: Record<string, unknown> = JSON.parse(text)
+  return config
+}
+
 /** No reply, log line or export shows the platform's token. */
 const nothingLeaks = async (...answers: ReadonlyArray<Answer>) => {
   const shown = [
@@ -84,11 +92,14 @@ describe("a sync", () => {
       config_writable: false,
       needs_host_sync: false
     }])
-    const { base64, json } = await exported()
+    const { config } = await exported()
     const [written] = synced()
-    assert.strictEqual(written?.value, base64)
+    const sent: Record<string, unknown> = JSON.parse(Buffer.from(written!.value, "base64").toString())
+    const { host: mark, ...rest } = sent
+    assert.deepStrictEqual(rest, config)
+    const { last_sync_time, last_synced_hash } = await status()
+    assert.deepStrictEqual(mark, { last_synced_hash, last_sync_time })
     assert.deepInclude(written, { type: "encrypted", target: ["production", "preview"] })
-    assert.strictEqual(Buffer.from(written!.value, "base64").toString(), json)
     assert.deepStrictEqual(callsMade(), ["list", "add", "project", "deploy"])
     for (const { authorization, url } of platform.calls) {
       assert.strictEqual(authorization, `Bearer ${platform.token}`)
@@ -121,8 +132,8 @@ describe("a sync", () => {
     )
     assert.strictEqual((await sync()).status, 200)
     assert.deepStrictEqual(callsMade(), ["list", "change", "project", "deploy"])
-    const { base64 } = await exported()
-    assert.deepStrictEqual(platform.variables.map(({ value }) => value), ["other", "preview", base64])
+    const { config } = await exported()
+    assert.deepStrictEqual(platform.variables.map(({ value }) => configIn(value)), ["other", "preview", config])
   })
 
   it("leaves a preview its own value when production has none", async () => {
@@ -293,7 +304,7 @@ describe("a sync that is interrupted", () => {
         const mended = await sync()
         assert.strictEqual(mended.status, 200, name)
         assert.isTrue((await status())["synced"], name)
-        assert.deepStrictEqual(synced().map(({ value }) => value), [(await exported())["base64"]], name)
+        assert.deepStrictEqual(synced().map(({ value }) => configIn(value)), [(await exported())["config"]], name)
         assert.isAbove(platform.deployments.length, earlier)
         await run(storeOf(gateway).update((raw) => Effect.succeed({ ...raw, host: {} })))
       }
@@ -382,20 +393,54 @@ describe("the status of the sync", () => {
     assert.isTrue((await status())["synced"])
   })
 
+  /** A store whose source is the variable. */
+  const deployed = (folder: string, value: string) =>
+    ConfigStore.layer.pipe(Layer.provide(Layer.effect(
+      Environment,
+      Effect.map(Environment.make, (read) => ({
+        ...read,
+        configPath: path.join(folder, "config.json"),
+        configJson: Redacted.make(value),
+        adminKey: Redacted.make(adminKey)
+      }))
+    )))
+
+  it("is known to the instance that is deployed from what was synced", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "host-"))
+    try {
+      await sync()
+      const { config_hash, last_sync_time } = await status()
+      await restart({}, { store: deployed(folder, synced()[0]!.value) })
+      assert.deepInclude(await status(), {
+        synced: true,
+        has_synced_before: true,
+        env_backed: true,
+        config_hash,
+        last_synced_hash: config_hash,
+        last_sync_time
+      })
+      assert.isFalse((await call("GET", "/admin/settings")).json["needs_host_sync"])
+      await call("POST", "/admin/keys", { body: { key: "later" } })
+      assert.deepInclude(await status(), { synced: false, has_synced_before: true })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it("follows the settings' needs_host_sync where the environment is the source", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "host-"))
     try {
-      const store = ConfigStore.layer.pipe(Layer.provide(Layer.effect(
-        Environment,
-        Effect.map(Environment.make, (read) => ({
-          ...read,
-          configPath: path.join(folder, "config.json"),
-          configJson: Redacted.make(JSON.stringify({ keys: [businessKey] })),
-          adminKey: Redacted.make(adminKey)
-        }))
-      )))
+      const store = deployed(folder, JSON.stringify({ keys: [businessKey], compat: { strip_reference_markers: true } }))
       await restart({}, { store })
       assert.isTrue((await status())["env_backed"])
+      // A change that changes nothing, one that is taken back, and a password's check need no sync.
+      for (
+        const body of [{}, { compat: { strip_reference_markers: true } }, { runtime: { account_max_queue: null } }]
+      ) {
+        assert.deepInclude((await call("PUT", "/admin/settings", { body })).json, { needs_host_sync: false })
+      }
+      await call("POST", "/admin/keys", { body: { key: "taken-back" } })
+      assert.deepInclude((await call("DELETE", "/admin/keys/taken-back")).json, { needs_host_sync: false })
       const added = await call("POST", "/admin/keys", { body: { key: "new" } })
       assert.deepInclude(added.json, { needs_host_sync: true, config_writable: false })
       assert.deepInclude((await sync()).json, { needs_host_sync: false })

@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 import type { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { setField } from "../../src/config/edit.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { addKey, collectLogs, configFile, failing, NodeServices, readJson, startStore } from "./support.ts"
 
 /** The services of the platform; what is logged is not shown. */
@@ -108,7 +108,8 @@ describe("edits by hand", () => {
         keys: ["b", "by-hand", "by-admin"],
         accounts: [{ email: "x", password: "2", note: "by hand" }, { mobile: "13800138000" }],
         runtime: { account_max_inflight: 5, account_max_queue: 7 },
-        extra: true
+        extra: true,
+        auth: { removed_keys: [sha256Hex("a")] }
       })
       assert.strictEqual((yield* store.current).runtime.account_max_queue, 7)
     }).pipe(Effect.provide(quiet)))

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 
 const current = {
   keys: ["k1"],
@@ -96,7 +96,8 @@ describe("import", () => {
         compat: current["compat"],
         captures: current["captures"],
         host: current["host"],
-        unknown: current["unknown"]
+        unknown: current["unknown"],
+        auth: { removed_keys: [sha256Hex("k1")] }
       })
       assert.strictEqual(config.msgcompat_mapping.slow, "upstream-reasoner")
     }))

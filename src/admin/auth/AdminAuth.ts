@@ -1,18 +1,16 @@
 /**
  * Who may use the admin API: the admin key or password, and the JWTs that a login gives (behaviour: "JWT").
  *
- * A password that was set stands in for the environment's key. Its scrypt hash is costly on purpose, so a key that was right
- * is remembered by its HMAC, and wrong ones are counted by address: an address with too many is slowed, but a right key
- * always gets in. A password that is known to be right is never taken for a caller's upstream token.
+ * A password that was set stands in for the environment's key. Wrong credentials are counted by address: one with too many
+ * waits for its turns, but a right key gets in. A password is never taken for a caller's upstream token.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Semaphore from "effect/Semaphore"
 import { errors, jwtVerify, SignJWT } from "jose"
-import { createHmac, randomBytes } from "node:crypto"
+import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
 import { Callers } from "../../accounts/Callers.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { setField } from "../../config/edit.ts"
@@ -20,12 +18,11 @@ import type { AdminConfig } from "../../config/GatewayConfig.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr } from "../configErrors.ts"
-import { hashPassword, verifyPassword } from "./password.ts"
-import { makeWrongLogins } from "./wrongLogins.ts"
+import { type Crowded, makeTurns } from "./turns.ts"
 
 const minPassword = 8
-/** scrypt takes as long as its input allows; nobody has a password of this length. */
-const maxPassword = 1024
+/** No rate can guess an environment's key of this length, so it need not wait for a turn. */
+const unguessable = 24
 
 /** A login's token. */
 export interface Login {
@@ -45,8 +42,9 @@ const unauthorized = gatewayError("authentication_failed", "The admin credential
 
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
-   * Checks the admin key and gives a JWT for `hours` (the configured time where it is absent). Wrong keys beyond the
-   * address's limit fail with `rate_limit_exceeded`.
+   * Checks the admin key and gives a JWT for `hours` (the configured time where it is absent). Keys of an address that has
+   * had too many wrong ones wait for their turn; wrong ones, and those for which there is no place, fail with
+   * `rate_limit_exceeded`.
    */
   readonly login: (key: string, hours: number | undefined, address: string) => Effect.Effect<Login, GatewayError>
   /** Checks a JWT. */
@@ -61,52 +59,69 @@ export class AdminAuth extends Context.Service<AdminAuth, {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const callers = yield* Callers
-    const wrongLogins = makeWrongLogins()
-    // scrypt runs in node's thread pool of four, which files and name look-ups need too. Addresses that guess share one
-    // permit, so that a flood of guesses leaves the other one to everybody else.
-    const hashing = yield* Semaphore.make(2)
-    const guessing = yield* Semaphore.make(1)
-    const rememberKey = randomBytes(32)
-    /** HMAC of the last key that was right, for the password hash that it was right for. */
-    let remembered: { readonly hash: string; readonly mac: string } | undefined
+    const password = yield* AdminPassword
+    const turns = makeTurns()
     const secret = Redacted.value(config.jwtSecret)
-    const macOf = (key: string) => createHmac("sha256", rememberKey).update(key).digest("hex")
 
-    const isRight = (key: string, admin: AdminConfig, address: string): Effect.Effect<boolean> => {
-      if (admin.password_hash === undefined) return Effect.succeed(config.isAdminKey(key))
-      const expected = Redacted.value(admin.password_hash)
-      // Comparing MACs under a secret key tells an attacker nothing by its time.
-      const mac = macOf(key)
-      if (remembered?.hash === expected && remembered.mac === mac) return Effect.succeed(true)
-      if (key.length > maxPassword) return Effect.succeed(false)
-      const check = Effect.map(hashing.withPermit(verifyPassword(key, expected)), (right) => {
-        if (right) {
-          remembered = { hash: expected, mac }
-          callers.withhold(key)
-        }
-        return right
-      })
-      return Effect.flatMap(
-        Clock.currentTimeMillis,
-        (now) => wrongLogins.isOver(address, now) ? guessing.withPermit(check) : check
+    /** Keeps the byte by which callers' tokens are told from the password, where it is not there or for another secret. */
+    const keepCheck = (key: string, hash: string) => {
+      const check = password.checkOf(key, hash)
+      return config.unsafeCurrent().admin.password_check === check ? Effect.void : Effect.ignore(
+        config.update((raw, { admin }) =>
+          Effect.succeed(
+            admin.password_hash === undefined || Redacted.value(admin.password_hash) !== hash
+              ? raw
+              : setField(raw, ["admin", "password_check"], check)
+          )
+        )
       )
     }
 
-    /** Counts a wrong credential; seconds to wait where the address has had too many. */
-    const countWrong = (address: string) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const wait = wrongLogins.count(address, now)
-        return wait === undefined ? undefined : Math.ceil(wait / 1000)
-      })
+    const isRight = (key: string, admin: AdminConfig, address: string): Effect.Effect<boolean, Crowded> => {
+      if (admin.password_hash === undefined) {
+        const right = config.isAdminKey(key)
+        return right && key.length >= unguessable
+          ? Effect.succeed(true)
+          : turns.inTurn(address, Effect.succeed(right))
+      }
+      const hash = Redacted.value(admin.password_hash)
+      return turns.inTurn(
+        address,
+        Effect.flatMap(turns.slowedFor(address), (slowed) => password.verify(key, hash, slowed > 0))
+      ).pipe(
+        Effect.tap((right) => {
+          if (!right) return Effect.void
+          callers.withhold(key)
+          return keepCheck(key, hash)
+        })
+      )
+    }
 
-    /** Fails a route that is no login: always as `unauthorized`, since the caller may only have to log in anew. */
+    const inSeconds = (millis: number): number => Math.max(1, Math.ceil(millis / 1000))
+
+    /** What a wrong credential is told: seconds to wait where its address is slowed. */
+    const retryAfterWrong = (address: string) =>
+      Effect.map(turns.slowedFor(address), (millis) => millis === 0 ? undefined : inSeconds(millis))
+
+    const tooMany = (retryAfter: number) =>
+      gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter })
+    const wrong = (retryAfter: number | undefined) =>
+      retryAfter === undefined
+        ? unauthorized
+        : gatewayError("authentication_failed", unauthorized.message, { retryAfter })
+
+    /** Fails a route that is no login where its credential is wrong: always as `unauthorized`, which asks to log in anew. */
+    const checkBearer = (address: string, right: Effect.Effect<boolean, Crowded>): Effect.Effect<void, GatewayError> =>
+      right.pipe(
+        Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(wrong(retryAfter))),
+        Effect.flatMap((is) =>
+          is ? Effect.void : Effect.flatMap(retryAfterWrong(address), (wait) => Effect.fail(wrong(wait)))
+        )
+      )
+
+    /** A credential that is no guess of ours to check, such as a JWT that was never signed here. */
     const wrongBearer = (address: string): Effect.Effect<never, GatewayError> =>
-      Effect.flatMap(countWrong(address), (wait) =>
-        Effect.fail(
-          wait === undefined
-            ? unauthorized
-            : gatewayError("authentication_failed", unauthorized.message, { retryAfter: wait })
-        ))
+      Effect.andThen(checkBearer(address, turns.inTurn(address, Effect.succeed(false))), Effect.fail(unauthorized))
 
     /** A JWT of ours that no longer counts is no guess; one that we never signed is. */
     const readJwt = (token: string, address: string): Effect.Effect<Session, GatewayError> =>
@@ -136,12 +151,12 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         if (!(lifetime >= 1 && lifetime <= 720)) {
           return yield* invalidRequest("expire_hours must be between 1 and 720", "expire_hours")
         }
-        if (!(yield* isRight(key, admin, address))) {
-          const wait = yield* countWrong(address)
-          if (wait === undefined) return yield* unauthorized
-          return yield* gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", {
-            retryAfter: wait
-          })
+        const right = yield* isRight(key, admin, address).pipe(
+          Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(tooMany(retryAfter)))
+        )
+        if (!right) {
+          const wait = yield* retryAfterWrong(address)
+          return yield* wait === undefined ? unauthorized : tooMany(wait)
         }
         const issuedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const expiresIn = Math.floor(lifetime * 3600)
@@ -161,31 +176,35 @@ export class AdminAuth extends Context.Service<AdminAuth, {
             yield* readJwt(bearer, address)
             return
           }
-          if (!(yield* isRight(bearer, config.unsafeCurrent().admin, address))) return yield* wrongBearer(address)
+          yield* checkBearer(address, isRight(bearer, config.unsafeCurrent().admin, address))
         }),
-      setPassword: Effect.fn("AdminAuth.setPassword")(function*(password) {
-        if (password.length < minPassword) {
+      setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
+        if (chosen.length < minPassword) {
           return yield* invalidRequest(`new_password must have at least ${minPassword} characters`, "new_password")
         }
-        if (password.length > maxPassword) {
+        if (chosen.length > maxPassword) {
           return yield* invalidRequest(`new_password must have at most ${maxPassword} characters`, "new_password")
         }
-        const hash = yield* hashing.withPermit(hashPassword(password))
+        const { check, hash } = yield* password.hash(chosen)
         const validAfter = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const saved = yield* savedOr(config.update((raw, current) =>
           Effect.succeed(
             [
               ["password_hash", hash] as const,
+              ["password_check", check] as const,
               ["jwt_valid_after_unix", validAfter] as const,
               ["generation", current.admin.generation + 1] as const
             ].reduce((next, [field, value]) => setField(next, ["admin", field], value), raw)
           )
         ))
-        callers.withhold(password)
+        callers.withhold(chosen)
         return { ...saved, validAfter }
       })
     })
   })
 
-  static readonly layer: Layer.Layer<AdminAuth, never, ConfigStore | Callers> = Layer.effect(AdminAuth, AdminAuth.make)
+  static readonly layer: Layer.Layer<AdminAuth, never, ConfigStore | Callers> = Layer.effect(
+    AdminAuth,
+    AdminAuth.make
+  ).pipe(Layer.provide(AdminPassword.layer))
 }

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { setField } from "../../config/edit.ts"
-import type { RawConfig } from "../../config/json.ts"
+import { type RawConfig, stringifyConfig } from "../../config/json.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { AccountTests } from "../accounts/AccountTests.ts"
@@ -78,6 +78,13 @@ const platformFailed = (step: Step, completed: ReadonlyArray<Step>, { kind, mess
     kind === "refused" || !changing.has(step) ? message : `${message}, and it may have happened all the same`
   )
 
+/** What is noted of a sync, here and in what is synced. */
+interface Synced {
+  readonly last_synced_hash: string
+  /** Unix seconds. */
+  readonly last_sync_time: number
+}
+
 /** Accounts that are tested at once, as by test-all (spec "Limits"). */
 const testsAtOnce = 5
 const testModel = "upstream-chat"
@@ -131,13 +138,15 @@ export class HostSync extends Context.Service<HostSync, {
     })
 
     /** Notes what was synced, and keeps the credentials that are to be kept. */
-    const record = Effect.fnUntraced(function*(hash: string, credentials: ReturnType<typeof givenFields> | undefined) {
-      const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+    const record = Effect.fnUntraced(function*(
+      { last_sync_time, last_synced_hash }: Synced,
+      credentials: ReturnType<typeof givenFields> | undefined
+    ) {
       const { project_id, team_id, token } = credentials ?? {}
       return yield* store.update((raw, config) => {
         const fields: ReadonlyArray<readonly [string, Schema.Json | undefined]> = [
-          ["last_synced_hash", hash],
-          ["last_sync_time", now],
+          ["last_synced_hash", last_synced_hash],
+          ["last_sync_time", last_sync_time],
           ...(token === undefined ? [] : [["token", token] as const]),
           ...(project_id === undefined ? [] : [["project_id", project_id] as const]),
           // The team of another project must not stay.
@@ -174,7 +183,14 @@ export class HostSync extends Context.Service<HostSync, {
       const { failed, validated } = request.auto_validate ?? true
         ? yield* ask("validate_accounts", validate(requestId))
         : { failed: [], validated: 0 }
-      const { base64, config } = yield* store.exportConfig
+      const { config } = yield* store.exportConfig
+      const synced: Synced = {
+        last_synced_hash: yield* store.hashOf(config),
+        last_sync_time: Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      }
+      // The instance that is deployed from it knows that it was synced, and when.
+      const json = yield* stringifyConfig({ ...config, host: { ...synced } }, "compact")
+      const base64 = Buffer.from(json).toString("base64")
       yield* ask("write_config", platform.writeVariable(variables, variable, base64))
       const project = yield* ask("read_project", platform.project)
       const source = gitSourceOf(project)
@@ -183,10 +199,9 @@ export class HostSync extends Context.Service<HostSync, {
         : { deployment_url: (yield* ask("start_deployment", platform.deploy(project, source))) ?? null }
 
       const kept = request.save_credentials ?? true ? givenFields(request) : undefined
-      const hash = yield* store.hashOf(config)
       const saved = yield* step(
         "record_sync",
-        savedOr(Effect.uninterruptible(record(hash, kept))),
+        savedOr(Effect.uninterruptible(record(synced, kept))),
         (error) => failure("record_sync", progress.completed, error.status, error.message)
       )
       const message = source === undefined

@@ -1,0 +1,43 @@
+/**
+ * What a configuration holds for the instance itself: never exported, hashed or synced.
+ */
+import type * as Schema from "effect/Schema"
+import { keysOf, setField } from "./edit.ts"
+import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+
+/** Removed keys that are known. */
+const mostRemoved = 1000
+
+const without = (raw: RawConfig, group: string, field: string): RawConfig => {
+  const next = setField(raw, [group, field], undefined)
+  const left = next[group]
+  // The group may be there for this field alone.
+  return next !== raw && isJsonObject(left) && Object.keys(left).length === 0
+    ? setField(next, [group], undefined)
+    : next
+}
+
+/** The configuration without what the host sync keeps, the digests of removed keys, and the check of the admin password. */
+export const withoutOwnFields = (raw: RawConfig): RawConfig =>
+  without(without(setField(raw, ["host"], undefined), "auth", "removed_keys"), "admin", "password_check")
+
+const removedOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => {
+  const auth = raw["auth"]
+  const removed = isJsonObject(auth) ? auth["removed_keys"] : undefined
+  return Array.isArray(removed) ? removed : []
+}
+
+const keySet = (raw: RawConfig): Set<string> =>
+  new Set(keysOf(raw).flatMap((key) => typeof key === "string" ? [key.trim()] : []))
+
+/** Notes the keys of `before` that `after` does not have, so that none of them is ever taken for an upstream token. */
+export const noteRemovedKeys = (before: RawConfig, after: RawConfig): RawConfig => {
+  if (before["keys"] === after["keys"]) return after
+  const left = keySet(after)
+  const gone = new Set<Schema.Json>(
+    [...keySet(before)].filter((key) => !left.has(key)).slice(-mostRemoved).map(sha256Hex)
+  )
+  if (gone.size === 0) return after
+  const removed = [...removedOf(after).filter((digest) => !gone.has(digest)), ...gone]
+  return setField(after, ["auth", "removed_keys"], removed.slice(-mostRemoved))
+}

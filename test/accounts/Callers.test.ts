@@ -1,0 +1,68 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Callers } from "../../src/accounts/Callers.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { keysOf } from "../../src/config/edit.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+
+const withCallers = (raw: RawConfig) =>
+  Callers.layer.pipe(Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey: "the-admin-key" })))
+
+const identify = (credential: string) =>
+  Effect.flatMap(Callers, (callers) =>
+    Effect.match(callers.identify(credential, undefined), {
+      onFailure: (error) => error.code,
+      onSuccess: (caller) => caller._tag
+    }))
+
+const without = (key: string) =>
+  Effect.flatMap(
+    ConfigStore,
+    (store) => store.update((raw) => Effect.succeed({ ...raw, keys: keysOf(raw).filter((each) => each !== key) }))
+  )
+
+const removedOf = (raw: RawConfig) => (raw["auth"] as { readonly removed_keys?: ReadonlyArray<string> }).removed_keys
+
+describe("a credential", () => {
+  it.effect("that is no key is taken for a token only where it could be one", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* identify("schl\u00fcssel mit blank"), "Managed")
+      assert.strictEqual(yield* identify("a-token"), "Direct")
+      assert.strictEqual(yield* identify("x".repeat(4096)), "Direct")
+      for (const bad of ["\ufffd\ufffd", "a\r\nb", "two words", "\u0000", "x".repeat(4097), "t\u00f6ken"]) {
+        assert.strictEqual(yield* identify(bad), "authentication_failed", JSON.stringify(bad.slice(0, 20)))
+      }
+    }).pipe(Effect.provide(withCallers({ keys: ["schl\u00fcssel mit blank"] }))))
+
+  it.effect("that was a key never goes upstream, after a restart neither", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      yield* without("first")
+      assert.strictEqual(yield* identify("first"), "authentication_failed")
+      const raw = yield* store.currentRaw
+      assert.deepStrictEqual(removedOf(raw), [sha256Hex("first")])
+      assert.notInclude(JSON.stringify(raw), "first")
+      const restarted = Effect.provide(identify("first"), withCallers(raw))
+      assert.strictEqual(yield* restarted, "authentication_failed")
+      assert.strictEqual(yield* Effect.provide(identify("never"), withCallers(raw)), "Direct")
+      // A key that comes back is a key.
+      yield* store.update((now) => Effect.succeed({ ...now, keys: ["first", "second"] }))
+      assert.strictEqual(yield* identify("first"), "Managed")
+    }).pipe(Effect.provide(withCallers({ keys: ["first", "second"] }))))
+
+  it.effect("that was a key is known among the newest thousand, and is neither exported nor a change to sync", () =>
+    Effect.gen(function*() {
+      const store = yield* ConfigStore
+      const before = yield* store.configHash
+      const keys = Array.from({ length: 1100 }, (_, i) => `key-${i}`)
+      yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["stays", ...keys] }))
+      yield* store.update((raw) => Effect.succeed({ ...raw, keys: ["stays"] }))
+      const removed = removedOf(yield* store.currentRaw) ?? []
+      assert.lengthOf(removed, 1000)
+      assert.strictEqual(removed.at(-1), sha256Hex("key-1099"))
+      assert.notInclude((yield* store.exportConfig).json, "removed_keys")
+      assert.strictEqual(yield* store.configHash, before)
+      yield* store.importConfig({ keys: ["stays"], auth: { removed_keys: [] } }, "replace")
+      assert.lengthOf(removedOf(yield* store.currentRaw) ?? [], 1000)
+    }).pipe(Effect.provide(withCallers({ keys: ["stays"] }))))
+})

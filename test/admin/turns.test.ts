@@ -1,0 +1,102 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import {
+  makeTurns,
+  mostSources,
+  mostWaiting,
+  sourceOf,
+  wrongAMinute,
+  wrongInTenMinutes
+} from "../../src/admin/auth/turns.ts"
+
+const wrong = Effect.succeed(false)
+const right = Effect.succeed(true)
+const here = "192.0.2.1"
+
+describe("turns", () => {
+  it.effect("are four a second after five wrong ones in a minute, and one after two hundred in ten", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns()
+      for (let i = 0; i < wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      let done = 0
+      const flood = Effect.forkChild(
+        Effect.forever(Effect.tap(turns.inTurn(here, wrong), () => Effect.sync(() => done++)))
+      )
+      const flooding = yield* flood
+      yield* TestClock.adjust("0 millis")
+      assert.strictEqual(done, 1)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(done, 41)
+      yield* TestClock.adjust("38 seconds")
+      assert.isAtLeast(done, wrongInTenMinutes - wrongAMinute - 10)
+      yield* TestClock.adjust("5 seconds")
+      const before = done
+      yield* TestClock.adjust("100 seconds")
+      assert.strictEqual(done - before, 100)
+      yield* Fiber.interrupt(flooding)
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* turns.slowedFor(here), 0)
+      assert.isTrue(yield* turns.inTurn(here, right))
+    }))
+
+  it.effect("are kept by checks that run at the same time: none of them is known to be right", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns()
+      let running = 0
+      const slow = Effect.andThen(Effect.sync(() => running++), Effect.as(Effect.sleep("10 seconds"), false))
+      for (let i = 0; i < 40; i++) yield* Effect.forkChild(Effect.exit(turns.inTurn(here, slow)))
+      yield* TestClock.adjust("0 millis")
+      assert.strictEqual(running, wrongAMinute + 1)
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(running, wrongAMinute + 5)
+    }))
+
+  it.effect("of those who leave are given to the next ones", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns()
+      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      const waiting = []
+      for (let i = 0; i < mostWaiting; i++) waiting.push(yield* Effect.forkChild(turns.inTurn(here, wrong)))
+      yield* TestClock.adjust("0 millis")
+      assert.strictEqual((yield* Effect.flip(turns.inTurn(here, right))).retryAfter, 4)
+      yield* Effect.forEach(waiting, Fiber.interrupt)
+      const last = yield* Effect.forkChild(turns.inTurn(here, right))
+      yield* TestClock.adjust("250 millis")
+      assert.isTrue(yield* Fiber.join(last))
+    }))
+
+  it.effect("never hold up another address", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns()
+      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      yield* Effect.forkChild(turns.inTurn(here, wrong))
+      assert.isTrue(yield* turns.inTurn("192.0.2.2", right))
+    }))
+
+  it.effect("are known for so many addresses and no more", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns()
+      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      for (let i = 0; i < mostSources - 1; i++) yield* turns.inTurn(`address ${i}`, wrong)
+      assert.isAbove(yield* turns.slowedFor(here), 0)
+      yield* turns.inTurn("one more", wrong)
+      assert.strictEqual(yield* turns.slowedFor(here), 0)
+    }))
+
+  it("are those of a subscriber: an IPv6 address counts by its /64", () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16))
+    fc.assert(fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), group, (groups, other) => {
+      const sibling = [...groups.slice(0, 7), other].join(":")
+      assert.strictEqual(sourceOf(groups.join(":")), sourceOf(sibling))
+      const stranger = [...groups.slice(0, 3), other, ...groups.slice(4)].join(":")
+      assert.strictEqual(sourceOf(groups.join(":")) === sourceOf(stranger), groups[3] === other)
+    }))
+    assert.strictEqual(sourceOf("2001:db8::1"), sourceOf("2001:0db8:0:0:ffff::2"))
+    assert.notStrictEqual(sourceOf("2001:db8::1"), sourceOf("2001:db8:0:1::1"))
+    assert.strictEqual(sourceOf("::ffff:192.0.2.1"), here)
+    assert.strictEqual(sourceOf("fe80::1%eth0"), sourceOf("fe80::2"))
+    assert.strictEqual(sourceOf("unknown"), "unknown")
+  })
+})
