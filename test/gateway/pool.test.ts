@@ -114,6 +114,7 @@ describe("limits", () => {
   it("count callers with a token of their own in all, and for no account", async () => {
     site = await startSite({
       accounts: accounts("a"),
+      auth: { direct_max_inflight: 2 },
       runtime: { account_max_inflight: 2, account_max_queue: 1, global_max_inflight: 2 }
     })
     const own = await Promise.all(times(2, () => hold(site, { key: "a-token-of-my-own" })))
