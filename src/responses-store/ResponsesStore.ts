@@ -2,16 +2,19 @@
  * Stored responses (spec "Stored response"): in memory, each readable by the caller that created it until its time-to-live
  * after the last change is over.
  *
- * Entries stand in the order of their last change, and all have the same time-to-live, so that what has expired and what
- * goes first when the store is full always stand at the front: every operation is O(1) apart from what it drops.
+ * Entries stand in the order of their last change, and all have the same time-to-live, so that what has expired stands at
+ * the front. When the store is full the oldest entry of the owner with the largest share goes, so that nobody can push out
+ * what others keep. Every operation is O(log n) in owners, apart from what it drops. Times are monotonic.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import { Heap, type HeapEntry, heapEntry } from "../accounts/heap.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Json } from "../domain/Conversation.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { jsonSize } from "./jsonSize.ts"
 
 /** What is kept of a response. */
@@ -38,12 +41,27 @@ export interface OpenResponse {
   readonly settleUnsafe: (body: string) => void
 }
 
+/** What one owner holds, oldest change first. Those who share a share are one owner when room is made. */
+class Share {
+  readonly name: string
+  readonly entries = new Map<string, Entry>()
+  bytes = 0
+  /** Places among all shares, the largest first. */
+  readonly byCount: HeapEntry<Share> = heapEntry(this)
+  readonly byBytes: HeapEntry<Share> = heapEntry(this)
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
 interface Entry {
   readonly owner: string
+  readonly share: string
   readonly items: ReadonlyArray<Json>
   readonly itemsSize: number
   body: string
-  /** Milliseconds of the clock. */
+  /** Monotonic milliseconds. */
   changedAt: number
   settled: boolean
   removed: boolean
@@ -57,13 +75,13 @@ const sweepEvery = "30 seconds"
 interface ResponsesStoreShape {
   /** The response with this id, if this owner created it and it has not expired. */
   readonly get: (owner: string, id: string) => Effect.Effect<StoredResponse | undefined>
-  /** Stores a response that is final. */
-  readonly put: (owner: string, response: StoredResponse) => Effect.Effect<void>
+  /** Stores a response that is final. `share` names those who are one owner when room is made; else it is the owner. */
+  readonly put: (owner: string, response: StoredResponse, share?: string) => Effect.Effect<void>
   /**
    * Stores a response that is still being made; it does not expire before it is settled. Synchronous, so that it is there
    * before the frame that tells its id leaves.
    */
-  readonly openUnsafe: (owner: string, response: StoredResponse) => OpenResponse
+  readonly openUnsafe: (owner: string, response: StoredResponse, share?: string) => OpenResponse
   /** Removes a response; false when this owner has none with this id. */
   readonly remove: (owner: string, id: string) => Effect.Effect<boolean>
   /** What is held at the moment. */
@@ -74,45 +92,74 @@ interface ResponsesStoreShape {
 export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesStoreShape>()(
   "model-gateway/responses-store/ResponsesStore"
 ) {
-  static readonly make = Effect.fnUntraced(function*(limits: StoreLimits) {
+  static readonly make = Effect.fnUntraced(function*(limits: () => StoreLimits) {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
     const entries = new Map<string, Entry>()
+    const shares = new Map<string, Share>()
+    const byCount = new Heap<Share>()
+    const byBytes = new Heap<Share>()
     let bytes = 0
 
+    const place = (share: Share) => {
+      if (share.entries.size === 0) {
+        shares.delete(share.name)
+        byCount.remove(share.byCount)
+        byBytes.remove(share.byBytes)
+      } else {
+        byCount.put(share.byCount, -share.entries.size)
+        byBytes.put(share.byBytes, -share.bytes)
+      }
+    }
     const drop = (id: string, entry: Entry) => {
+      const size = sizeOf(entry)
       entries.delete(id)
-      bytes -= sizeOf(entry)
+      bytes -= size
+      const share = shares.get(entry.share)!
+      share.entries.delete(id)
+      share.bytes -= size
+      place(share)
+    }
+    /** Adds an entry as the one that changed last. */
+    const keep = (id: string, entry: Entry) => {
+      const size = sizeOf(entry)
+      entry.changedAt = monotonicMillis(clock)
+      entries.set(id, entry)
+      bytes += size
+      const share = shares.get(entry.share) ?? new Share(entry.share)
+      shares.set(entry.share, share)
+      share.entries.set(id, entry)
+      share.bytes += size
+      place(share)
     }
     /** Lets go of what has expired. */
     const sweep = () => {
-      const now = clock.currentTimeMillisUnsafe()
+      const now = monotonicMillis(clock)
       const ttl = config.unsafeCurrent().responses.store_ttl_seconds * 1000
       for (const [id, entry] of entries) {
         if (now - entry.changedAt < ttl) return
-        if (entry.settled) {
-          drop(id, entry)
-        } else {
-          // It is still changing: it goes to the end, where what has just changed stands.
-          entries.delete(id)
-          entry.changedAt = now
-          entries.set(id, entry)
-        }
+        drop(id, entry)
+        // One that is still changing goes to the end, where what has just changed stands.
+        if (!entry.settled) keep(id, entry)
       }
     }
     const insert = (id: string, entry: Entry) => {
-      entry.changedAt = clock.currentTimeMillisUnsafe()
-      entries.set(id, entry)
-      bytes += sizeOf(entry)
+      keep(id, entry)
       sweep()
-      for (const [oldest, dropped] of entries) {
-        if (entries.size <= limits.count && bytes <= limits.bytes) return
-        drop(oldest, dropped)
+      const most = limits()
+      for (;;) {
+        const largest = bytes > most.bytes ? byBytes.peek() : entries.size > most.count ? byCount.peek() : undefined
+        if (largest === undefined) return
+        for (const [oldest, dropped] of largest.value.entries) {
+          drop(oldest, dropped)
+          break
+        }
       }
     }
-    const add = (owner: string, response: StoredResponse, settled: boolean): Entry => {
+    const add = (owner: string, response: StoredResponse, share: string, settled: boolean): Entry => {
       const entry: Entry = {
         owner,
+        share,
         items: response.items,
         itemsSize: response.items.reduce<number>((size, item) => size + jsonSize(item), 0),
         body: response.body,
@@ -137,13 +184,13 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
           const entry = find(owner, id)
           return entry === undefined ? undefined : { id, body: entry.body, items: entry.items }
         }),
-      put: (owner, response) =>
+      put: (owner, response, share = owner) =>
         Effect.sync(() => {
-          add(owner, response, true)
+          add(owner, response, share, true)
         }),
-      openUnsafe(owner, response) {
+      openUnsafe(owner, response, share = owner) {
         const { id } = response
-        const entry = add(owner, response, false)
+        const entry = add(owner, response, share, false)
         return {
           settleUnsafe(body) {
             if (entry.removed) return
@@ -168,11 +215,15 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
 
   /** A store with the given bounds. */
   static readonly layerLimits = (limits: StoreLimits): Layer.Layer<ResponsesStore, never, ConfigStore> =>
-    Layer.effect(ResponsesStore, ResponsesStore.make(limits))
+    Layer.effect(ResponsesStore, ResponsesStore.make(() => limits))
 
-  /** 10,000 responses or 128 MiB, whichever is less. */
-  static readonly layer: Layer.Layer<ResponsesStore, never, ConfigStore> = ResponsesStore.layerLimits({
-    count: 10_000,
-    bytes: 128 * 1024 * 1024
-  })
+  /** A store with the configured bounds: 10,000 responses or 128 MiB, whichever is less. */
+  static readonly layer: Layer.Layer<ResponsesStore, never, ConfigStore> = Layer.effect(
+    ResponsesStore,
+    Effect.flatMap(ConfigStore, (config) =>
+      ResponsesStore.make(() => {
+        const { stored_bytes, stored_responses } = config.unsafeCurrent().limits
+        return { count: stored_responses, bytes: stored_bytes }
+      }))
+  )
 }

@@ -124,6 +124,58 @@ describe("ResponsesStore", () => {
       assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
     }))
 
+  it.effect("drops the oldest of whoever holds the most responses, and leaves the others' alone", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, count: 6 })
+      yield* store.put("alice", response("alice_1"))
+      yield* store.put("alice", response("alice_2"))
+      for (let i = 0; i < 100; i++) yield* store.put("mallory", response(`mallory_${i}`))
+      assert.isDefined(yield* store.get("alice", "alice_1"))
+      assert.isDefined(yield* store.get("alice", "alice_2"))
+      assert.isUndefined(yield* store.get("mallory", "mallory_95"))
+      assert.isDefined(yield* store.get("mallory", "mallory_96"))
+      assert.strictEqual((yield* store.held).count, 6)
+    }))
+
+  it.effect("drops the oldest of whoever takes the most memory, however few those are", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, bytes: 20_000 })
+      for (let i = 0; i < 10; i++) yield* store.put("alice", response(`alice_${i}`, "x"))
+      yield* store.put("mallory", response("mallory_1", "x".repeat(4000)))
+      yield* store.put("mallory", response("mallory_2", "x".repeat(6000)))
+      for (let i = 0; i < 10; i++) assert.isDefined(yield* store.get("alice", `alice_${i}`))
+      assert.isUndefined(yield* store.get("mallory", "mallory_1"))
+      assert.isDefined(yield* store.get("mallory", "mallory_2"))
+    }))
+
+  it.effect("takes those of one share for one owner when room is made, and for no one else's reader", () =>
+    Effect.gen(function*() {
+      const { store } = yield* start({ ...roomy, count: 4 })
+      yield* store.put("alice", response("alice_1"))
+      yield* store.put("alice", response("alice_2"))
+      for (let i = 0; i < 50; i++) yield* store.put(`token ${i}`, response(`token_${i}`), "direct")
+      assert.isDefined(yield* store.get("alice", "alice_1"))
+      assert.isDefined(yield* store.get("token 49", "token_49"))
+      assert.isUndefined(yield* store.get("token 48", "token_49"))
+      assert.isUndefined(yield* store.get("direct", "token_49"))
+    }))
+
+  it.effect("has the bounds that are configured, from the next response on", () =>
+    Effect.gen(function*() {
+      const layer = ResponsesStore.layer.pipe(
+        Layer.provideMerge(ConfigStore.layerMemory({ limits: { stored_responses: 10 } }, { adminKey: "a" }))
+      )
+      const context = yield* Layer.build(layer)
+      const store = Context.get(context, ResponsesStore)
+      for (let i = 0; i < 20; i++) yield* store.put("alice", response(`resp_${i}`))
+      assert.strictEqual((yield* store.held).count, 10)
+      yield* Context.get(context, ConfigStore).update((raw) =>
+        Effect.succeed({ ...raw, limits: { stored_responses: 12 } })
+      )
+      for (let i = 20; i < 40; i++) yield* store.put("alice", response(`resp_${i}`))
+      assert.strictEqual((yield* store.held).count, 12)
+    }))
+
   it.effect("stores a response that was dropped for room while it was in progress once it is final", () =>
     Effect.gen(function*() {
       const { store } = yield* start({ ...roomy, count: 1 })
@@ -149,15 +201,16 @@ describe("ResponsesStore", () => {
       const open = new Map<number, (body: string) => void>()
       let made = 0
       for (const { act, id, size } of steps) {
-        if (act === "put") yield* store.put("a", response(`resp_${made++}`, "x".repeat(size)))
+        const owner = `owner ${id % 3}`
+        if (act === "put") yield* store.put(owner, response(`resp_${made++}`, "x".repeat(size)))
         if (act === "open") {
-          open.set(id, store.openUnsafe("a", response(`resp_${made++}`, "x".repeat(size))).settleUnsafe)
+          open.set(id, store.openUnsafe(owner, response(`resp_${made++}`, "x".repeat(size))).settleUnsafe)
         }
         if (act === "settle") {
           open.get(id)?.("y".repeat(size))
           open.delete(id)
         }
-        if (act === "remove") yield* store.remove("a", `resp_${made - 1 - id}`)
+        if (act === "remove") yield* store.remove(owner, `resp_${made - 1 - id}`)
         if (act === "wait") yield* TestClock.adjust(size * 100)
         const held = yield* store.held
         assert.isAtMost(held.count, limits.count)

@@ -85,6 +85,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const now = () => clock.currentTimeMillisUnsafe()
           const info = responseInfo(seed, Math.floor(now() / 1000), body)
           const keep = body.store !== false
+          // Anyone may have any number of tokens: when the store is full they are one owner.
+          const share = caller._tag === "Direct" ? "direct" : caller.owner
           const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
 
           if (!stats.stream) {
@@ -100,14 +102,14 @@ export const ResponsesHandlers = HttpApiBuilder.group(
               for (let i = 0; i < events.length; i++) renderer.frames.push(events[i]!, [])
               return Effect.void
             })
-            if (keep) yield* store.put(caller.owner, { id, body: final, items })
+            if (keep) yield* store.put(caller.owner, { id, body: final, items }, share)
             return bodyReply(final, upstreamHeaders(output.driver))
           }
 
           let stored: OpenResponse | undefined
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
           const begin = () => {
-            if (keep) stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items })
+            if (keep) stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items }, share)
             return renderer
           }
           // Whoever leaves before the response is final leaves a cancelled one.
