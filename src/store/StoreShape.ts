@@ -1,0 +1,79 @@
+/** What the store is to those who use it. */
+import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import type { ScriptName } from "./scripts.ts"
+import type { Seals } from "./seals.ts"
+import type { StoreUnavailable } from "./StoreError.ts"
+
+/** How a node reaches the store and who it is there. */
+export interface StoreOptions {
+  /** `redis://…`, `rediss://…` or `unix://…` (`address.ts`). */
+  readonly url: Redacted.Redacted<string>
+  /** Seals what lies in the store; 16 characters or more. */
+  readonly key: Redacted.Redacted<string>
+  /** Opens what an earlier key sealed. */
+  readonly previousKey?: Redacted.Redacted<string> | undefined
+  /** 1 to 64 of `[A-Za-z0-9._-]`; made up where it is absent. */
+  readonly nodeId?: string | undefined
+  /** The gateway's version, for those who look at the nodes. */
+  readonly version?: string | undefined
+}
+
+/** What a node has. */
+export interface Holdings {
+  /** Ticket, account (empty: none) and fence. */
+  readonly leases: ReadonlyArray<readonly [ticket: string, account: string, fence: number]>
+  /** Ticket, wish, number, milliseconds left and waited, style. */
+  readonly tickets: ReadonlyArray<
+    readonly [ticket: string, wish: string, number: number, left: number, waited: number, style: string]
+  >
+}
+
+/** The same in numbers. */
+export interface HoldingCounts {
+  readonly leases: number
+  readonly tickets: number
+  /** Claims that may be known on one side only at this moment. */
+  readonly unsettled: number
+}
+
+/** How this node finds the store. */
+export interface StoreStatus {
+  readonly state: "up" | "lost"
+  /** Unix milliseconds since when. */
+  readonly since: number
+  readonly url: string
+  /** The server's version. */
+  readonly version: string
+  readonly roundTrip: number
+}
+
+export interface StoreShape extends Seals {
+  /** This node's id. */
+  readonly node: string
+  readonly status: () => StoreStatus
+  readonly isUp: () => boolean
+  /** Runs a script as this node; attaches first where that is needed. */
+  readonly run: (
+    name: ScriptName,
+    ...args: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
+  /** A name, 16 hex digits, that stands for something in keys and values. */
+  readonly nameOf: (text: string) => string
+  /** The store's time by this node's clock, in milliseconds; the node's own may be wrong. */
+  readonly clockOffset: () => number
+  /**
+   * Hears what the store and other nodes say, a line each: `grant …`, `refuse …`, `config <revision>`, `login <account>`,
+   * `cleaned <account>`, `due <account>`; and `lost`, `up`, `restored` (attached to an empty store), `beat`.
+   */
+  readonly listen: (listener: (kind: string, rest: string) => void) => void
+  /** Says what the node has: in whole whenever it attaches, in numbers at each beat. */
+  readonly holds: (holdings: () => Holdings, counts: () => HoldingCounts) => void
+  /** Says which revision of the configuration is in effect here. */
+  readonly setRevision: (revision: number) => void
+  readonly revision: () => number
+  /** Says that this node takes nothing new: others see it as draining. */
+  readonly setDraining: () => void
+  readonly counts: () => { readonly scripts: ReadonlyMap<string, number>; readonly seconds: number }
+}

@@ -1,0 +1,95 @@
+/**
+ * Commands and scripts with a time limit each, and whether the store is there.
+ *
+ * The one thing to know: a command that took too long may still run. What is sent must therefore be good to run late or twice.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { StoreAddress } from "./address.ts"
+import { connect, type Connection, textOf } from "./connection.ts"
+import type { Script } from "./scripts.ts"
+import { StoreUnavailable } from "./StoreError.ts"
+
+/** A command that took longer has failed, in milliseconds. */
+const patience = 250
+/** So many failures in a row mean that the store is lost. */
+const failuresToLose = 3
+
+export interface StoreClient {
+  /** Sends a command; replies are RESP2 values. */
+  readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
+  /** Runs a script; its reply is a flat array of texts. */
+  readonly run: (
+    script: Script,
+    args: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  /** The connection at this moment, for subscriptions. */
+  readonly connection: () => Connection
+  /** Connects anew, giving up what the old connection had under way. */
+  readonly replace: Effect.Effect<void>
+  /** True once so many commands in a row have failed that the store counts as lost, or while there is no connection. */
+  readonly isFailing: () => boolean
+  /** Milliseconds that the last command took. */
+  readonly roundTrip: () => number
+  /** Scripts that were run, by name, and the sum of the seconds that they took. */
+  readonly counts: () => { readonly scripts: ReadonlyMap<string, number>; readonly seconds: number }
+}
+
+const unavailable = new StoreUnavailable({ message: "The store does not answer" })
+
+/** Connects; the scope closes the connection. */
+export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
+  let connection: Connection = yield* connect(address)
+  yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
+  let failures = 0
+  let roundTrip = 0
+  let seconds = 0
+  const scripts = new Map<string, number>()
+
+  const raw = (command: string, args: ReadonlyArray<string>): Effect.Effect<unknown, StoreUnavailable | "NOSCRIPT"> =>
+    Effect.flatMap(Clock.Clock, (clock) => {
+      const began = clock.monotonicTimeNanosUnsafe()
+      return connection.redis.send<unknown>(command, ...args).pipe(
+        Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(unavailable) }),
+        Effect.mapError((error): StoreUnavailable | "NOSCRIPT" => {
+          if (error._tag === "RedisError" && textOf(error).startsWith("NOSCRIPT")) return "NOSCRIPT"
+          failures++
+          return unavailable
+        }),
+        Effect.tap(() =>
+          Effect.sync(() => {
+            failures = 0
+            roundTrip = Number(clock.monotonicTimeNanosUnsafe() - began) / 1e6
+            seconds += roundTrip / 1_000
+          })
+        )
+      )
+    })
+
+  const send: StoreClient["send"] = (command, ...args) => Effect.mapError(raw(command, args), () => unavailable)
+
+  const client: StoreClient = {
+    send,
+    run: (script, args) =>
+      Effect.suspend(() => {
+        scripts.set(script.name, (scripts.get(script.name) ?? 0) + 1)
+        return raw("EVALSHA", [script.sha1, "0", ...args]).pipe(
+          Effect.catch((error) =>
+            error === "NOSCRIPT" ? send("EVAL", script.lua, "0", ...args) : Effect.fail(unavailable)
+          ),
+          Effect.map((reply) => Array.isArray(reply) ? reply.map(String) : [String(reply)])
+        )
+      }),
+    connection: () => connection,
+    replace: Effect.gen(function*() {
+      yield* Effect.exit(connection.close)
+      const exit = yield* Effect.exit(connect(address))
+      if (Exit.isSuccess(exit)) connection = exit.value
+    }),
+    isFailing: () => failures >= failuresToLose || !connection.isReady(),
+    roundTrip: () => roundTrip,
+    counts: () => ({ scripts, seconds })
+  }
+  return client
+})

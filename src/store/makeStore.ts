@@ -1,0 +1,343 @@
+/** A node's place in the store: how it begins, shows life, finds the store lost, and comes back. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { createHmac, randomBytes } from "node:crypto"
+import { hostname } from "node:os"
+import { parseStoreAddress } from "./address.ts"
+import { makeClient, type StoreClient } from "./client.ts"
+import { textOf } from "./connection.ts"
+import { type ScriptName, scripts } from "./scripts.ts"
+import { makeSeals } from "./seals.ts"
+import { StoreInvalid, StoreUnavailable } from "./StoreError.ts"
+import type { HoldingCounts, Holdings, StoreOptions, StoreShape } from "./StoreShape.ts"
+
+const keys = "gw:{main}:"
+const beatMillis = 1_000
+const retryMillis = 500
+/** Beats in a row after which counts that do not agree are put right. */
+const beatsToDiffer = 3
+/** After so many milliseconds without an answer the connection itself is given up. */
+const hangMillis = 5_000
+
+const unavailable = new StoreUnavailable({ message: "The store does not answer" })
+
+const idForm = /^[A-Za-z0-9._-]{1,64}$/
+
+const nodeName = (): string =>
+  `${hostname().replaceAll(/[^A-Za-z0-9._-]/g, "-").slice(0, 57)}-${randomBytes(3).toString("hex")}`
+
+const noHoldings: Holdings = { leases: [], tickets: [] }
+const noCounts: HoldingCounts = { leases: 0, tickets: 0, unsettled: 0 }
+
+/** Facts that `INFO` tells. */
+const infoField = (info: string, field: string): string =>
+  new RegExp(`^${field}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
+
+/** Refuses a server that is too old, or that may throw our keys away. */
+const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.Return<string, StoreInvalid> {
+  const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
+    Effect.map(String),
+    Effect.mapError((error) =>
+      new StoreInvalid({
+        message: /^(NOAUTH|NOPERM|WRONGPASS)/.test(textOf(error))
+          ? "the store refuses the credentials of GATEWAY_STORE_URL"
+          : "the store of GATEWAY_STORE_URL cannot be used"
+      })
+    )
+  )
+  const version = infoField(info, "redis_version")
+  const policy = infoField(info, "maxmemory_policy")
+  if (!(Number.parseInt(version, 10) >= 7)) {
+    return yield* new StoreInvalid({
+      message: `the server of GATEWAY_STORE_URL is of version ${version || "unknown"}, and 7.0 or later is needed`
+    })
+  }
+  if (Number(infoField(info, "maxmemory")) > 0 && policy.startsWith("allkeys")) {
+    return yield* new StoreInvalid({
+      message: `the server of GATEWAY_STORE_URL may throw keys away (maxmemory-policy ${policy}): use noeviction`
+    })
+  }
+  return infoField(info, "valkey_version") || version
+})
+
+/** Makes the store's service; the scope takes the node's leave. */
+export const makeStore = Effect.fnUntraced(function*(
+  options: StoreOptions
+): Effect.fn.Return<StoreShape, StoreInvalid, Scope.Scope> {
+  const address = parseStoreAddress(Redacted.value(options.url).trim())
+  if (address === undefined) {
+    return yield* new StoreInvalid({
+      message:
+        "GATEWAY_STORE_URL must be redis://[user:password@]host[:port][/db], rediss://… or unix://…/socket[?db=n]"
+    })
+  }
+  if (Redacted.value(options.key).length < 16) {
+    return yield* new StoreInvalid({ message: "GATEWAY_STORE_KEY must have at least 16 characters" })
+  }
+  const node = options.nodeId ?? nodeName()
+  if (!idForm.test(node)) {
+    return yield* new StoreInvalid({ message: "GATEWAY_NODE_ID must be 1 to 64 of A-Z, a-z, 0-9, dot, _ and -" })
+  }
+  const previous = options.previousKey === undefined ? undefined : Redacted.value(options.previousKey)
+  const seals = makeSeals(Redacted.value(options.key), previous)
+
+  const connecting = Effect.raceFirst(
+    makeClient(address),
+    Effect.andThen(
+      Effect.sleep(1_000),
+      Effect.andThen(Effect.logInfo("Waiting for the store", { url: address.shown }), Effect.never)
+    )
+  )
+  const client = yield* Effect.timeoutOrElse(connecting, {
+    duration: "30 seconds",
+    orElse: () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
+  })
+  const version = yield* checkServer(client)
+
+  const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const now = () => clock.currentTimeMillisUnsafe()
+  const startedAt = now()
+  const listeners: Array<(kind: string, rest: string) => void> = []
+  const attaching = yield* Semaphore.make(1)
+  let holdings: () => Holdings = () => noHoldings
+  let holdingCounts: () => HoldingCounts = () => noCounts
+  let state: "up" | "lost" = "lost"
+  let since = startedAt
+  let epoch = ""
+  let subscribedTo = ""
+  let incarnation = ""
+  let attaches = 0
+  let seen = 0
+  let offset = 0
+  let answeredAt = startedAt
+  let revision = 0
+  let draining = false
+  let differing = 0
+  let names = ""
+  let subscription: Scope.Closeable | undefined
+
+  const emit = (line: string) => {
+    const space = line.indexOf(" ")
+    const [kind, rest] = space === -1 ? [line, ""] : [line.slice(0, space), line.slice(space + 1)]
+    for (const listener of listeners) listener(kind, rest)
+  }
+
+  /** A message of the channel: the number of its last line (0: it is not kept), then lines. */
+  const receive = (message: string) => {
+    const [last = "0", ...lines] = message.split("\n")
+    const number = Number(last)
+    // What was missed before comes with the next beat; hearing something twice does no harm.
+    if (number > 0 && number - lines.length === seen) seen = number
+    for (const line of lines) emit(line)
+  }
+
+  const subscribe = Effect.gen(function*() {
+    if (subscription !== undefined) yield* Scope.close(subscription, Exit.void)
+    subscription = yield* Scope.fork(scope)
+    const queue = yield* Scope.provide(client.connection().redis.subscribe(`${keys}${epoch}:${node}`), subscription)
+    yield* Queue.take(queue).pipe(
+      Effect.flatMap(({ message }) => Effect.sync(() => receive(message))),
+      Effect.forever,
+      Effect.ignore,
+      Effect.forkIn(subscription)
+    )
+  })
+
+  const setState = (next: "up" | "lost") =>
+    Effect.suspend(() => {
+      if (state === next) return Effect.void
+      state = next
+      since = now()
+      emit(next)
+      return next === "up"
+        ? Effect.logInfo("The store is there", { url: address.shown, node })
+        : Effect.logWarning("The store is lost: new requests are refused until it is back", {
+          url: address.shown,
+          node
+        })
+    })
+
+  const answered = () => {
+    answeredAt = now()
+  }
+
+  const runAs = (name: ScriptName, as: string, args: ReadonlyArray<string>) =>
+    Effect.tap(client.run(scripts[name], ["", node, as, ...args]), () => Effect.sync(answered))
+
+  /** What all nodes must have alike; whoever is first puts it there. */
+  const agree = Effect.fnUntraced(function*(field: string, ours: string) {
+    const place = `${keys}secrets:${field}`
+    yield* client.send("HSETNX", `${keys}secrets`, field, seals.seal(place, ours))
+    const sealed = String(yield* client.send("HGET", `${keys}secrets`, field))
+    const opened = seals.open(place, sealed)
+    if (opened !== undefined && seals.isOld(place, sealed)) {
+      yield* client.send("HSET", `${keys}secrets`, field, seals.seal(place, opened))
+    }
+    return opened
+  })
+
+  /** Attaches with what the node has. `starts`: nothing yet, and another node of this id may still be there. */
+  const attachNow = Effect.fnUntraced(function*(
+    starts: boolean
+  ): Effect.fn.Return<{ readonly taken: boolean; readonly quiet: number }, StoreUnavailable> {
+    const as = `${startedAt.toString(36)}${randomBytes(4).toString("hex")}-${++attaches}`
+    const has = holdings()
+    const known = epoch
+    const reply = yield* runAs("attach", as, [
+      starts ? "1" : "0",
+      randomBytes(8).toString("hex"),
+      known,
+      options.version ?? "",
+      String(startedAt),
+      JSON.stringify(has.leases),
+      JSON.stringify(has.tickets)
+    ])
+    if (reply[0] !== "ok") return { taken: true, quiet: 0 }
+    const [, nextEpoch = "", storeTime, quiet, storeRevision, ...lines] = reply
+    incarnation = as
+    seen = lines.length
+    differing = 0
+    offset = Number(storeTime) - now()
+    epoch = nextEpoch
+    if (subscribedTo !== epoch || starts) {
+      yield* subscribe
+      subscribedTo = epoch
+    }
+    if (known !== "" && known !== epoch) {
+      // The store is empty, or another one: what all nodes must have alike is lost, or may be another.
+      const agreed = yield* agree("names", names)
+      if (agreed !== undefined && agreed !== names) {
+        names = agreed
+        return yield* attachNow(false)
+      }
+      emit("restored")
+    }
+    for (const line of lines) emit(line)
+    emit(`config ${storeRevision}`)
+    return { taken: false, quiet: Number(quiet) - Number(storeTime) }
+  })
+
+  /** Attaches, unless somebody else has since the caller found that it has to. */
+  const attach = (found: string) =>
+    attaching.withPermit(
+      Effect.suspend(() => incarnation === found ? Effect.asVoid(attachNow(false)) : Effect.void)
+    )
+
+  const run = (
+    name: ScriptName,
+    ...args: ReadonlyArray<string>
+  ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable> =>
+    Effect.suspend(() => {
+      if (state === "lost") return Effect.fail(unavailable)
+      const as = incarnation
+      return Effect.flatMap(runAs(name, as, args), (reply) =>
+        reply[0] === "lost" ? Effect.andThen(attach(as), run(name, ...args)) : Effect.succeed(reply))
+    })
+
+  const guarded = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.tapError(effect, () => client.isFailing() ? setState("lost") : Effect.void)
+
+  const beat = Effect.gen(function*() {
+    const before = holdingCounts()
+    const sentAt = now()
+    const as = incarnation
+    const reply = yield* runAs("beat", as, [String(seen), draining ? "draining" : "up", String(revision)])
+    if (reply[0] === "lost") return yield* attach(as)
+    const [, storeTime, storeRevision, leases, tickets, , sent, dueCount, ...rest] = reply
+    offset = Number(storeTime) - (sentAt + now()) / 2
+    const lines = rest.slice(Number(dueCount))
+    seen = Number(sent)
+    for (const line of lines) emit(line)
+    for (const account of rest.slice(0, Number(dueCount))) emit(`due ${account}`)
+    emit(`config ${storeRevision}`)
+    emit("beat")
+    const after = holdingCounts()
+    const difference = Math.abs(Number(leases) - after.leases) + Math.abs(Number(tickets) - after.tickets)
+    differing = difference > before.unsettled + after.unsettled + lines.length ? differing + 1 : 0
+    if (differing >= beatsToDiffer) yield* attach(incarnation)
+  })
+
+  const comeBack = Effect.gen(function*() {
+    if (now() - answeredAt > hangMillis) {
+      answered()
+      yield* client.replace
+      subscribedTo = ""
+    }
+    const found = incarnation
+    yield* attach(found)
+    yield* setState("up")
+  })
+
+  const living = Effect.suspend(() => {
+    if (state === "up" && client.isFailing()) return Effect.andThen(setState("lost"), Effect.sleep(50))
+    return state === "up"
+      ? Effect.andThen(Effect.ignore(guarded(beat)), Effect.sleep(beatMillis))
+      : Effect.andThen(
+        Effect.ignore(comeBack),
+        Effect.suspend(() => Effect.sleep(state === "up" ? beatMillis : retryMillis))
+      )
+  })
+
+  const starting = Effect.gen(function*() {
+    for (let tries = 0;; tries++) {
+      const { quiet, taken } = yield* attachNow(true)
+      if (!taken) {
+        // Others may be about to come back to an empty store.
+        if (quiet > 0) yield* Effect.sleep(quiet)
+        break
+      }
+      if (tries >= 10) {
+        return yield* new StoreInvalid({ message: `GATEWAY_NODE_ID ${node} is in use by a node that runs` })
+      }
+      yield* Effect.sleep(retryMillis)
+    }
+    const agreed = yield* agree("names", randomBytes(32).toString("base64url"))
+    if (agreed === undefined) {
+      return yield* new StoreInvalid({
+        message: "GATEWAY_STORE_KEY does not open what is in the store: it is another key than that of the other nodes"
+      })
+    }
+    names = agreed
+  })
+  yield* Effect.catchTag(
+    starting,
+    "StoreUnavailable",
+    () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
+  )
+  yield* setState("up")
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.suspend(() => runAs("leave", incarnation, []))))
+  yield* Effect.forkScoped(Effect.forever(living))
+
+  return {
+    ...seals,
+    node,
+    status: () => ({ state, since, url: address.shown, version, roundTrip: client.roundTrip() }),
+    isUp: () => state === "up",
+    run: (name, ...args) => guarded(run(name, ...args)),
+    send: (command, ...args) =>
+      Effect.suspend(() => state === "up" ? guarded(client.send(command, ...args)) : Effect.fail(unavailable)),
+    nameOf: (text) => createHmac("sha256", names).update(text).digest("hex").slice(0, 16),
+    clockOffset: () => offset,
+    listen: (listener) => {
+      listeners.push(listener)
+    },
+    holds: (whole, counts) => {
+      holdings = whole
+      holdingCounts = counts
+    },
+    setRevision: (next) => {
+      revision = next
+    },
+    revision: () => revision,
+    setDraining: () => {
+      draining = true
+    },
+    counts: client.counts
+  }
+})

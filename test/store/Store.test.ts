@@ -1,0 +1,115 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { parseStoreAddress } from "../../src/store/address.ts"
+import { makeSeals } from "../../src/store/seals.ts"
+import { connect, redisServer } from "../support/redisServer.ts"
+import { storeNode, until } from "./support.ts"
+
+describe("an address of a store", () => {
+  it("shows no credentials", () => {
+    const address = parseStoreAddress("rediss://ann:se%2Fcret@store.example:7000/3")
+    assert.deepStrictEqual(address, {
+      socket: { host: "store.example", port: 7000, tls: true },
+      username: "ann",
+      password: "se/cret",
+      database: 3,
+      shown: "rediss://store.example:7000/3"
+    })
+    assert.deepStrictEqual(parseStoreAddress("unix://:pw@/run/redis.sock?db=2"), {
+      socket: { path: "/run/redis.sock", tls: false },
+      username: undefined,
+      password: "pw",
+      database: 2,
+      shown: "unix:///run/redis.sock?db=2"
+    })
+  })
+
+  it("of another form is none", () => {
+    for (const text of ["", "store", "http://store", "redis://", "redis://h/x", "unix://relative"]) {
+      assert.isUndefined(parseStoreAddress(text), text)
+    }
+  })
+})
+
+describe("seals", () => {
+  it("open what they sealed, at its place and with their key only", () => {
+    const seals = makeSeals("the key", undefined)
+    const sealed = seals.seal("here", "a secret ü")
+    assert.strictEqual(seals.open("here", sealed), "a secret ü")
+    assert.notInclude(Buffer.from(sealed, "base64url").toString("latin1"), "secret")
+    assert.notStrictEqual(seals.seal("here", "a secret ü"), sealed)
+    assert.isUndefined(seals.open("there", sealed))
+    assert.isUndefined(makeSeals("another key", undefined).open("here", sealed))
+    assert.isUndefined(seals.open("here", `${sealed.slice(0, -2)}AA`))
+    assert.isUndefined(seals.open("here", ""))
+  })
+
+  it("open what the previous key sealed, and know it", () => {
+    const old = makeSeals("old", "new")
+    const rotated = makeSeals("new", "old")
+    const sealed = old.seal("here", "text")
+    assert.strictEqual(rotated.open("here", sealed), "text")
+    assert.isTrue(rotated.isOld("here", sealed))
+    assert.isFalse(rotated.isOld("here", rotated.seal("here", "text")))
+    assert.strictEqual(old.open("here", rotated.seal("here", "text")), "text")
+  })
+})
+
+describe("a node of the store", () => {
+  it.live("shares names with the others and is there once", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const one = yield* storeNode(server, "one")
+      const two = yield* storeNode(server, "two")
+      assert.strictEqual(one.store.nameOf("account"), two.store.nameOf("account"))
+      assert.deepInclude(one.store.status(), { state: "up", url: server.url })
+      const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
+      assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a node that runs")
+      // What it had to leave for is still there.
+      yield* one.store.run("cleaned", "nothing")
+      yield* until(() => two.heard.includes("cleaned nothing"))
+    }))
+
+  it.live("is refused with another key, or where the server may forget", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      yield* Effect.scoped(storeNode(server, "one"))
+      const error = yield* Effect.flip(
+        Effect.scoped(storeNode(server, "two", { key: Redacted.make("0123456789abcdef") }))
+      )
+      assert.include(error.message, "GATEWAY_STORE_KEY does not open")
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]))
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory", "100mb"]))
+      const evicting = yield* Effect.flip(Effect.scoped(storeNode(server, "two")))
+      assert.include(evicting.message, "may throw keys away")
+      client.destroy()
+    }))
+
+  it.live("finds the store lost and comes back to it, with its data or without", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const { heard, store } = yield* storeNode(server, "one")
+      const name = store.nameOf("account")
+      store.holds(() => ({ leases: [["t1", name, 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }), () => ({
+        leases: 1,
+        tickets: 1,
+        unsettled: 0
+      }))
+      yield* Effect.promise(() => server.stop(true))
+      yield* until(() => heard.includes("lost"))
+      assert.strictEqual((yield* Effect.flip(store.run("cleaned", "x")))._tag, "StoreUnavailable")
+      yield* Effect.promise(() => server.start())
+      yield* until(() => heard.includes("up"))
+      assert.notInclude(heard, "restored")
+      yield* Effect.promise(() => server.stop())
+      yield* until(() => heard.filter((line) => line === "lost").length === 2)
+      yield* Effect.promise(() => server.start())
+      yield* until(() => heard.filter((line) => line === "up").length === 2)
+      assert.include(heard, "restored")
+      assert.strictEqual(store.nameOf("account"), name)
+      const sum = yield* store.send("HMGET", "gw:{main}:sum", "in_use", "waiting", "given", "numbered")
+      assert.deepStrictEqual(sum, ["1", "1", "7", "3"])
+    }))
+})

@@ -1,0 +1,26 @@
+/** Nodes of a store, in the test's own process. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Store, type StoreOptions } from "../../src/store/Store.ts"
+import type { RedisServer } from "../support/redisServer.ts"
+
+export const storeKey = "a key of the store, long enough"
+
+export const storeLayer = (server: RedisServer, node: string, options: Partial<StoreOptions> = {}) =>
+  Store.layerRedis({ url: Redacted.make(server.url), key: Redacted.make(storeKey), nodeId: node, ...options })
+
+/** A store's node with the lines that it has heard. */
+export const storeNode = Effect.fnUntraced(
+  function*(server: RedisServer, node: string, options: Partial<StoreOptions> = {}) {
+    const store = Context.get(yield* Layer.build(storeLayer(server, node, options)), Store)
+    const heard: Array<string> = []
+    store.listen((kind, rest) => heard.push(`${kind} ${rest}`.trim()))
+    return { store, heard }
+  }
+)
+
+/** Waits until something holds; the test's own time limit ends the wait. */
+export const until = (holds: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => holds() ? Effect.void : Effect.andThen(Effect.sleep(10), until(holds)))
