@@ -10,9 +10,10 @@ import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import { inSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { toolsEnabled } from "../domain/Conversation.ts"
-import { estimateConversation } from "../domain/estimateConversation.ts"
+import { estimateSliced } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
@@ -86,6 +87,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
         stats.continues++
       }
     })
+    const promptTokens = yield* inSlices(estimateSliced(conversation))
     const { tools } = conversation
     const enabled = toolsEnabled(conversation)
     const callId = callIds()
@@ -96,7 +98,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       stop: compileStopSequences(conversation.stop),
       singleCall: enabled && !conversation.parallelToolCalls,
       callId,
-      promptTokens: () => estimateConversation(conversation)
+      promptTokens: () => promptTokens
     })
     const pull = yield* Stream.toPull(reply.events)
     const assembled: Array<ReplyEvent> = []

@@ -1,6 +1,7 @@
 /**
  * Prompt tokens of a conversation: one figure for `count_tokens` in every style and for usage that the upstream left out.
  */
+import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import type { Conversation, Part } from "./Conversation.ts"
 import { estimateTokens } from "./estimateTokens.ts"
 
@@ -9,33 +10,68 @@ const perTurn = 3
 /** What an image costs, roughly a medium one of the vendors' tables. */
 const perImage = 765
 
-const partTokens = (part: Part): number => {
+/** A long text is counted in pieces: what is cut between them makes a token more at most. */
+function* textTokens(text: string, slice: Slice): Sliced<number> {
+  let tokens = 0
+  for (let from = 0; from < text.length; from += pieceChars) {
+    const piece = text.length <= pieceChars ? text : text.slice(from, from + pieceChars)
+    if (slice.add(1, piece.length)) yield slice.end()
+    tokens += estimateTokens(piece)
+  }
+  return tokens
+}
+
+function* partTokens(part: Part, slice: Slice): Sliced<number> {
   switch (part._tag) {
     case "Text":
     case "Reasoning":
-      return estimateTokens(part.text)
+      return yield* textTokens(part.text, slice)
     case "Image":
       return perImage
     case "File":
       return part.data === undefined ? perTurn : Math.ceil(part.data.length / 4)
     case "Call":
-      return perTurn + estimateTokens(part.name) + estimateTokens(part.arguments)
-    case "Result":
-      return part.content.reduce((sum, content) => sum + partTokens(content), perTurn)
+      return perTurn + (yield* textTokens(part.name, slice)) + (yield* textTokens(part.arguments, slice))
+    case "Result": {
+      let tokens = perTurn
+      for (const content of part.content) {
+        if (slice.add(1)) yield slice.end()
+        tokens += yield* partTokens(content, slice)
+      }
+      return tokens
+    }
   }
 }
 
-/** Estimates the tokens of system, messages and tools; see `estimateTokens` for how far it is off. */
-export const estimateConversation = (conversation: Conversation): number => {
+const estimated = new WeakMap<Conversation, number>()
+
+/**
+ * Estimates the tokens of system, messages and tools; see `estimateTokens` for how far it is off. A conversation is counted
+ * once.
+ */
+export function* estimateSliced(conversation: Conversation): Sliced<number> {
+  const known = estimated.get(conversation)
+  if (known !== undefined) return known
+  const slice = new Slice()
   let tokens = 0
   for (const turn of conversation.turns) {
     tokens += perTurn
-    for (const part of turn.parts) tokens += partTokens(part)
+    for (const part of turn.parts) {
+      if (slice.add(1)) yield slice.end()
+      tokens += yield* partTokens(part, slice)
+    }
   }
-  for (const tool of conversation.tools) {
-    tokens += perTurn + estimateTokens(tool.name) + estimateTokens(tool.description ?? "")
-    if (tool.parameters !== undefined) tokens += estimateTokens(JSON.stringify(tool.parameters))
+  for (const { description, name, parameters } of conversation.tools) {
+    const texts = [name, description ?? "", parameters === undefined ? "" : JSON.stringify(parameters)]
+    tokens += perTurn
+    for (const text of texts) tokens += yield* textTokens(text, slice)
   }
-  if (conversation.output?._tag === "JsonSchema") tokens += estimateTokens(JSON.stringify(conversation.output.schema))
+  if (conversation.output?._tag === "JsonSchema") {
+    tokens += yield* textTokens(JSON.stringify(conversation.output.schema), slice)
+  }
+  estimated.set(conversation, tokens)
   return tokens
 }
+
+/** `estimateSliced` at once. */
+export const estimateConversation = (conversation: Conversation): number => atOnce(estimateSliced(conversation))

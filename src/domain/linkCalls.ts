@@ -1,38 +1,96 @@
 /**
  * Makes a history's calls and results refer to each other: every call has an id, every result the id and name of its call.
  */
-import type { CallPart, Conversation, Part, ResultPart } from "./Conversation.ts"
+import { atOnce, Slice, type Sliced } from "../stream/slices.ts"
+import type { CallPart, Conversation, Part, ResultPart, Turn } from "./Conversation.ts"
+
+/** Names up to this length are filled in: the vendors' own limit, and a long one would stand in each of many results. */
+const longestName = 64
+
+interface OpenCall {
+  readonly id: string
+  readonly name: string
+  open: boolean
+}
+
+/** Calls in their order; those that were answered are passed over once. */
+class CallQueue {
+  readonly #calls: Array<OpenCall> = []
+  #next = 0
+
+  add(call: OpenCall): void {
+    this.#calls.push(call)
+  }
+
+  /** The first call that is still open. */
+  first(): OpenCall | undefined {
+    while (this.#calls[this.#next]?.open === false) this.#next++
+    return this.#calls[this.#next]
+  }
+}
+
+/** Links calls and results in the order in which they come. */
+class Linker {
+  #made = 0
+  readonly #byId = new Map<string, OpenCall>()
+  readonly #all = new CallQueue()
+  readonly #byName = new Map<string, CallQueue>()
+
+  link(part: Part): Part {
+    return part._tag === "Call" ? this.#call(part) : part._tag === "Result" ? this.#result(part) : part
+  }
+
+  #newId(): string {
+    return `call_history_${this.#made++}`
+  }
+
+  #call(part: CallPart): CallPart {
+    const id = part.id === "" ? this.#newId() : part.id
+    const before = this.#byId.get(id)
+    if (before !== undefined) before.open = false
+    const call = { id, name: part.name, open: true }
+    this.#byId.set(id, call)
+    this.#all.add(call)
+    const named = this.#byName.get(part.name) ?? new CallQueue()
+    named.add(call)
+    this.#byName.set(part.name, named)
+    return part.id === id ? part : { ...part, id }
+  }
+
+  #result(part: ResultPart): ResultPart {
+    const waiting = part.name === undefined ? this.#all : this.#byName.get(part.name)
+    const callId = part.callId === "" ? waiting?.first()?.id ?? this.#newId() : part.callId
+    const call = this.#byId.get(callId)
+    if (call !== undefined) call.open = false
+    const name = part.name ?? (call === undefined || call.name.length > longestName ? undefined : call.name)
+    return part.callId === callId && part.name === name ? part : { ...part, callId, name }
+  }
+}
 
 /**
  * Fills in missing ids and names. A result without an id answers the first call that is still open (of its name, where it
  * has one); a result whose id is unknown keeps it.
  */
-export const linkCalls = (conversation: Conversation): Conversation => {
-  if (!conversation.turns.some((turn) => turn.parts.some(isLinked))) return conversation
-  let made = 0
-  const names = new Map<string, string>()
-  const open = new Map<string, string>()
-  const call = (part: CallPart): CallPart => {
-    const id = part.id === "" ? `call_history_${made++}` : part.id
-    names.set(id, part.name)
-    open.set(id, part.name)
-    return part.id === id ? part : { ...part, id }
+export function* linkCallsSliced(conversation: Conversation, slice: Slice): Sliced<Conversation> {
+  const linker = new Linker()
+  const turns: Array<Turn> = []
+  let isChanged = false
+  for (const turn of conversation.turns) {
+    const parts: Array<Part> = []
+    let isNew = false
+    if (slice.add(1)) yield slice.end()
+    for (const part of turn.parts) {
+      if (slice.add(1)) yield slice.end()
+      const linked = linker.link(part)
+      isNew ||= linked !== part
+      parts.push(linked)
+    }
+    isChanged ||= isNew
+    turns.push(isNew ? { ...turn, parts } : turn)
   }
-  const firstOpen = (name: string | undefined): string | undefined => {
-    for (const [id, called] of open) if (name === undefined || name === called) return id
-    return undefined
-  }
-  const result = (part: ResultPart): ResultPart => {
-    const callId = part.callId === "" ? firstOpen(part.name) ?? `call_history_${made++}` : part.callId
-    open.delete(callId)
-    const name = part.name ?? names.get(callId)
-    return part.callId === callId && part.name === name ? part : { ...part, callId, name }
-  }
-  const link = (part: Part): Part => part._tag === "Call" ? call(part) : part._tag === "Result" ? result(part) : part
-  return {
-    ...conversation,
-    turns: conversation.turns.map((turn) => turn.parts.some(isLinked) ? { ...turn, parts: turn.parts.map(link) } : turn)
-  }
+  return isChanged ? { ...conversation, turns } : conversation
 }
 
-const isLinked = (part: Part): boolean => part._tag === "Call" || part._tag === "Result"
+/** `linkCallsSliced` at once. */
+export const linkCalls = (conversation: Conversation): Conversation =>
+  atOnce(linkCallsSliced(conversation, new Slice()))

@@ -43,6 +43,38 @@ export function* eachSliced<A>(items: Iterable<A>, f: (item: A, index: number) =
   }
 }
 
+/** `items.map(f)`, counted into `slice`. */
+export function* mapSliced<A, B>(
+  slice: Slice,
+  items: ReadonlyArray<A>,
+  f: (item: A, index: number) => B
+): Sliced<Array<B>> {
+  const out: Array<B> = []
+  for (let i = 0; i < items.length; i++) {
+    if (slice.add(1)) yield slice.end()
+    out.push(f(items[i]!, i))
+  }
+  return out
+}
+
+/** `items.flatMap(f)`, counted into `slice`. */
+export function* flatMapSliced<A, B>(
+  slice: Slice,
+  items: ReadonlyArray<A>,
+  f: (item: A, index: number) => ReadonlyArray<B> | Sliced<ReadonlyArray<B>>
+): Sliced<Array<B>> {
+  const out: Array<B> = []
+  for (let i = 0; i < items.length; i++) {
+    if (slice.add(1)) yield slice.end()
+    const made = f(items[i]!, i)
+    for (const each of "next" in made ? yield* made : made) {
+      if (slice.add(1)) yield slice.end()
+      out.push(each)
+    }
+  }
+  return out
+}
+
 /** Runs sliced work to its end at once, for what is known to be short. */
 export const atOnce = <A>(work: Sliced<A>): A => {
   for (;;) {
@@ -50,3 +82,6 @@ export const atOnce = <A>(work: Sliced<A>): A => {
     if (next.done === true) return next.value
   }
 }
+
+/** Characters of a long text that are worked on in one go: a slice's, unless more pieces are in it. */
+export const pieceChars = 64 * 1024

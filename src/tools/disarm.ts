@@ -5,6 +5,7 @@
  * tags around results, opening or closing, with noise and in look-alike characters: a text that a caller quotes can neither end its
  * turn nor show the model a call that never was. Forms without a `<` stay: they mean something in the model's own reply only.
  */
+import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import { foldText, openers } from "./fold.ts"
 import { closingName } from "./readers/tagHead.ts"
 
@@ -46,7 +47,9 @@ const tokens = new Set([
   "call"
 ])
 
-const opener = new RegExp("[" + String.fromCharCode(...openers) + "]", "g")
+const otherOpeners = new Set(openers.filter((c) => c > 127))
+
+const isOpener = (c: number): boolean => c === 60 || (c > 127 && otherOpeners.has(c))
 
 /** No marker is longer up to where its name is known. */
 const maximalHead = 96
@@ -66,9 +69,32 @@ const isMarker = (head: string): boolean => {
   return false
 }
 
-/** `text` with every marker disarmed; disarming it again changes nothing. */
-export const disarm = (text: string): string =>
-  text.replace(opener, (less, at: number) => {
-    const head = foldText(text.slice(at, at + maximalHead)).toLowerCase()
-    return isMarker(head) ? less + zeroWidthSpace : less
-  })
+/**
+ * `text` with every marker disarmed; disarming it again changes nothing. One pass: what is looked at after an opener ends
+ * before the next one, since no marker's name has one in it.
+ */
+export function* disarmSliced(text: string, slice: Slice): Sliced<string> {
+  const pieces: Array<string> = []
+  let done = 0
+  let counted = 0
+  /** The opener whose head is not over yet. */
+  let at = -1
+  for (let i = 0; i <= text.length; i++) {
+    if (i - counted >= pieceChars) {
+      if (slice.add(0, i - counted)) yield slice.end()
+      counted = i
+    }
+    const isEnd = i === text.length || isOpener(text.charCodeAt(i))
+    if (!isEnd && (at === -1 || i - at < maximalHead)) continue
+    if (at !== -1 && isMarker(foldText(text.slice(at, i)).toLowerCase())) {
+      pieces.push(text.slice(done, at + 1), zeroWidthSpace)
+      done = at + 1
+    }
+    at = isEnd ? i : -1
+  }
+  if (slice.add(1, text.length - counted)) yield slice.end()
+  return done === 0 ? text : pieces.join("") + text.slice(done)
+}
+
+/** `disarmSliced` at once. */
+export const disarm = (text: string): string => atOnce(disarmSliced(text, new Slice()))

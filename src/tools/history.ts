@@ -3,7 +3,8 @@
  * its history is a call again.
  */
 import type { CallPart, ResultPart } from "../domain/Conversation.ts"
-import { disarm } from "./disarm.ts"
+import { atOnce, flatMapSliced, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
+import { disarmSliced } from "./disarm.ts"
 import { fold } from "./fold.ts"
 import { quoteText } from "./readers/jsonText.ts"
 
@@ -21,23 +22,34 @@ const isRisky = (c: number): boolean =>
 /** `[TOOL_CALLS]` and its kin. */
 const isBracketMarker = /^\[\/?[A-Z_]{1,24}\]/
 
-/** Escapes a JSON string, with its quotation marks, so that nothing in it looks like a marker. The string stands for the same text. */
-const guardString = (json: string): string => {
-  let out = ""
+/** A character that a bracket marker's name may begin with, or the slash before it. */
+const beginsMarker = (c: number): boolean => c === 47 || c === 95 || (c >= 65 && c <= 90)
+
+/**
+ * JSON text with the same value in which nothing looks like a marker. Outside of strings JSON has none of the characters
+ * that are escaped, and no bracket before a capital letter.
+ */
+export function* guardJsonSliced(json: string, slice: Slice): Sliced<string> {
+  const pieces: Array<string> = []
   let from = 0
+  let counted = 0
   for (let i = 0; i < json.length; i++) {
+    if (i - counted >= pieceChars) {
+      if (slice.add(0, i - counted)) yield slice.end()
+      counted = i
+    }
     const c = json.charCodeAt(i)
-    if (!isRisky(c) && !(c === 91 && isBracketMarker.test(json.slice(i, i + 28)))) continue
-    out += json.slice(from, i) + escapeUnit(c)
+    const isBracket = c === 91 && beginsMarker(json.charCodeAt(i + 1)) && isBracketMarker.test(json.slice(i, i + 28))
+    if (!isRisky(c) && !isBracket) continue
+    pieces.push(json.slice(from, i), escapeUnit(c))
     from = i + 1
   }
-  return out + json.slice(from)
+  if (slice.add(1, json.length - counted)) yield slice.end()
+  return from === 0 ? json : pieces.join("") + json.slice(from)
 }
 
-const jsonString = /"(?:[^"\\]|\\.)*"/g
-
-/** JSON text with the same value in which nothing looks like a marker. */
-export const guardJson = (json: string): string => json.replace(jsonString, guardString)
+/** `guardJsonSliced` at once. */
+export const guardJson = (json: string): string => atOnce(guardJsonSliced(json, new Slice()))
 
 const isObjectText = (text: string): boolean => {
   try {
@@ -55,9 +67,15 @@ const argumentsOf = (text: string): string => {
 }
 
 /** A call as the model writes it. The sieve reads it back: the same name, and arguments with the same value. */
+export function* renderCallSliced(call: Pick<CallPart, "name" | "arguments">, slice: Slice): Sliced<string> {
+  const name = yield* guardJsonSliced(quoteText(call.name), slice)
+  const args = yield* guardJsonSliced(argumentsOf(call.arguments), slice)
+  return "<tool_call>\n{\"name\": " + name + ", \"arguments\": " + args + "}\n</tool_call>"
+}
+
+/** `renderCallSliced` at once. */
 export const renderCall = (call: Pick<CallPart, "name" | "arguments">): string =>
-  "<tool_call>\n{\"name\": " + guardString(quoteText(call.name)) + ", \"arguments\": " +
-  guardJson(argumentsOf(call.arguments)) + "}\n</tool_call>"
+  atOnce(renderCallSliced(call, new Slice()))
 
 const attribute = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("\"", "&quot;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replace(
@@ -66,9 +84,13 @@ const attribute = (text: string): string =>
   )
 
 /** A tool's answer with the id and the name of its call. Text parts are shown; others are for the caller to name or to send. */
-export const renderResult = (result: ResultPart): string => {
-  const text = result.content.flatMap((part) => part._tag === "Text" ? [part.text] : []).join("\n")
+export function* renderResultSliced(result: ResultPart, slice: Slice): Sliced<string> {
+  const texts = yield* flatMapSliced(slice, result.content, (part) => part._tag === "Text" ? [part.text] : [])
   return "<tool_result id=\"" + attribute(result.callId) + "\"" +
     (result.name === undefined ? "" : " name=\"" + attribute(result.name) + "\"") +
-    (result.isError ? " error=\"true\"" : "") + ">\n" + disarm(text) + "\n</tool_result>"
+    (result.isError ? " error=\"true\"" : "") + ">\n" + (yield* disarmSliced(texts.join("\n"), slice)) +
+    "\n</tool_result>"
 }
+
+/** `renderResultSliced` at once. */
+export const renderResult = (result: ResultPart): string => atOnce(renderResultSliced(result, new Slice()))

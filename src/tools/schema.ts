@@ -18,35 +18,106 @@ const isTypeName = (value: Json): value is TypeName =>
   value === "string" || value === "number" || value === "integer" || value === "boolean" || value === "object" ||
   value === "array" || value === "null"
 
-/** References and unions are followed this deep; what lies deeper is of any type. */
-const maximalDepth = 8
+/** References are followed this far; what lies beyond is of any type. */
+const longestChain = 8
+
+/** A longer reference is none that an honest schema has. */
+const longestReference = 1000
+
+/** Schemas that are visited in one tool; what lies beyond is of any type. */
+const mostNodes = 1000
 
 const own = (object: JsonSchema, key: string): Json | undefined => Object.hasOwn(object, key) ? object[key] : undefined
 
-/** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
-export const resolve = (at: SchemaAt): SchemaAt => {
-  let schema = at.schema
-  for (let depth = 0; depth < maximalDepth; depth++) {
+const alternatives = function*(schema: JsonSchema): Iterable<JsonSchema> {
+  for (const key of ["anyOf", "oneOf", "allOf"]) {
+    const list = own(schema, key)
+    if (Array.isArray(list)) { for (const member of list) if (isObject(member)) yield member }
+  }
+}
+
+/** The one walk over a tool's schema: what was found for a node is found once, and the nodes are counted. */
+class Walk {
+  nodes = 0
+  readonly #root: JsonSchema
+  readonly #targets = new Map<JsonSchema, JsonSchema>()
+  readonly #members = new Map<JsonSchema, ReadonlyArray<JsonSchema>>()
+
+  constructor(root: JsonSchema) {
+    this.#root = root
+  }
+
+  /** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
+  resolve(schema: JsonSchema): JsonSchema {
+    if (own(schema, "$ref") === undefined) return schema
+    let target = this.#targets.get(schema)
+    if (target === undefined) {
+      target = schema
+      for (let i = 0; i < longestChain; i++) target = this.#follow(target)
+      this.#targets.set(schema, target)
+    }
+    return target
+  }
+
+  #follow(schema: JsonSchema): JsonSchema {
     const reference = own(schema, "$ref")
-    if (typeof reference !== "string" || !reference.startsWith("#")) break
-    let target: Json | undefined = at.root
+    if (typeof reference !== "string" || !reference.startsWith("#") || reference.length > longestReference) {
+      return schema
+    }
+    let target: Json | undefined = this.#root
     for (const part of reference.slice(1).split("/").filter((part) => part !== "")) {
       target = isObject(target) ? own(target, part.replaceAll("~1", "/").replaceAll("~0", "~")) : undefined
     }
-    if (!isObject(target)) break
-    schema = target
+    return isObject(target) ? target : schema
   }
-  return { schema, root: at.root }
+
+  /** What a schema may be: itself, then the members of its unions, and of theirs; none comes twice. */
+  members(schema: JsonSchema): ReadonlyArray<JsonSchema> {
+    let members = this.#members.get(schema)
+    if (members === undefined) {
+      const found = new Set<JsonSchema>()
+      this.#collect(schema, found)
+      members = [...found]
+      this.#members.set(schema, members)
+    }
+    return members
+  }
+
+  #collect(schema: JsonSchema, into: Set<JsonSchema>): void {
+    const waiting = [schema]
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      if (this.nodes >= mostNodes) return
+      this.nodes++
+      const resolved = this.resolve(next)
+      if (into.has(resolved)) continue
+      into.add(resolved)
+      // In their order, and no more than can be visited.
+      const further: Array<JsonSchema> = []
+      for (const member of alternatives(resolved)) {
+        if (further.length >= mostNodes) break
+        further.push(member)
+      }
+      for (let i = further.length - 1; i >= 0; i--) waiting.push(further[i]!)
+    }
+  }
 }
 
-const alternatives = (schema: JsonSchema): ReadonlyArray<JsonSchema> => {
-  const found: Array<JsonSchema> = []
-  for (const key of ["anyOf", "oneOf", "allOf"]) {
-    const list = own(schema, key)
-    if (Array.isArray(list)) { for (const member of list) if (isObject(member)) found.push(member) }
+const walks = new WeakMap<JsonSchema, Walk>()
+
+const walkOf = ({ root }: SchemaAt): Walk => {
+  let walk = walks.get(root)
+  if (walk === undefined) {
+    walk = new Walk(root)
+    walks.set(root, walk)
   }
-  return found
+  return walk
 }
+
+/** Schemas that were visited below a root so far. */
+export const visitedNodes = (root: JsonSchema): number => walks.get(root)?.nodes ?? 0
+
+/** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
+export const resolve = (at: SchemaAt): SchemaAt => ({ schema: walkOf(at).resolve(at.schema), root: at.root })
 
 const typeOfValue = (value: Json): TypeName =>
   value === null
@@ -55,10 +126,8 @@ const typeOfValue = (value: Json): TypeName =>
     ? "array"
     : (typeof value as "string" | "number" | "boolean" | "object")
 
-const collect = (at: SchemaAt, into: Set<TypeName>, depth: number): void => {
-  if (depth > maximalDepth) return
-  const resolved = resolve(at)
-  const { schema } = resolved
+/** Adds the types that a schema says itself; false where it says none. */
+const statedTypes = (schema: JsonSchema, into: Set<TypeName>): boolean => {
   const type = own(schema, "type")
   const values = own(schema, "enum")
   if (typeof type === "string" && isTypeName(type)) into.add(type)
@@ -67,28 +136,29 @@ const collect = (at: SchemaAt, into: Set<TypeName>, depth: number): void => {
   else if (own(schema, "const") !== undefined) into.add(typeOfValue(own(schema, "const") ?? null))
   else if (own(schema, "properties") !== undefined) into.add("object")
   else if (own(schema, "items") !== undefined) into.add("array")
-  else for (const member of alternatives(schema)) collect({ schema: member, root: at.root }, into, depth + 1)
+  else return false
+  return true
 }
 
 /** The types that the schema allows; empty when it does not say. */
 export const typesOf = (at: SchemaAt | undefined): ReadonlySet<TypeName> => {
   const types = new Set<TypeName>()
-  if (at !== undefined) collect(at, types, 0)
+  if (at === undefined) return types
+  const members = walkOf(at).members(at.schema)
+  const [self] = members
+  if (self === undefined || statedTypes(self, types)) return types
+  for (const member of members) statedTypes(member, types)
   return types
 }
 
 const find = (
   at: SchemaAt | undefined,
-  select: (schema: JsonSchema) => Json | undefined,
-  depth = 0
+  select: (schema: JsonSchema) => Json | undefined
 ): SchemaAt | undefined => {
-  if (at === undefined || depth > maximalDepth) return undefined
-  const { root, schema } = resolve(at)
-  const found = select(schema)
-  if (isObject(found)) return { schema: found, root }
-  for (const member of alternatives(schema)) {
-    const inMember = find({ schema: member, root }, select, depth + 1)
-    if (inMember !== undefined) return inMember
+  if (at === undefined) return undefined
+  for (const member of walkOf(at).members(at.schema)) {
+    const found = select(member)
+    if (isObject(found)) return { schema: found, root: at.root }
   }
   return undefined
 }

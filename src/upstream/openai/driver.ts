@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
+import { inSlices } from "../../config/inSlices.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Connection, ConnectionLimits } from "../connection.ts"
@@ -93,7 +94,9 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
     { conversation, credential, model, recorder }: CompletionRequest
   ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const token = yield* credential.token
-    const { body, stop } = chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)
+    const { body, stop } = yield* inSlices(
+      chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)
+    )
     const request = HttpClientRequest.post(url, { acceptJson: false }).pipe(
       HttpClientRequest.setHeader("accept", "text/event-stream, application/json"),
       HttpClientRequest.bodyText(body, "application/json")

@@ -6,10 +6,11 @@
  */
 import type { CallPart, Conversation, Json, Part, ReasoningPart, ResultPart, Turn } from "../../domain/Conversation.ts"
 import { Text, toolsEnabled } from "../../domain/Conversation.ts"
-import { linkCalls } from "../../domain/linkCalls.ts"
-import { declareTools } from "../../tools/declaration.ts"
-import { disarm } from "../../tools/disarm.ts"
-import { renderCall, renderResult } from "../../tools/history.ts"
+import { linkCallsSliced } from "../../domain/linkCalls.ts"
+import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
+import { declareToolsSliced } from "../../tools/declaration.ts"
+import { disarmSliced } from "../../tools/disarm.ts"
+import { renderCallSliced, renderResultSliced } from "../../tools/history.ts"
 import type { Content } from "./contentParts.ts"
 import { contentOf } from "./contentParts.ts"
 
@@ -56,7 +57,7 @@ const assistantMessage = (turn: Turn, inToolLoop: boolean): JsonObject => {
 }
 
 /** Results as `tool` messages, which take text alone; images and files of theirs follow in one message of the user. */
-const nativeMessages = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
+function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
   const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
   let shown: Array<Content> = []
@@ -64,15 +65,17 @@ const nativeMessages = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> =
     if (shown.length > 0) messages.push({ role: "user", content: contentOf(shown) })
     shown = []
   }
-  turns.forEach((turn, i) => {
+  for (const [i, turn] of turns.entries()) {
+    if (slice.add(1 + turn.parts.length)) yield slice.end()
     if (turn.role === "tool") {
       for (const { callId, content } of turn.parts.filter(isResult)) {
+        if (slice.add(1 + content.length)) yield slice.end()
         const texts = content.filter((part) => part._tag === "Text")
         messages.push({ role: "tool", tool_call_id: callId, content: contentOf(texts) })
-        shown.push(...content.filter((part) => part._tag !== "Text"))
+        for (const part of content) if (part._tag !== "Text") shown.push(part)
       }
-      shown.push(...turn.parts.filter(isContent))
-      return
+      for (const part of turn.parts) if (isContent(part)) shown.push(part)
+      continue
     }
     show()
     messages.push(
@@ -80,20 +83,20 @@ const nativeMessages = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> =
         ? assistantMessage(turn, i > lastQuestion)
         : { role: turn.role, content: contentOf(turn.parts.filter(isContent)) }
     )
-  })
+  }
   show()
   return messages
 }
 
 /** Calls and results as text, in the form in which the declaration asks for calls. */
-const asContent = (part: Part): ReadonlyArray<Content> => {
+function* asContent(part: Part, slice: Slice): Sliced<ReadonlyArray<Content>> {
   switch (part._tag) {
     case "Call":
-      return [Text(renderCall(part))]
+      return [Text(yield* renderCallSliced(part, slice))]
     case "Result":
-      return [Text(renderResult(part)), ...part.content.filter((each) => each._tag !== "Text")]
+      return [Text(yield* renderResultSliced(part, slice)), ...part.content.filter((each) => each._tag !== "Text")]
     case "Text":
-      return [Text(disarm(part.text))]
+      return [Text(yield* disarmSliced(part.text, slice))]
     case "Reasoning":
       return []
     default:
@@ -101,32 +104,43 @@ const asContent = (part: Part): ReadonlyArray<Content> => {
   }
 }
 
-const promptMessages = (turns: ReadonlyArray<Turn>, declaration: string): ReadonlyArray<JsonObject> => {
+function* promptMessages(
+  turns: ReadonlyArray<Turn>,
+  declaration: string,
+  slice: Slice
+): Sliced<ReadonlyArray<JsonObject>> {
   const merged: Array<{ readonly role: "system" | "user" | "assistant"; readonly parts: Array<Content> }> = []
   const add = (role: "system" | "user" | "assistant", parts: ReadonlyArray<Content>) => {
     if (parts.length === 0) return
     const last = merged.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
-    else merged.push({ role, parts: [...parts] })
+    if (last?.role !== role) {
+      merged.push({ role, parts: [...parts] })
+      return
+    }
+    // One by one: there may be more than a call takes arguments.
+    for (const part of parts) last.parts.push(part)
   }
   const leading = turns.findIndex(({ role }) => role !== "system")
-  turns.forEach((turn, i) => {
+  for (const [i, turn] of turns.entries()) {
     if (i === leading) add("system", declaration === "" ? [] : [Text(declaration)])
-    add(turn.role === "tool" ? "user" : turn.role, turn.parts.flatMap(asContent))
-  })
+    for (const part of turn.parts) {
+      if (slice.add(1)) yield slice.end()
+      add(turn.role === "tool" ? "user" : turn.role, yield* asContent(part, slice))
+    }
+  }
   if (leading === -1 && declaration !== "") add("system", [Text(declaration)])
-  return merged.map(({ parts, role }) => ({ role, content: contentOf(parts) }))
+  return yield* mapSliced(slice, merged, ({ parts, role }) => ({ role, content: contentOf(parts) }))
 }
 
 /** The messages of a conversation. Without any trace of tools they are the same in both modes: what the caller wrote. */
-export const messagesOf = (conversation: Conversation, mode: ToolMode): ReadonlyArray<JsonObject> => {
-  const { turns } = linkCalls(conversation)
+export function* messagesOf(conversation: Conversation, mode: ToolMode): Sliced<ReadonlyArray<JsonObject>> {
+  const slice = new Slice()
+  const { turns } = yield* linkCallsSliced(conversation, slice)
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
-    return nativeMessages(turns)
+    return yield* nativeMessages(turns, slice)
   }
-  return promptMessages(
-    withoutSystemEnd(turns),
-    enabled ? declareTools(conversation.tools, conversation.toolChoice, conversation.parallelToolCalls) : ""
-  )
+  const { parallelToolCalls, toolChoice, tools } = conversation
+  const declaration = enabled ? yield* declareToolsSliced(tools, toolChoice, parallelToolCalls, slice) : ""
+  return yield* promptMessages(withoutSystemEnd(turns), declaration, slice)
 }

@@ -3,6 +3,7 @@
  */
 import type { Conversation, Json, Sampling, StructuredOutput, ToolChoice } from "../../domain/Conversation.ts"
 import { toolsEnabled } from "../../domain/Conversation.ts"
+import type { Sliced } from "../../stream/slices.ts"
 import type { JsonObject, ToolMode } from "./messages.ts"
 import { messagesOf } from "./messages.ts"
 
@@ -77,13 +78,13 @@ export interface ChatRequest {
 }
 
 /** Writes the request for a conversation, by the server's own name of the model. Always streamed, with usage at the end. */
-export const chatRequest = (model: string, conversation: Conversation, mode: ToolMode): ChatRequest => {
+export function* chatRequest(model: string, conversation: Conversation, mode: ToolMode): Sliced<ChatRequest> {
   const enabled = toolsEnabled(conversation)
   // Calls that are written as text would end at a sequence within their arguments: only the gateway can tell.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
   const body = JSON.stringify({
     model,
-    messages: messagesOf(conversation, mode),
+    messages: yield* messagesOf(conversation, mode),
     stream: true,
     stream_options: { include_usage: true },
     ...(enabled && mode === "native" ? nativeTools(conversation) : {}),

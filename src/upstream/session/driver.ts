@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import { inSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ConnectionLimits } from "../connection.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../Upstream.ts"
@@ -93,10 +94,11 @@ export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionO
       )
     })
     const firstScope = yield* Scope.fork(scope)
+    const prompt = yield* inSlices(renderPrompt(conversation))
     const body = JSON.stringify({
       chat_session_id: sessionId,
       parent_message_id: null,
-      prompt: renderPrompt(conversation),
+      prompt,
       ref_file_ids: [],
       thinking_enabled: model.reasoning,
       search_enabled: model.search

@@ -9,25 +9,19 @@ import {
   type FilePart,
   type ImagePart,
   type Part,
-  type ResultPart,
   type Role,
   type StructuredOutput,
   Text,
   type TextPart,
-  toolsEnabled,
-  type Turn
+  toolsEnabled
 } from "../../domain/Conversation.ts"
-import { linkCalls } from "../../domain/linkCalls.ts"
-import { declareTools } from "../../tools/declaration.ts"
-import { disarm } from "../../tools/disarm.ts"
-import { guardJson, renderCall, renderResult } from "../../tools/history.ts"
+import { linkCallsSliced } from "../../domain/linkCalls.ts"
+import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
+import { declareToolsSliced } from "../../tools/declaration.ts"
+import { disarmSliced } from "../../tools/disarm.ts"
+import { guardJsonSliced, renderCallSliced, renderResultSliced } from "../../tools/history.ts"
 
-/** A turn as it stands in the prompt. */
-interface Section {
-  readonly role: Role
-  readonly text: string
-}
-
+/** Texts that are not empty, with a blank line between them. */
 const paragraphs = (texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
 /** What stands for a part that the upstream cannot take, so that the model knows that something was there. */
@@ -40,78 +34,96 @@ const omitted = (part: ImagePart | FilePart): string => {
 
 const asText = (part: TextPart | ImagePart | FilePart): TextPart => part._tag === "Text" ? part : Text(omitted(part))
 
-const result = (part: ResultPart): string => renderResult({ ...part, content: part.content.map(asText) })
-
-const renderPart = (part: Part): string => {
+function* renderPart(part: Part, slice: Slice): Sliced<string> {
   switch (part._tag) {
     case "Text":
-      return disarm(part.text)
+      return yield* disarmSliced(part.text, slice)
     case "Image":
     case "File":
-      return disarm(omitted(part))
+      return yield* disarmSliced(omitted(part), slice)
     case "Reasoning":
       return ""
     case "Call":
-      return renderCall(part)
+      return yield* renderCallSliced(part, slice)
     case "Result":
-      return result(part)
+      return yield* renderResultSliced({ ...part, content: yield* mapSliced(slice, part.content, asText) }, slice)
   }
 }
 
-const section = (turn: Turn): Section => ({ role: turn.role, text: paragraphs(turn.parts.map(renderPart)) })
-
-const describeOutput = (output: StructuredOutput | undefined, tools: boolean): string => {
+function* describeOutput(output: StructuredOutput | undefined, tools: boolean, slice: Slice): Sliced<string> {
   if (output === undefined) return ""
   const unless = tools ? "Unless you call a tool, reply" : "Reply"
   const bare = "Write the JSON alone: no code fence and no words around it."
   if (output._tag === "JsonObject") return `# Output\n\n${unless} with one JSON object. ${bare}`
-  const description = output.description === undefined ? "" : `\n\n${disarm(output.description)}`
-  return `# Output\n\n${unless} with one JSON value that fits this JSON Schema exactly. ${bare}${description}\n\n${
-    guardJson(JSON.stringify(output.schema))
-  }`
+  const description = output.description === undefined ? "" : `\n\n${yield* disarmSliced(output.description, slice)}`
+  return `# Output\n\n${unless} with one JSON value that fits this JSON Schema exactly. ${bare}${description}\n\n${yield* guardJsonSliced(
+    JSON.stringify(output.schema),
+    slice
+  )}`
 }
 
 /** What the gateway itself tells the model: its tools and the form of its answer. */
-const instructions = (conversation: Conversation): string => {
+function* instructions(conversation: Conversation, slice: Slice): Sliced<string> {
+  const { output, parallelToolCalls, toolChoice, tools } = conversation
   const enabled = toolsEnabled(conversation)
   return paragraphs([
-    enabled ? declareTools(conversation.tools, conversation.toolChoice, conversation.parallelToolCalls) : "",
-    describeOutput(conversation.output, enabled)
+    enabled ? yield* declareToolsSliced(tools, toolChoice, parallelToolCalls, slice) : "",
+    yield* describeOutput(output, enabled, slice)
   ])
 }
 
-/** Puts the gateway's instructions behind the system text that leads the conversation. */
-const instruct = (sections: ReadonlyArray<Section>, text: string): ReadonlyArray<Section> => {
-  if (text === "") return sections
-  const first = sections.findIndex(({ role }) => role !== "system")
-  const at = first === -1 ? sections.length : first
-  return [...sections.slice(0, at), { role: "system", text }, ...sections.slice(at)]
-}
+/** Puts the prompt together: empty texts are left out, adjacent ones of one role become one section. */
+class Sections {
+  readonly #pieces: Array<string> = []
+  #role: Role | undefined = undefined
 
-/** Empty turns are left out; adjacent turns of one role become one. */
-const merge = (sections: ReadonlyArray<Section>): ReadonlyArray<Section> => {
-  const merged: Array<Section> = []
-  for (const { role, text } of sections) {
-    if (text === "") continue
-    const last = merged.at(-1)
-    if (last?.role === role) merged[merged.length - 1] = { role, text: `${last.text}\n\n${text}` }
-    else merged.push({ role, text })
+  add(role: Role, text: string): void {
+    if (text === "") return
+    if (this.#role === role) {
+      this.#pieces.push("\n\n", text)
+      return
+    }
+    this.#end()
+    this.#role = role
+    this.#pieces.push(`<|${role}|>\n`, text)
   }
-  return merged
+
+  /** The prompt, which ends with an open assistant turn: one that was started is closed and its continuation asked for. */
+  close(): string {
+    if (this.#role === "assistant") this.add("system", continueStarted)
+    this.#end()
+    this.#pieces.push("<|assistant|>")
+    return this.#pieces.join("")
+  }
+
+  #end(): void {
+    if (this.#role !== undefined) this.#pieces.push(this.#role === "assistant" ? "<|end|>\n" : "\n")
+  }
 }
 
-/** The prompt must end with an open assistant turn, so that a started one is closed and its continuation asked for. */
-const continueStarted: Section = {
-  role: "system",
-  text: "Continue your last message exactly where it stops. Do not repeat any of it and do not comment on it."
-}
+const continueStarted =
+  "Continue your last message exactly where it stops. Do not repeat any of it and do not comment on it."
 
-/** The prompt of a conversation. It always ends with an open assistant turn. */
-export const renderPrompt = (conversation: Conversation): string => {
-  const linked = linkCalls(conversation)
-  const sections = merge(instruct(linked.turns.map(section), instructions(linked)))
-  const closed = sections.at(-1)?.role === "assistant" ? [...sections, continueStarted] : sections
-  let prompt = ""
-  for (const { role, text } of closed) prompt += `<|${role}|>\n${text}${role === "assistant" ? "<|end|>" : ""}\n`
-  return `${prompt}<|assistant|>`
+/**
+ * The prompt of a conversation. It always ends with an open assistant turn. At most six times the request's characters, and
+ * 6,000 more.
+ */
+export function* renderPrompt(conversation: Conversation): Sliced<string> {
+  const slice = new Slice()
+  const linked = yield* linkCallsSliced(conversation, slice)
+  const sections = new Sections()
+  /** The gateway's instructions stand behind the system text that leads the conversation. */
+  let isInstructed = false
+  for (const { parts, role } of linked.turns) {
+    if (!isInstructed && role !== "system") {
+      sections.add("system", yield* instructions(linked, slice))
+      isInstructed = true
+    }
+    for (const part of parts) {
+      if (slice.add(1)) yield slice.end()
+      sections.add(role, yield* renderPart(part, slice))
+    }
+  }
+  if (!isInstructed) sections.add("system", yield* instructions(linked, slice))
+  return sections.close()
 }

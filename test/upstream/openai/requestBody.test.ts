@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Conversation, Part, Turn } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
+import { atOnce } from "../../../src/stream/slices.ts"
 import { renderCall } from "../../../src/tools/history.ts"
 import type { ToolMode } from "../../../src/upstream/openai/messages.ts"
-import { chatRequest } from "../../../src/upstream/openai/requestBody.ts"
+import * as RequestBody from "../../../src/upstream/openai/requestBody.ts"
+
+const chatRequest = (...args: Parameters<typeof RequestBody.chatRequest>) => atOnce(RequestBody.chatRequest(...args))
 
 const conversation = (rest: Partial<Conversation>): Conversation => ({
   turns: [{ role: "user", parts: [Text("Hi")] }],

@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import type { Conversation, ToolDeclaration, Turn } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
+import { atOnce } from "../../../src/stream/slices.ts"
 import { callForms } from "../../../src/upstream/reference/callForms.ts"
 import { readPrompt } from "../../../src/upstream/reference/prompt.ts"
 import { nextCut, type Reply } from "../../../src/upstream/reference/Reply.ts"
@@ -11,9 +12,11 @@ import { draftRound, type Round } from "../../../src/upstream/reference/round.ts
 import { scriptTable } from "../../../src/upstream/reference/script.ts"
 import type { Step } from "../../../src/upstream/reference/Step.ts"
 import { writeStream } from "../../../src/upstream/reference/wire.ts"
-import { renderPrompt } from "../../../src/upstream/session/prompt.ts"
+import * as Prompt from "../../../src/upstream/session/prompt.ts"
 import { makeInterpreter, type Patch } from "../session/wholeDocument.ts"
 import { promptOf } from "./client.ts"
+
+const renderPrompt = (of: Conversation) => atOnce(Prompt.renderPrompt(of))
 
 const settings = { pace: undefined, burst: 1 }
 const ids = { request: 1, response: 2 }
