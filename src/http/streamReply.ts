@@ -2,23 +2,26 @@
  * A reply as a server-sent event stream: waits for the first reply event so that a failure keeps its status, keeps the
  * connection alive through silence, and tells a later failure in the stream.
  *
- * One fiber pumps the reply into a bounded queue, one watches the clock; the response takes what the queue holds at once
- * and writes it as one piece, so a slow client makes larger pieces and, at the queue's bound, a slower upstream.
+ * One fiber pumps the reply into a queue that is bounded in bytes, one watches the clock; the response takes what the queue
+ * holds and writes it as one piece, so a slow client makes larger pieces and, at the queue's bound, a slower upstream. Times
+ * are monotonic.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { CompletionOutput } from "../completion/Completion.ts"
+import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../stream/transducer.ts"
 import { toGatewayError } from "./edge.ts"
+import { FrameQueue } from "./frameQueue.ts"
 import { CurrentRequest } from "./Request.ts"
 
 /** How a style writes one reply's frames. */
@@ -41,8 +44,6 @@ export interface StreamLimits {
 const keepAliveEvery = 5_000
 /** Upstream silence after which the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
-/** Pieces that may wait for a slow client before the upstream has to. */
-const queueSize = 64
 
 const comment = ": keep-alive\n\n"
 
@@ -65,20 +66,22 @@ export const streamReply = Effect.fnUntraced(function*<R>(
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> {
   const stats = yield* CurrentRequest
   const clock = yield* Clock.Clock
-  const queue = yield* Queue.bounded<string, Cause.Done>(queueSize)
+  const bounds = yield* CurrentLimits
+  const queue = new FrameQueue(() => bounds().client_queue_bytes, yield* holdBytes)
   /** The reply's beginning; `undefined` when the headers have to go out before there is one. */
   const opened = yield* Deferred.make<CompletionOutput | undefined, GatewayError>()
   const response = Fiber.getCurrent()
   let renderer: FrameRenderer | undefined
   let headersSent = false
-  const startedAt = clock.currentTimeMillisUnsafe()
+  const startedAt = monotonicMillis(clock)
   let sentAt = startedAt
   let readAt = startedAt
 
   const send = (frames: string) => {
     if (frames === "") return Effect.void
-    sentAt = clock.currentTimeMillisUnsafe()
-    return Effect.asVoid(Queue.offer(queue, frames))
+    sentAt = monotonicMillis(clock)
+    queue.push(frames)
+    return queue.room()
   }
 
   const pump = Effect.gen(function*() {
@@ -107,26 +110,28 @@ export const streamReply = Effect.fnUntraced(function*<R>(
         return send(renderer === undefined ? failureBefore(error) : renderer.failure(error))
       })
     ),
-    Effect.ensuring(Queue.end(queue))
+    Effect.ensuring(Effect.sync(() => queue.end()))
   )
   const pumping = yield* Effect.forkScoped(pump, { startImmediately: true })
 
   const watch = Effect.gen(function*() {
     for (;;) {
-      const now = clock.currentTimeMillisUnsafe()
+      const now = monotonicMillis(clock)
+      if (queue.bytes > 0 && now - readAt >= limits.client) {
+        yield* Fiber.interrupt(pumping)
+        response?.interruptUnsafe()
+        return
+      }
       const quietFor = now - sentAt
       if (quietFor < keepAliveEvery) {
-        yield* Effect.sleep(keepAliveEvery - quietFor)
+        yield* Effect.sleep(Math.min(keepAliveEvery - quietFor, limits.client))
         continue
       }
-      if (Queue.isFullUnsafe(queue)) {
-        if (now - readAt >= limits.client) {
-          yield* Fiber.interrupt(pumping)
-          response?.interruptUnsafe()
-          return
-        }
+      // What waits already keeps the connection alive once it is read.
+      if (queue.bytes > 0) {
+        sentAt = now
       } else if (headersSent) {
-        Queue.offerUnsafe(queue, renderer === undefined ? comment : renderer.keepAlive)
+        queue.push(renderer === undefined ? comment : renderer.keepAlive)
       } else if (now - startedAt >= headersAfter) {
         // From here on a failure is told in the stream.
         headersSent = true
@@ -140,10 +145,10 @@ export const streamReply = Effect.fnUntraced(function*<R>(
   const output = yield* Deferred.await(opened)
   headersSent = true
   const body = Stream.fromPull(Effect.succeed(Effect.suspend(() => {
-    readAt = clock.currentTimeMillisUnsafe()
-    return Effect.map(Queue.takeAll(queue), (pieces) => {
-      readAt = clock.currentTimeMillisUnsafe()
-      return [encoder.encode(pieces.length === 1 ? pieces[0] : pieces.join(""))] as const
+    readAt = monotonicMillis(clock)
+    return Effect.flatMap(queue.take(), (bytes) => {
+      readAt = monotonicMillis(clock)
+      return bytes === undefined ? Cause.done() : Effect.succeed([bytes] as const)
     })
   })))
   if (output === undefined) yield* send(comment)
@@ -152,5 +157,3 @@ export const streamReply = Effect.fnUntraced(function*<R>(
     headers: output?.driver === "embedded" ? { ...streamHeaders, "x-gateway-upstream": "embedded" } : streamHeaders
   })
 })
-
-const encoder = new TextEncoder()

@@ -1,17 +1,20 @@
 /**
- * The node HTTP server: listens, drains when its scope ends, closes idle connections meanwhile.
+ * The node HTTP server: listens, keeps clients within bounds, drains when its scope ends, closes idle connections meanwhile.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { watchConnections } from "./idleConnections.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { watchConnections } from "./connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
 /** Where to listen; port 0 lets the system choose. */
@@ -38,13 +41,35 @@ const cannotListen = ({ host, port }: ListenOptions, { cause }: ServeError): Can
 /** Longer than the idle time of the usual load balancers, so that they close first. */
 const keepAliveTimeout = 65_000
 
+/** Milliseconds in which a request's head has to come, and how often node looks at that; its largest size in bytes. */
+const headersTimeout = 15_000
+const connectionsCheckingInterval = 1000
+const maxHeaderSize = 16 * 1024
+
+/** A body may take as long as it goes on coming (`limits.body_seconds`). */
+const requestTimeout = 0
+
+const refusedConnections = Metric.counter("gateway_connections_refused_total", {
+  description: "Connections that were closed at once because there were too many",
+  incremental: true
+})
+
+/** How often clients that take nothing are looked for, in milliseconds: an eighth of their time, within these bounds. */
+const sweepEvery = (patience: number): number => Math.min(5000, Math.max(20, patience / 8))
+
 /**
  * A listening server. Give it to the layer that serves; drain comes from `drain`, which must be built after that one so
  * that it ends first.
  */
 export const NodeServer = (options: ListenOptions) => {
-  const node = createServer({ keepAliveTimeout })
-  const closeConnections = watchConnections(node)
+  const node = createServer({
+    keepAliveTimeout,
+    headersTimeout,
+    connectionsCheckingInterval,
+    maxHeaderSize,
+    requestTimeout
+  })
+  const connections = watchConnections(node)
   const listening = NodeHttpServer.layerServer(() => node, {
     port: options.port,
     host: options.host,
@@ -64,13 +89,25 @@ export const NodeServer = (options: ListenOptions) => {
     Effect.gen(function*() {
       const lifecycle = yield* Lifecycle
       const config = yield* ConfigStore
+      const clock = yield* Clock.Clock
+      const metrics = yield* Effect.context<never>()
+      connections.limit(
+        () => config.unsafeCurrent().limits.connections,
+        () => refusedConnections.updateUnsafe(1, metrics)
+      )
+      const patience = () => config.unsafeCurrent().upstream.timeouts.client * 1000
+      yield* Effect.suspend(() => Effect.sleep(sweepEvery(patience()))).pipe(
+        Effect.andThen(Effect.sync(() => connections.sweep(monotonicMillis(clock), patience()))),
+        Effect.forever,
+        Effect.forkScoped
+      )
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
           const limit = Duration.seconds(config.unsafeCurrent().upstream.timeouts.drain)
           if (lifecycle.active() > 0) {
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} requests under way`)
           }
-          closeConnections()
+          connections.closeIdle()
           yield* Effect.timeoutOption(lifecycle.drain, limit)
           node.closeIdleConnections()
         })

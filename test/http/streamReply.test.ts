@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { CompletionOutput } from "../../src/completion/Completion.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
 import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.ts"
+import { defaultLimits } from "../../src/domain/limits.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { Finish, TextDelta } from "../../src/domain/ReplyEvent.ts"
 import { CurrentRequest } from "../../src/http/Request.ts"
@@ -110,23 +112,113 @@ describe("a streamed reply", () => {
       assert.strictEqual(sent(), "a[failed internal_error]")
     }))
 
+  /** Letters without end; how many were pulled, and whether the reply was left. */
+  const letters = () => {
+    const seen = { pulled: 0, closed: false }
+    const events = Stream.forever(Stream.make(TextDelta("x"))).pipe(
+      Stream.rechunk(1),
+      Stream.tap(() => Effect.sync(() => seen.pulled++)),
+      Stream.ensuring(Effect.sync(() => {
+        seen.closed = true
+      }))
+    )
+    return { seen, events }
+  }
+
+  const queueOf = (client_queue_bytes: number) =>
+    Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, client_queue_bytes }))
+
   it.effect("makes the upstream wait for a slow client, and leaves one that does not read at all", () =>
     Effect.gen(function*() {
-      let pulled = 0
-      let closed = false
-      const endless = Stream.forever(Stream.make(TextDelta("x"))).pipe(
-        Stream.rechunk(1),
-        Stream.tap(() => Effect.sync(() => pulled++)),
-        Stream.ensuring(Effect.sync(() => {
-          closed = true
-        }))
+      const { events, seen } = letters()
+      const sum = { used: 0 }
+      const answering = yield* Effect.forkChild(
+        Effect.scoped(Effect.andThen(answer(Effect.succeed(output(events))), Effect.never)).pipe(
+          queueOf(50),
+          Effect.provideService(CurrentBufferedBytes, sum)
+        )
       )
-      yield* Effect.forkScoped(Effect.andThen(answer(Effect.succeed(output(endless))), Effect.never))
       yield* TestClock.adjust("1 seconds")
-      assert.isAbove(pulled, 10)
-      assert.isBelow(pulled, 200)
-      assert.isFalse(closed)
+      assert.strictEqual(seen.pulled, 50)
+      assert.strictEqual(sum.used, 50)
+      assert.isFalse(seen.closed)
       yield* TestClock.adjust("130 seconds")
-      assert.isTrue(closed)
+      assert.isTrue(seen.closed)
+      yield* Fiber.await(answering)
+      assert.strictEqual(sum.used, 0)
     }))
+
+  it.effect("leaves a client that does not read a reply which is complete", () =>
+    Effect.gen(function*() {
+      let closed = false
+      const events = Stream.ensuring(
+        Stream.make(TextDelta("x"), Finish("stop")),
+        Effect.sync(() => {
+          closed = true
+        })
+      )
+      const answering = yield* Effect.forkChild(
+        Effect.scoped(Effect.andThen(answer(Effect.succeed(output(events))), Effect.never))
+      )
+      yield* TestClock.adjust("1 seconds")
+      // The upstream is done, and with it the account; only the client is waited for.
+      assert.isTrue(closed)
+      yield* TestClock.adjust("118 seconds")
+      assert.isUndefined(answering.pollUnsafe())
+      yield* TestClock.adjust("6 seconds")
+      assert.isDefined(answering.pollUnsafe())
+    }))
+
+  it.effect("waits for a client as long as it reads anything", () =>
+    Effect.gen(function*() {
+      const { events, seen } = letters()
+      const response = yield* answer(Effect.succeed(output(events))).pipe(queueOf(50))
+      assert(response.body._tag === "Stream")
+      const pull = yield* Stream.toPull(response.body.stream)
+      for (let i = 0; i < 20; i++) {
+        yield* pull
+        yield* TestClock.adjust("110 seconds")
+        assert.isFalse(seen.closed)
+      }
+    }))
+
+  it.effect("waits where all clients together hold too much, and goes on when they read", () =>
+    Effect.gen(function*() {
+      const { events, seen } = letters()
+      const sum = { used: 100 }
+      const response = yield* answer(Effect.succeed(output(events))).pipe(
+        Effect.provideService(CurrentBufferedBytes, sum),
+        Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 150 }))
+      )
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(seen.pulled, 51)
+      assert(response.body._tag === "Stream")
+      const pull = yield* Stream.toPull(response.body.stream)
+      yield* pull
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(seen.pulled, 102)
+    }))
+
+  for (const hours of [-1, 1]) {
+    it.effect(`neither ends nor waits longer when the wall clock jumps by ${hours} h`, () =>
+      Effect.gen(function*() {
+        const clock = yield* Clock.Clock
+        let offset = 0
+        const jumping: Clock.Clock = {
+          ...clock,
+          currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + offset,
+          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe()
+        }
+        const { events, seen } = letters()
+        yield* Effect.gen(function*() {
+          yield* Effect.forkScoped(Effect.andThen(answer(Effect.succeed(output(events))), Effect.never))
+          yield* TestClock.adjust("100 seconds")
+          offset = hours * 3_600_000
+          yield* TestClock.adjust("15 seconds")
+          assert.isFalse(seen.closed)
+          yield* TestClock.adjust("15 seconds")
+          assert.isTrue(seen.closed)
+        }).pipe(queueOf(50), Effect.provideService(Clock.Clock, jumping))
+      }))
+  }
 })
