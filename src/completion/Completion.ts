@@ -20,8 +20,10 @@ import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { Budget } from "../upstream/budget.ts"
 import { attemptSpan } from "./attemptSpan.ts"
 import { replyStream } from "./replyStream.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -63,7 +65,7 @@ const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFail
     return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
   }
   // A stop sequence at the very start makes a reply without text that is whole all the same.
-  if (last.reason === "stop_sequence" || last.reason === "length") return Effect.succeed(batch)
+  if (last.reason === "stop_sequence") return Effect.succeed(batch)
   return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 }
 
@@ -94,8 +96,8 @@ export class Completion extends Context.Service<Completion, {
     const startReply = replyStarter(config, captures)
 
     /** The reply on one lease, up to the first events that show something. */
-    const begin = Effect.fnUntraced(function*(input: CompletionInput, lease: Lease) {
-      const reply = yield* startReply(input, lease)
+    const begin = Effect.fnUntraced(function*(input: CompletionInput, lease: Lease, budget: Budget) {
+      const reply = yield* startReply({ ...input, budget }, lease)
       const first = yield* Effect.flatMap(reply.next, checkFirst)
       return { reply, first }
     })
@@ -112,7 +114,11 @@ export class Completion extends Context.Service<Completion, {
       let spent = 0
       /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
       let before: GatewayError | undefined
-      const budget = config.unsafeCurrent().upstream.timeouts.attempts * 1000
+      const clock = yield* Clock.Clock
+      const { limits, upstream } = config.unsafeCurrent()
+      const most = upstream.timeouts.attempts * 1000
+      /** What the request may cost, from its first lease on. */
+      let budget: Budget | undefined
       for (;;) {
         const attempt = yield* Scope.fork(scope)
         stats.attempts++
@@ -134,16 +140,18 @@ export class Completion extends Context.Service<Completion, {
           attempt: stats.attempts,
           captureContent: config.unsafeCurrent().telemetry.capture_content
         }).pipe(Scope.provide(attempt))
-        const began = yield* Clock.currentTimeMillis
+        budget ??= new Budget(limits, clock)
+        const cost = budget
+        const began = monotonicMillis(clock)
         const result = yield* Effect.gen(function*() {
-          const { first, reply } = yield* begin(input, lease).pipe(
+          const { first, reply } = yield* begin(input, lease, cost).pipe(
             Effect.timeoutOrElse({
-              duration: Math.max(1, budget - spent),
+              duration: Math.max(1, most - spent),
               orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
             })
           )
           stats.firstEventAt = yield* Clock.currentTimeMillis
-          stats.upstream = stats.firstEventAt - began
+          stats.upstream = monotonicMillis(clock) - began
           yield* lease.report(undefined, undefined)
           const batches = whole ? yield* collect(first, reply.next) : [first]
           return { reply, batches }
@@ -165,7 +173,7 @@ export class Completion extends Context.Service<Completion, {
           }
           return output
         }
-        spent += (yield* Clock.currentTimeMillis) - began
+        spent += monotonicMillis(clock) - began
         const failure = result.failure
         if (failure._tag === "GatewayError") {
           span.failed(failure.code)
@@ -184,7 +192,7 @@ export class Completion extends Context.Service<Completion, {
         if (refresh) yield* lease.refreshToken
         yield* Scope.close(attempt, Exit.void)
         before = judged.error
-        if (judged.retry === "no" || stats.attempts >= mostAttempts || spent >= budget) return yield* judged.error
+        if (judged.retry === "no" || stats.attempts >= mostAttempts || spent >= most) return yield* judged.error
         if (refresh) {
           refreshed.add(lease.account)
           stay = lease.account

@@ -5,12 +5,20 @@
 import { estimateTokens } from "../domain/estimateTokens.ts"
 import type { CallCutOff, CallFinished, FinishReason, ReplyEvent, SieveEvent } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
-import type { UpstreamCall, UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
+import type {
+  UpstreamCall,
+  UpstreamEvent,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText
+} from "../domain/UpstreamEvent.ts"
 import type { PartialUsage, Usage } from "../domain/Usage.ts"
 import { markerMachine } from "../stream/referenceMarkers.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
+import { TextPieces } from "../stream/TextPieces.ts"
 import type { Machine, Transducer } from "../stream/transducer.ts"
+import { OpenCall } from "./openCall.ts"
 
 /** What one reply needs to be assembled. */
 export interface AssembleOptions {
@@ -22,28 +30,29 @@ export interface AssembleOptions {
   readonly stop: StopSequences | undefined
   /** The reply ends after its first call. */
   readonly singleCall: boolean
+  /** The model has reasoning to show; else it is dropped, but counted, and searched for calls. */
+  readonly showReasoning: boolean
+  /** Counts a call of the reply; false where it may have no more, and is cut there. */
+  readonly addCall: () => boolean
   /** Id of the call with this index. */
   readonly callId: (index: number) => string
   /** Estimates the prompt's tokens where the upstream gives no count. */
   readonly promptTokens: () => number
 }
 
-/** A structured call that is still growing, and what came after it meanwhile. */
-interface OpenCall {
+/** A structured call that waits for its name, or for its turn behind another one. */
+interface WaitingCall {
+  readonly _tag: "WaitingCall"
   readonly upstreamIndex: number
-  readonly index: number
-  readonly id: string
-  readonly name: string
-  arguments: string
+  id: string | undefined
+  name: string | undefined
+  readonly arguments: TextPieces
 }
 
-const isObjectText = (text: string): boolean => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
+/** Text or reasoning that waits behind a call. */
+interface WaitingText {
+  readonly _tag: "UpstreamText" | "UpstreamReasoning"
+  readonly text: TextPieces
 }
 
 /** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
@@ -53,17 +62,21 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   const stop = options.stop === undefined ? undefined : stopMachine(options.stop)
 
   let usage: PartialUsage = {}
-  let reasoning = ""
-  let written = ""
+  const reasoning = new TextPieces()
+  /** Text and calls, for the estimate of tokens. */
+  const written = new TextPieces()
+  /** Something other than blanks was written. */
+  let hasInk = false
   let calls = 0
   let cutOff = false
   let finished = false
 
   let open: OpenCall | undefined
-  /** Id and arguments of a call whose name has not come yet. */
-  let nameless: { readonly upstreamIndex: number; id: string | undefined; arguments: string } | undefined
-  /** Events that came while a structured call was incomplete. */
-  let waiting: Array<UpstreamEvent> = []
+  /** Calls that have not begun, by the upstream's number. */
+  const unopened = new Map<number, WaitingCall>()
+  /** What waits for its turn behind the open call, from `turn` on: text, and calls whose names are known. */
+  let waiting: Array<WaitingText | WaitingCall> = []
+  let turn = 0
 
   const strings: Array<string> = []
   const stopped: Array<string> = []
@@ -71,7 +84,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
 
   const text = (piece: string, out: Array<ReplyEvent>) => {
     if (piece === "") return
-    written += piece
+    written.push(piece)
+    hasInk ||= piece.trim() !== ""
     out.push(Reply.TextDelta(piece))
   }
   /** Sends text pieces through the stop sequences. */
@@ -115,8 +129,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     )
   }
   const wholeUsage = (): Usage => {
-    const reasoningTokens = usage.reasoningTokens ?? estimateTokens(reasoning)
-    const completionTokens = usage.completionTokens ?? reasoningTokens + estimateTokens(written)
+    const reasoningTokens = usage.reasoningTokens ?? estimateTokens(reasoning.toString())
+    const completionTokens = usage.completionTokens ?? reasoningTokens + estimateTokens(written.toString())
     return {
       promptTokens: usage.promptTokens ?? options.promptTokens(),
       completionTokens,
@@ -143,12 +157,13 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
         case "CallStarted":
           flushText(out)
           if (finished) return
+          if (!options.addCall()) return finish("length", out)
           sieveIndex = calls++
           out.push(Reply.CallStarted(sieveIndex, options.callId(sieveIndex), event.name))
-          written += event.name
+          written.push(event.name)
           break
         case "CallArguments":
-          written += event.delta
+          written.push(event.delta)
           out.push(Reply.CallArguments(sieveIndex, event.delta))
           break
         case "CallFinished":
@@ -173,88 +188,101 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
 
   const grow = (call: OpenCall, delta: string, out: Array<ReplyEvent>) => {
     if (delta === "") return
-    call.arguments += delta
-    written += delta
+    call.push(delta)
+    written.push(delta)
     out.push(Reply.CallArguments(call.index, delta))
   }
-  const start = (upstreamIndex: number, id: string | undefined, name: string, out: Array<ReplyEvent>) => {
+  const begin = (call: WaitingCall, out: Array<ReplyEvent>) => {
+    const { name = "" } = call
+    unopened.delete(call.upstreamIndex)
     flushText(out)
     if (finished) return
+    if (!options.addCall()) return finish("length", out)
     const index = calls++
-    open = { upstreamIndex, index, id: id ?? options.callId(index), name, arguments: "" }
-    written += name
+    open = new OpenCall(index, call.id ?? options.callId(index), name, call.upstreamIndex)
+    written.push(name)
     out.push(Reply.CallStarted(index, open.id, name))
+    grow(open, call.arguments.toString(), out)
   }
   const closeCall = (out: Array<ReplyEvent>) => {
     const call = open
     if (call === undefined) return
     open = undefined
-    if (call.arguments.trim() === "") grow(call, "{}", out)
+    if (call.isBlank) grow(call, "{}", out)
     callEnded(
-      isObjectText(call.arguments)
+      call.isWhole
         ? Reply.CallFinished(call.index, call.id, call.name, call.arguments)
         : Reply.CallCutOff(call.index, call.id, call.name, call.arguments),
       out
     )
   }
+
   const structured = (event: UpstreamCall, out: Array<ReplyEvent>) => {
     if (open !== undefined && open.upstreamIndex === event.index) return grow(open, event.argumentsDelta, out)
-    if (nameless !== undefined && nameless.upstreamIndex === event.index) {
-      nameless.id ??= event.id
-      nameless.arguments += event.argumentsDelta
-    } else {
-      nameless = { upstreamIndex: event.index, id: event.id, arguments: event.argumentsDelta }
+    let call = unopened.get(event.index)
+    if (call === undefined) {
+      call = {
+        _tag: "WaitingCall",
+        upstreamIndex: event.index,
+        id: undefined,
+        name: undefined,
+        arguments: new TextPieces()
+      }
+      unopened.set(event.index, call)
     }
-    if (event.name === undefined) return
-    const { arguments: held, id } = nameless
-    nameless = undefined
-    start(event.index, id, event.name, out)
-    if (open !== undefined) grow(open, held, out)
+    call.id ??= event.id
+    call.arguments.push(event.argumentsDelta)
+    if (call.name !== undefined || event.name === undefined) return
+    call.name = event.name
+    waiting.push(call)
+    advance(out)
   }
 
-  /** True when the event belongs to the call that is open, or when none is. */
-  const fits = (event: UpstreamEvent): boolean =>
-    open === undefined || event._tag === "UpstreamUsage" ||
-    (event._tag === "UpstreamCall" && event.index === open.upstreamIndex)
-
-  const take = (event: UpstreamEvent, out: Array<ReplyEvent>) => {
-    switch (event._tag) {
-      case "UpstreamText":
-        return toSieve(event.text, out)
-      case "UpstreamReasoning":
-        if (event.text === "") return
-        reasoning += event.text
-        out.push(Reply.ReasoningDelta(event.text))
-        return
-      case "UpstreamCall":
-        return structured(event, out)
-      case "UpstreamUsage":
-        usage = { ...usage, ...event.usage }
-        return
-      case "UpstreamFinish":
-        return ending(event.reason, out, event.stopSequence)
-    }
-  }
-
-  /** Gives the events that waited for the open call their turn, as far as they fit now. */
-  const drain = (out: Array<ReplyEvent>) => {
-    while (waiting.length > 0 && !finished) {
-      const queued = waiting
-      waiting = []
-      for (let i = 0; i < queued.length && !finished; i++) offer(queued[i]!, out)
-      if (open !== undefined) return
-    }
-  }
-  const offer = (event: UpstreamEvent, out: Array<ReplyEvent>) => {
-    if (fits(event)) return take(event, out)
-    // The next call, or text, is what says that the call before is whole.
-    if (isObjectText(open!.arguments) || open!.arguments.trim() === "" && event._tag === "UpstreamCall") {
-      closeCall(out)
-      drain(out)
-      if (!finished) offer(event, out)
+  /** Takes text and reasoning, which wait while a call is open that may go on. */
+  const textual = (event: UpstreamText | UpstreamReasoning, out: Array<ReplyEvent>) => {
+    if (event.text === "") return
+    if (open === undefined && turn === waiting.length) return take(event._tag, event.text, out)
+    const last = waiting[waiting.length - 1]
+    if (last?._tag === event._tag && turn < waiting.length) {
+      last.text.push(event.text)
       return
     }
-    waiting.push(event)
+    const text = new TextPieces()
+    text.push(event.text)
+    waiting.push({ _tag: event._tag, text })
+    advance(out)
+  }
+
+  /** Gives what waits its turn, as long as the open call is whole: that something follows it says that nothing more of it does. */
+  const advance = (out: Array<ReplyEvent>) => {
+    while (turn < waiting.length && !finished) {
+      const next = waiting[turn]!
+      if (open !== undefined) {
+        if (!open.isWhole && !(open.isBlank && next._tag === "WaitingCall")) return
+        closeCall(out)
+        continue
+      }
+      turn++
+      if (next._tag === "WaitingCall") begin(next, out)
+      else take(next._tag, next.text.toString(), out)
+    }
+    waiting = []
+    turn = 0
+  }
+
+  const take = (tag: WaitingText["_tag"], text: string, out: Array<ReplyEvent>) => {
+    if (tag === "UpstreamText") return toSieve(text, out)
+    reasoning.push(text)
+    if (options.showReasoning) out.push(Reply.ReasoningDelta(text))
+  }
+
+  /** Nothing completes an open call any more: what waited behind it comes after it, whole or cut off. */
+  const settle = (out: Array<ReplyEvent>) => {
+    advance(out)
+    while (open !== undefined && !finished) {
+      closeCall(out)
+      advance(out)
+    }
   }
 
   const ending = (reason: UpstreamFinish["reason"], out: Array<ReplyEvent>, stopSequence?: string) => {
@@ -263,8 +291,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     flushText(out)
     if (finished) return
     if (reason === "content_filter") return finish("content_filter", out)
-    if (calls === 0 && written.trim() === "" && reasoning !== "" && options.reasoningCalls !== undefined) {
-      fromSieve(options.reasoningCalls(reasoning), out)
+    if (calls === 0 && !hasInk && reasoning.length > 0 && options.reasoningCalls !== undefined) {
+      fromSieve(options.reasoningCalls(reasoning.toString()), out)
       if (finished) return
     }
     if (reason === "length") return finish("length", out)
@@ -274,27 +302,23 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   return {
     push(event, out) {
       if (finished) return
-      if (event._tag === "UpstreamFinish") {
-        // Nothing completes an open call any more: what waited behind it comes after it, whole or cut off.
-        while (open !== undefined && !finished) {
-          closeCall(out)
-          drain(out)
-        }
-        if (!finished) take(event, out)
-        return
+      switch (event._tag) {
+        case "UpstreamText":
+        case "UpstreamReasoning":
+          return textual(event, out)
+        case "UpstreamCall":
+          return structured(event, out)
+        case "UpstreamUsage":
+          usage = { ...usage, ...event.usage }
+          return
+        case "UpstreamFinish":
+          settle(out)
+          if (!finished) ending(event.reason, out, event.stopSequence)
       }
-      if (waiting.length > 0 && !fits(event)) {
-        waiting.push(event)
-        return
-      }
-      offer(event, out)
     },
     end(out) {
       if (finished) return
-      while (open !== undefined && !finished) {
-        closeCall(out)
-        drain(out)
-      }
+      settle(out)
       if (!finished) ending("stop", out)
     }
   }

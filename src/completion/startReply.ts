@@ -23,6 +23,7 @@ import { compileStopSequences } from "../stream/stopSequences.ts"
 import { reminder } from "../tools/declaration.ts"
 import { reasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
+import type { Budget } from "../upstream/budget.ts"
 import { assembleReply } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
@@ -43,6 +44,7 @@ interface ReplyInput {
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
+  readonly budget: Budget
 }
 
 const violation = (conversation: Conversation): GatewayError =>
@@ -71,7 +73,7 @@ const withReminder = (conversation: Conversation): Conversation => ({
 /** Makes the function that starts replies. The scope of a call holds the upstream's connections. */
 export const replyStarter = (config: ConfigStore["Service"], captures: Captures["Service"]) => {
   const startTurn = Effect.fnUntraced(function*(
-    { caller, model, stats }: ReplyInput,
+    { budget, caller, model, stats }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -82,6 +84,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       credential: lease.credential,
       direct: caller._tag === "Direct",
       recorder: captures.recorder(lease.identifier, stats.id),
+      budget,
       onSession: lease.usedSession,
       onContinue: () => {
         stats.continues++
@@ -97,6 +100,8 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       stripMarkers: model.search && config.unsafeCurrent().compat.strip_reference_markers,
       stop: compileStopSequences(conversation.stop),
       singleCall: enabled && !conversation.parallelToolCalls,
+      showReasoning: model.reasoning,
+      addCall: () => budget.addCall(),
       callId,
       promptTokens: () => promptTokens
     })

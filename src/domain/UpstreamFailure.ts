@@ -21,7 +21,10 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
     "truncated",
     "withdrawn",
     "gave_up",
-    "disagrees"
+    "disagrees",
+    // The gateway's own limits: it made all calls, or read all bytes, that a request may cost; its time is up.
+    "exhausted",
+    "overdue"
   ]),
   /** HTTP status of the reply, where there was one. */
   status: Schema.optionalKey(Schema.Number),

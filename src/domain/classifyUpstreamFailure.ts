@@ -28,6 +28,8 @@ export type FailureClass =
   | "unreachable"
   | "cut_off"
   | "disagreement"
+  | "overdue"
+  | "exhausted"
   | "upstream_trouble"
 
 /**
@@ -82,10 +84,48 @@ const has = <A>(...values: ReadonlyArray<A>) => (value: A | undefined): boolean 
   value !== undefined && values.includes(value)
 
 const tokenCode = has(40001, 40002, 40003)
-const limitReason = has("rate_limit_reached", "rate_limit_exceeded", "rate_limit_error", "too_many_requests")
-const quotaReason = has("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "quota_exceeded")
-const keyReason = has("invalid_api_key", "authentication_error", "invalid_authentication", "token_expired")
-const closedReason = has("account_deactivated", "organization_deactivated", "account_suspended")
+/**
+ * The words from which an account's health follows: exact values of an error's `code`, `type` or `status`, or of a detail's
+ * `reason`. Its message never is one: servers repeat in it what the caller wrote.
+ */
+const limitReasons = [
+  "rate_limit_reached",
+  "rate_limit_exceeded",
+  "rate_limit_error",
+  "too_many_requests",
+  "RATE_LIMIT_EXCEEDED",
+  "RESOURCE_EXHAUSTED"
+]
+const quotaReasons = [
+  "insufficient_quota",
+  "insufficient_balance",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "quota_exceeded",
+  "QUOTA_EXCEEDED",
+  "BILLING_DISABLED"
+]
+const keyReasons = [
+  "invalid_api_key",
+  "authentication_error",
+  "invalid_authentication",
+  "invalid_authentication_error",
+  "token_expired",
+  "API_KEY_INVALID",
+  "API_KEY_EXPIRED",
+  "ACCESS_TOKEN_EXPIRED",
+  "UNAUTHENTICATED"
+]
+const closedReasons = ["account_deactivated", "organization_deactivated", "account_suspended", "ACCOUNT_STATE_INVALID"]
+
+const limitReason = has(...limitReasons)
+const quotaReason = has(...quotaReasons)
+const keyReason = has(...keyReasons)
+const closedReason = has(...closedReasons)
+
+/** True for a word that says something of the account. */
+export const tellsHealth = has(...limitReasons, ...quotaReasons, ...keyReasons, ...closedReasons)
+
 const lengthReason = has(
   "context_length_exceeded",
   "input_exceeds_limit",
@@ -104,7 +144,6 @@ const lengthWords = new RegExp(
   ].join("|"),
   "i"
 )
-const keyWords = /api key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api key/i
 
 /** A refusal by a server without an envelope: its HTTP status tells what it means. */
 const plain = (failure: UpstreamFailure): boolean =>
@@ -118,7 +157,7 @@ const inReply = (failure: UpstreamFailure): boolean => failure.phase !== "login"
 
 const tokenRefused = (failure: UpstreamFailure): boolean =>
   tokenCode(failure.code) || failure.status === 401 ||
-  (plain(failure) && (keyReason(failure.reason) || (failure.status === 400 && says(failure, keyWords))))
+  (plain(failure) && keyReason(failure.reason))
 
 /** The rules, in order. */
 export const rules: ReadonlyArray<Rule> = [
@@ -291,6 +330,24 @@ export const rules: ReadonlyArray<Rule> = [
     because: "what is wrong with a request stays wrong"
   },
   {
+    class: "overdue",
+    when: (failure) => failure.kind === "overdue",
+    retry: "no",
+    health: "none",
+    code: "upstream_timeout",
+    message: "The upstream did not answer in time",
+    because: "the time is that of the request, over all attempts"
+  },
+  {
+    class: "exhausted",
+    when: (failure) => failure.kind === "exhausted",
+    retry: "no",
+    health: "none",
+    code: "upstream_error",
+    message: "The upstream makes too much work",
+    because: "what a request may cost is used up, whoever would try again"
+  },
+  {
     class: "timed_out",
     when: (failure) => failure.kind === "timeout" || has(408, 504, 524)(failure.status),
     retry: "elsewhere",
@@ -349,8 +406,13 @@ export const rules: ReadonlyArray<Rule> = [
 /** Seconds after which a limited upstream is worth another try where it does not say. */
 const defaultRetryAfter = 1
 
+/** Nobody is told to wait for longer, or for no time at all. */
+const longestRetryAfter = 600
+
+const clampWait = (seconds: number): number => Math.min(longestRetryAfter, Math.max(1, seconds))
+
 const wholeSeconds = (failure: UpstreamFailure, code: ErrorCode): number | undefined => {
-  if (failure.retryAfter !== undefined) return Math.max(1, Math.ceil(failure.retryAfter))
+  if (failure.retryAfter !== undefined) return clampWait(Math.ceil(failure.retryAfter))
   return code === "upstream_rate_limited" ? defaultRetryAfter : undefined
 }
 
@@ -370,6 +432,6 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     retry: context.shown || context.direct ? "no" : rule.retry,
     health: context.direct ? "none" : rule.health,
     error: gatewayError(rule.code, describe(rule, failure, context), { retryAfter: wholeSeconds(failure, rule.code) }),
-    retryAfter: failure.retryAfter
+    retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)
   }
 }

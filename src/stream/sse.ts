@@ -18,8 +18,11 @@ export interface SseDecoder extends Machine<Uint8Array, SseEvent> {
   readonly overflowed: boolean
 }
 
-/** UTF-16 units that one line, and the data of one event, may have. */
-export const sseLimit = 64 * 1024 * 1024
+/** UTF-16 units that the data of one event may have. */
+export const sseLimit = 16 * 1024 * 1024
+
+/** What stands before the data in its line. */
+const longestName = "event: ".length
 
 const LF = 10
 const SPACE = 32
@@ -114,7 +117,7 @@ export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
     }
     if (position < text.length) {
       line += position === 0 ? text : text.slice(position)
-      if (line.length > limit) overflow()
+      if (line.length > limit + longestName) overflow()
     }
   }
 

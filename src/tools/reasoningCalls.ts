@@ -16,10 +16,10 @@ export const reasoningCalls = (options: SieveOptions, reasoning: string): Array<
   const events = run(sieve({ tools: options.tools, callId: String }), [reasoning])
   for (let i = events.length - 1; i >= 0; i--) {
     const event = events[i]!
-    if (event._tag === "CallFinished") found.unshift(event)
+    if (event._tag === "CallFinished") found.push(event)
     else if (event._tag === "CallCutOff" || (event._tag === "TextDelta" && event.text.trim() !== "")) break
   }
-  return found.flatMap((call, index) => {
+  return found.reverse().flatMap((call, index) => {
     const id = options.callId(index)
     return [
       CallStarted(index, id, call.name),

@@ -11,6 +11,7 @@ import type * as Stream from "effect/Stream"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Budget } from "./budget.ts"
 
 /** The native model that a request resolved to. `id` is the native id, or a further id of `upstream.models`. */
 export interface UpstreamModel {
@@ -71,6 +72,8 @@ export interface CompletionRequest {
   /** The credential is the caller's own token: nobody has vouched for the caller. */
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
+  /** What the request may still cost; the same for all of its attempts. A driver asks it before each call and counts into it. */
+  readonly budget: Budget
   /** Told of the upstream session as soon as there is one: what comes after may fail, and the session stays behind. */
   readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
   /** Told of every round after the first. */

@@ -16,9 +16,11 @@ import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { FailurePhase } from "../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Machine } from "../stream/transducer.ts"
+import type { Budget, Overdue } from "./budget.ts"
 
 /** Time limits in milliseconds. */
 export interface ConnectionLimits {
@@ -61,27 +63,40 @@ export const openConnection = Effect.fnUntraced(function*(
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
   phase: FailurePhase,
-  limits: ConnectionLimits
+  limits: ConnectionLimits,
+  budget?: Budget
 ): Effect.fn.Return<Connection, UpstreamFailure, Scope.Scope> {
   const clock = yield* Clock.Clock
   const connection = yield* Scope.make()
   let limit = limits.firstByte
-  let waitingSince: number | undefined = clock.currentTimeMillisUnsafe()
+  let waitingSince: number | undefined = monotonicMillis(clock)
   let complete = false
   let expired = false
+  /** It was the request's own time that was up. */
+  let isOverdue: Overdue | undefined
   let settled = false
   /** The watchdog sleeps by the longer limit: one of its own watches the wait for what may follow a settled body. */
   let settling = false
   const scope = yield* Effect.scope
   yield* Effect.addFinalizer((exit) => complete ? Effect.void : Scope.close(connection, exit))
 
+  const outOfTime = (phase: FailurePhase): UpstreamFailure =>
+    isOverdue === undefined || budget === undefined ? timedOut(phase) : budget.overdue(phase, isOverdue)
+  const answered = () => {
+    if (waitingSince !== undefined) budget?.addWaiting(monotonicMillis(clock) - waitingSince)
+    waitingSince = undefined
+  }
+
   const watch = Effect.gen(function*() {
     for (;;) {
-      const left = waitingSince === undefined ? limit : waitingSince + limit - clock.currentTimeMillisUnsafe()
-      if (left > 0) {
-        yield* Effect.sleep(Math.min(left, limits.firstByte))
+      const left = waitingSince === undefined ? limit : waitingSince + limit - monotonicMillis(clock)
+      const request = waitingSince === undefined ? undefined : budget?.timeLeft(monotonicMillis(clock) - waitingSince)
+      const wait = Math.min(left, request?.millis ?? left)
+      if (wait > 0) {
+        yield* Effect.sleep(Math.min(Math.ceil(wait), limits.firstByte))
         continue
       }
+      if (request !== undefined && request.millis <= 0) isOverdue = request.of
       expired = true
       return yield* Scope.close(connection, Exit.void)
     }
@@ -90,22 +105,27 @@ export const openConnection = Effect.fnUntraced(function*(
 
   const response = yield* HttpClient.withScope(client).execute(request).pipe(
     Scope.provide(connection),
-    Effect.mapError((error) => expired ? timedOut(phase) : transport(phase)(error))
+    Effect.mapError((error) => expired ? outOfTime(phase) : transport(phase)(error))
   )
-  waitingSince = undefined
+  answered()
 
   const pull = Effect.map(Stream.toPull(response.stream), (body): BytesPull => {
     const next = Effect.suspend(() => {
-      waitingSince = clock.currentTimeMillisUnsafe()
+      waitingSince = monotonicMillis(clock)
+      const left = budget?.timeLeft(0)
+      // Bytes that are always there at once leave the watchdog no turn.
+      if (left !== undefined && left.millis <= 0) return Effect.fail(budget!.overdue("stream", left.of))
       return Effect.matchCauseEffect(body, {
         onSuccess: (chunks): Effect.Effect<Arr.NonEmptyReadonlyArray<Uint8Array>> => {
-          waitingSince = undefined
+          answered()
           if (!settled) limit = limits.silence
           return Effect.succeed(chunks)
         },
         onFailure: (cause): Effect.Effect<never, UpstreamFailure | Cause.Done<void>> => {
-          waitingSince = undefined
-          if (expired) return settled ? Cause.done() : Effect.fail(timedOut("stream"))
+          answered()
+          if (expired) {
+            return settled && isOverdue === undefined ? Cause.done() : Effect.fail(outOfTime("stream"))
+          }
           if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
           if (!Pull.isDoneCause(cause)) return Effect.fail(transport("stream")())
           complete = true
@@ -120,7 +140,7 @@ export const openConnection = Effect.fnUntraced(function*(
     })
   })
   const text = Effect.suspend(() => {
-    waitingSince = clock.currentTimeMillisUnsafe()
+    waitingSince = monotonicMillis(clock)
     return Effect.match(response.text, {
       onSuccess: (body) => {
         complete = true
@@ -212,11 +232,18 @@ export const readShortBody = (connection: Connection, most: number, millis: numb
   )
 }
 
-/** Seconds that a `Retry-After` header asks for (RFC 9110 10.2.3): a number, or a date. */
+/** The three forms of a date in HTTP (RFC 9110 5.6.7). */
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [A-Za-z0-9 :-]{14,24}(?: GMT)?$/
+
+/**
+ * Seconds that a `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, within 1 and 600;
+ * anything else says nothing. `now` is the wall clock's, in milliseconds.
+ */
 export const parseRetryAfter = (header: string | undefined, now: number): number | undefined => {
-  if (header === undefined) return undefined
+  if (header === undefined || header.length > 100) return undefined
   const text = header.trim()
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000))
+  const clamp = (seconds: number) => Math.min(600, Math.max(1, Math.ceil(seconds)))
+  if (/^\d{1,10}$/.test(text)) return clamp(Number(text))
+  const date = httpDate.test(text) ? Date.parse(text.endsWith("GMT") ? text : `${text} GMT`) : Number.NaN
+  return Number.isNaN(date) ? undefined : clamp((date - now) / 1000)
 }

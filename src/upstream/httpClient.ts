@@ -22,6 +22,9 @@ const connectWithin = (limit: () => number): buildConnector.connector => {
   }
 }
 
+/** The most bytes of a reply's head; a longer one is a failure of the connection. */
+const longestHead = 64 * 1024
+
 /** The client; `upstream.timeouts.connect` holds for each connection that is opened from then on. */
 export const layer: Layer.Layer<HttpClient.HttpClient, never, ConfigStore> = Layer.provide(
   NodeHttpClient.layerUndiciNoDispatcher,
@@ -30,7 +33,7 @@ export const layer: Layer.Layer<HttpClient.HttpClient, never, ConfigStore> = Lay
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const connect = connectWithin(() => store.unsafeCurrent().upstream.timeouts.connect * 1000)
-      return yield* NodeHttpClient.makeDispatcherOptions({ connect })
+      return yield* NodeHttpClient.makeDispatcherOptions({ connect, maxHeaderSize: longestHead })
     })
   )
 )

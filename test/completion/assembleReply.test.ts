@@ -19,6 +19,8 @@ const options: AssembleOptions = {
   stripMarkers: false,
   stop: undefined,
   singleCall: false,
+  showReasoning: true,
+  addCall: () => true,
   callId: (index) => `call_${index}`,
   promptTokens: () => 7
 }

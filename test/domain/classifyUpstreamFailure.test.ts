@@ -130,6 +130,16 @@ const table: ReadonlyArray<Row> = [
   ],
   ["a time limit", { kind: "timeout", phase: "stream" }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
   [
+    "the request's own time",
+    { kind: "overdue", phase: "stream" },
+    "overdue",
+    "no",
+    "none",
+    "upstream_timeout",
+    503
+  ],
+  ["too many calls", { kind: "exhausted", phase: "resume" }, "exhausted", "no", "none", "upstream_error", 503],
+  [
     "a gateway's time-out",
     { kind: "malformed", status: 504 },
     "timed_out",
@@ -165,7 +175,7 @@ const table: ReadonlyArray<Row> = [
   trouble("status ERROR", { kind: "gave_up", phase: "stream", reason: "ERROR" }),
   // Servers with JSON errors and no envelope.
   refresh("a refused key", { status: 401, reason: "invalid_api_key" }),
-  refresh("a refused key, told with 400", { status: 400, message: "API key not valid. Please pass a valid API key." }),
+  refresh("a refused key, told with 400", { status: 400, reason: "API_KEY_INVALID" }),
   limited("429", { status: 429, reason: "rate_limit_exceeded" }),
   limited("an overload told in a stream", { phase: "stream", reason: "rate_limit_error" }),
   [
@@ -282,9 +292,29 @@ describe("classify", () => {
     }
   })
 
+  it("takes no word of a message for the account's health, whatever its status", () => {
+    const words = [
+      "Incorrect API key provided: sk-abc",
+      "API key not valid. Please pass a valid API key.",
+      "rate_limit_exceeded",
+      "You exceeded your quota: insufficient_quota",
+      "account_deactivated",
+      "invalid_api_key 401 429 UNAUTHENTICATED"
+    ]
+    for (const message of words) {
+      for (const status of [400, 404, 413, 422, 500, 503]) {
+        for (const kind of ["refused", "malformed", "gave_up"] as const) {
+          assert.strictEqual(classify(of({ kind, status, message }), managed).health, "none", `${status} ${message}`)
+        }
+      }
+    }
+  })
+
   it("passes Retry-After on in whole seconds, and gives one with every rate limit", () => {
     const told = classify(of({ status: 429, retryAfter: 2.2 }), managed)
     assert.deepStrictEqual([told.retryAfter, told.error.retryAfter], [2.2, 3])
+    const long = classify(of({ status: 429, retryAfter: 1e300 }), managed)
+    assert.deepStrictEqual([long.retryAfter, long.error.retryAfter], [600, 600])
     const untold = classify(of({ status: 429 }), managed)
     assert.deepStrictEqual([untold.retryAfter, untold.error.retryAfter], [undefined, 1])
     assert.strictEqual(classify(of({ status: 500 }), managed).error.retryAfter, undefined)

@@ -20,6 +20,7 @@ import type { Model } from "../../domain/models.ts"
 import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { Budget } from "../../upstream/budget.ts"
 import type { AccountTestResult } from "./Api.ts"
 
 /** What to test. */
@@ -111,12 +112,15 @@ export class AccountTests extends Context.Service<AccountTests, {
       { message, model, requestId }: AccountTest
     ): Effect.fn.Return<Outcome, UpstreamFailure> {
       const conversation = userTurn(message)
+      const budget = new Budget(config.unsafeCurrent().limits, yield* Clock.Clock)
       const machine = assembleReply({
         sieve: undefined,
         reasoningCalls: undefined,
         stripMarkers: model.search && config.unsafeCurrent().compat.strip_reference_markers,
         stop: undefined,
         singleCall: false,
+        showReasoning: model.reasoning,
+        addCall: () => budget.addCall(),
         callId: (index) => `call_${index}`,
         promptTokens: () => estimateConversation(conversation)
       })
@@ -131,7 +135,8 @@ export class AccountTests extends Context.Service<AccountTests, {
         model,
         conversation,
         credential: access.credential,
-        recorder: captures.recorder(access.identifier, requestId)
+        recorder: captures.recorder(access.identifier, requestId),
+        budget
       }).pipe(
         Effect.flatMap((started) => {
           sessionId = started.sessionId

@@ -15,6 +15,9 @@ interface Known {
   readonly id: string | undefined
 }
 
+/** More calls are not told apart; no reply may have as many. */
+const mostCalls = 20_000
+
 /** Starts the numbering of one reply's calls, from 0 in the order in which they begin. */
 export const callIndexes = (): (piece: CallPiece) => number => {
   const byIndex = new Map<number, Known>()
@@ -34,9 +37,12 @@ export const callIndexes = (): (piece: CallPiece) => number => {
   }
 
   return (piece) => {
-    const known = find(piece) ?? { index: count++, id: piece.id }
-    if (piece.index !== undefined) byIndex.set(piece.index, known)
-    if (piece.id !== undefined) byId.set(piece.id, known)
+    const found = find(piece) ?? (count < mostCalls ? undefined : last)
+    const known = found ?? { index: count++, id: piece.id }
+    if (found === undefined || piece.name !== undefined) {
+      if (piece.index !== undefined) byIndex.set(piece.index, known)
+      if (piece.id !== undefined && byId.size < 2 * mostCalls) byId.set(piece.id, known)
+    }
     last = known
     return known.index
   }

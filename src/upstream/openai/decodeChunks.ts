@@ -12,7 +12,7 @@ import type { SseEvent } from "../../stream/sse.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
-import { asCount, asString, isRecord, type JsonRecord, parseJson } from "./json.ts"
+import { asCount, asString, isRecord, type JsonRecord, parseJson, writeJson } from "./json.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
@@ -28,9 +28,14 @@ export interface ChunkDecoder {
   readonly failure: () => UpstreamFailure | undefined
   /** The server said why the reply ended: only usage and the sentinel may follow. */
   readonly finishing: () => boolean
+  /** The content filter ended the reply: nothing that follows is shown or waited for. */
+  readonly withdrawn: () => boolean
   /** The sentinel was seen: nothing follows. */
   readonly done: () => boolean
 }
+
+/** The most characters of a call's id, which every frame of it repeats. */
+const longestId = 256
 
 const usageOf = (value: JsonRecord): PartialUsage => {
   const completion = isRecord(value["completion_tokens_details"]) ? value["completion_tokens_details"] : {}
@@ -99,7 +104,13 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     const id = asString(call["id"])
     const name = asString(fn["name"])
     const args = fn["arguments"]
-    const delta = typeof args === "string" ? args : isRecord(args) ? JSON.stringify(args) : ""
+    const delta = typeof args === "string" ? args : isRecord(args) ? writeJson(args) : ""
+    if (delta === undefined) {
+      return fail({ kind: "malformed", message: "the arguments of a call are nested too deeply" })
+    }
+    if (id !== undefined && id.length > longestId) {
+      return fail({ kind: "malformed", message: "the id of a call is too long" })
+    }
     out.push(UpstreamCall(indexOf({ index, id, name }), id, name, delta))
   }
 
@@ -119,6 +130,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     if (isError(value)) return fail({ kind: "refused", ...errorFacts(value) })
     began = true
     if (isRecord(value["usage"])) out.push(UpstreamUsage(usageOf(value["usage"])))
+    if (finish === "content_filter") return
     const choices = value["choices"]
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
     if (!isRecord(choice)) return
@@ -168,6 +180,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     },
     failure: () => failure,
     finishing: () => finish !== undefined || done,
+    withdrawn: () => finish === "content_filter",
     done: () => done
   }
 }

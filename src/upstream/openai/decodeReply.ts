@@ -5,13 +5,17 @@
  */
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { makeSseDecoder, type SseEvent, sseLimit } from "../../stream/sse.ts"
+import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import type { Budget } from "../budget.ts"
 import type { BodyDecoder, Connection } from "../connection.ts"
 import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
 
 /** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
 const settleAfterFinish = 2_000
 const settleAfterSentinel = 100
+
+/** Bytes of an answer that is no stream. */
+const longestWhole = 1024 * 1024
 
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
 
@@ -42,7 +46,7 @@ const streamDecoder = (chunks: ChunkDecoder, settleConnection: Connection["settl
     },
     failure: () => sse.overflowed ? malformed : chunks.failure(),
     // A body that is read to its end leaves a connection that can be used again; one that goes on after the sentinel is left.
-    done: () => over,
+    done: () => over || chunks.withdrawn(),
     complete: chunks.finishing
   }
 }
@@ -54,13 +58,13 @@ const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
   return {
     push(bytes) {
       size += bytes.length
-      if (size <= sseLimit) pieces.push(bytes)
+      if (size <= longestWhole) pieces.push(bytes)
     },
     end(out) {
       chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
       chunks.end(out)
     },
-    failure: () => size > sseLimit ? malformed : chunks.failure(),
+    failure: () => size > longestWhole ? malformed : chunks.failure(),
     done: () => false,
     complete: () => false
   }
@@ -69,29 +73,52 @@ const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
 const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 
-/** Starts the decoder of a reply to a request that asked for these stop sequences. `seen` is given every byte. */
+/**
+ * Starts the decoder of a reply to a request that asked for these stop sequences. `seen` is given every byte. A reply that has
+ * become too long for the `budget` ends as by length; one of too many bytes fails.
+ */
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
   settle: Connection["settle"],
+  budget: Budget,
   seen: ((bytes: Uint8Array) => void) | undefined
 ): BodyDecoder<UpstreamEvent> => {
   const chunks = chunkDecoder(stop)
   let decoder: BodyDecoder<UpstreamEvent> | undefined
+  let tooMany: UpstreamFailure | undefined
+  let isFull = false
   const decide = (first: number | undefined) =>
     first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, settle)
   return {
     push(bytes, out) {
+      if (isFull || tooMany !== undefined) return
       seen?.(bytes)
+      if (!budget.addBytes(bytes.length)) {
+        tooMany = budget.tooManyBytes("stream")
+        return
+      }
       if (decoder === undefined) {
         const first = bytes.find((byte) => !isBlank(byte))
         if (first === undefined) return
         decoder = decide(first)
       }
+      const from = out.length
       decoder.push(bytes, out)
+      isFull = budget.admit(out, from)
     },
-    end: (out) => (decoder ?? decide(undefined)).end(out),
-    failure: () => decoder === undefined ? chunks.failure() : decoder.failure(),
-    done: () => decoder?.done() === true,
+    end(out) {
+      // A reply that was cut has its end already.
+      if (isFull || tooMany !== undefined) return
+      const from = out.length
+      const last = decoder ?? decide(undefined)
+      last.end(out)
+      isFull = budget.admit(out, from)
+    },
+    failure: () => {
+      if (isFull) return undefined
+      return tooMany ?? (decoder === undefined ? chunks.failure() : decoder.failure())
+    },
+    done: () => isFull || decoder?.done() === true,
     complete: () => decoder?.complete() === true
   }
 }

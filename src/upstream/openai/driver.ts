@@ -35,7 +35,7 @@ export interface OpenAiOptions {
 }
 
 /** The most that is read of a body that is no reply, in bytes and milliseconds. */
-const longestBody = 64 * 1024
+const longestBody = 1024 * 1024
 const slowestBody = 5_000
 
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
@@ -91,7 +91,7 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
   })
 
   const complete = Effect.fnUntraced(function*(
-    { conversation, credential, model, recorder }: CompletionRequest
+    { budget, conversation, credential, model, recorder }: CompletionRequest
   ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const token = yield* credential.token
     const { body, stop } = yield* inSlices(
@@ -111,7 +111,9 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
       secret: isKey(token) ? Redacted.make(token) : undefined
     })
     if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
-    const connection = yield* openConnection(client, authorized(request, token), "completion", limits)
+    budget.startReply()
+    if (!budget.takeCall()) return yield* budget.noCallLeft("completion")
+    const connection = yield* openConnection(client, authorized(request, token), "completion", limits, budget)
     const { headers, status } = connection.response
     const contentType = headers["content-type"]
     round?.opened(status, contentType)
@@ -119,7 +121,7 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
       const body = yield* readBody(connection, round)
       return yield* yield* refusal("completion", connection.response, body, token)
     }
-    const events = decodeBody(connection, () => replyDecoder(stop, connection.settle, round?.bytes))
+    const events = decodeBody(connection, () => replyDecoder(stop, connection.settle, budget, round?.bytes))
     return { id, sessionId: undefined, events }
   })
 

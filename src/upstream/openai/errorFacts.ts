@@ -5,6 +5,7 @@
  * Ollama and LM Studio send a string, FastAPI a `detail` that may be a list, Google a list of bodies; `code` is a word, a
  * number, or a number in quotes.
  */
+import { tellsHealth } from "../../domain/classifyUpstreamFailure.ts"
 import { asString, isRecord, type JsonRecord } from "./json.ts"
 
 /** What an error says. A status is that of the error itself, where it names one. */
@@ -13,6 +14,9 @@ export interface ErrorFacts {
   readonly message?: string
   readonly status?: number
 }
+
+/** Details that are looked at. */
+const mostDetails = 16
 
 /** Messages stand this deep at most. */
 const deepest = 4
@@ -31,8 +35,16 @@ const messageOf = (value: unknown, depth: number): string | undefined => {
 
 const isNumber = (word: string): boolean => /^\d+$/.test(word)
 
+/** Google's details, of which one may give the reason. */
+const reasonsOf = (details: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(details)
+    ? details.slice(0, mostDetails).map((detail: unknown) => isRecord(detail) ? detail["reason"] : undefined)
+    : []
+
 const describe = (error: JsonRecord): ErrorFacts => {
-  const reason = [error["code"], error["type"]].map(asString).find((word) => word !== undefined && !isNumber(word))
+  const words = [error["code"], error["type"], error["status"], ...reasonsOf(error["details"])].map(asString)
+  // A word that says something of the account tells more than a general one.
+  const reason = words.find(tellsHealth) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
   const message = messageOf(error, deepest)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
   return {

@@ -3,6 +3,7 @@
  */
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import { TextPieces } from "../../stream/TextPieces.ts"
 
 const openTag = "<think>"
 const closeTag = "</think>"
@@ -27,6 +28,8 @@ const heldBack = (text: string): number => {
 /** Starts a splitter. */
 export const inlineReasoning = (): InlineReasoning => {
   let state: "start" | "reasoning" | "separator" | "text" = "start"
+  /** Blanks that lead the reply; they are text where no tag follows. */
+  const blanks = new TextPieces()
   let held = ""
 
   const push = (piece: string, out: Array<UpstreamEvent>): void => {
@@ -36,19 +39,24 @@ export const inlineReasoning = (): InlineReasoning => {
         out.push(UpstreamText(piece))
         return
       case "start": {
-        const all = held + piece
-        const text = all.trimStart()
+        let from = 0
+        if (held === "") {
+          from = piece.length - piece.trimStart().length
+          blanks.push(piece.slice(0, from))
+          if (from === piece.length) return
+        }
+        const text = held + piece.slice(from)
         held = ""
         if (text.startsWith(openTag)) {
           state = "reasoning"
           return push(text.slice(openTag.length), out)
         }
         if (openTag.startsWith(text)) {
-          held = all
+          held = text
           return
         }
         state = "text"
-        return push(all, out)
+        return push(blanks.toString() + text, out)
       }
       case "reasoning": {
         const text = held + piece
@@ -73,7 +81,7 @@ export const inlineReasoning = (): InlineReasoning => {
   const interrupt = (out: Array<UpstreamEvent>) => {
     if (state !== "start") return
     state = "text"
-    push(held, out)
+    push(blanks.toString() + held, out)
     held = ""
   }
 

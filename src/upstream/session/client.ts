@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { nationalMobile } from "../../domain/identity.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { Budget } from "../budget.ts"
 import {
   type Connection,
   type ConnectionLimits,
@@ -29,6 +30,7 @@ export interface StreamCall {
   readonly body: string
   readonly token: string | undefined
   readonly round: RoundRecorder | undefined
+  readonly budget: Budget
 }
 
 /** The calls. Tokens are sent in the `Authorization` header and nowhere else. */
@@ -52,10 +54,13 @@ export interface SessionClient {
   readonly openStream: (call: StreamCall) => Effect.Effect<Connection, UpstreamFailure, Scope.Scope>
 }
 
-/** The most that is read of a reply that is no stream: far more than a page of sessions. */
-const longestBody = 4 * 1024 * 1024
-/** The most that is read of a reply that should have been a stream, and for how many milliseconds. */
-const longestRefusal = 64 * 1024
+/** The most characters of a token, and of an id. */
+const longestToken = 8 * 1024
+const longestId = 256
+
+/** The most that is read of an answer that is no stream, in bytes. */
+const longestBody = 1024 * 1024
+/** How long an answer in the place of a stream may take, in milliseconds. */
 const slowestRefusal = 5_000
 
 const eventStream = /^text\/event-stream\b/i
@@ -114,19 +119,19 @@ export const makeSessionClient = (
     const body = { ...identity, password, device_id: deviceId, os: "web" }
     const { user } = yield* post("login", "users/login", undefined, body)
     const token = isRecord(user) ? user["token"] : undefined
-    return typeof token === "string" && token !== "" ? token : yield* malformed("login")
+    return typeof token === "string" && token !== "" && token.length <= longestToken ? token : yield* malformed("login")
   })
 
   const createSession = Effect.fnUntraced(function*(token: string | undefined) {
     const { id } = yield* post("session", "chat_session/create", token, { agent: "chat" })
-    return typeof id === "string" && id !== "" ? id : yield* malformed("session")
+    return typeof id === "string" && id !== "" && id.length <= longestId ? id : yield* malformed("session")
   })
 
   const listSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
     const { chat_sessions: sessions } = yield* get(`chat_session/fetch_page?count=${count}`, token)
     if (!Array.isArray(sessions)) return yield* malformed("session")
     return sessions.flatMap((session): ReadonlyArray<UpstreamSession> => {
-      if (!isRecord(session) || typeof session["id"] !== "string") return []
+      if (!isRecord(session) || typeof session["id"] !== "string" || session["id"].length > longestId) return []
       const { id, title, updated_at: updatedAt } = session
       return [{
         id,
@@ -136,12 +141,12 @@ export const makeSessionClient = (
     })
   })
 
-  const openStream = Effect.fnUntraced(function*({ body, path, phase, round, token }: StreamCall) {
+  const openStream = Effect.fnUntraced(function*({ body, budget, path, phase, round, token }: StreamCall) {
     const request = HttpClientRequest.post(url(path), { acceptJson: false }).pipe(
       HttpClientRequest.setHeader("accept", "text/event-stream"),
       HttpClientRequest.bodyText(body, "application/json")
     )
-    const connection = yield* openConnection(client, authorized(request, token), phase, limits)
+    const connection = yield* openConnection(client, authorized(request, token), phase, limits, budget)
     const { headers, status } = connection.response
     round?.opened(status, headers["content-type"])
     if (status < 300 && eventStream.test(headers["content-type"] ?? "")) return connection
@@ -152,7 +157,7 @@ export const makeSessionClient = (
         return chunk
       })
     }
-    const envelope = readEnvelope(status, yield* readShortBody(recorded, longestRefusal, slowestRefusal))
+    const envelope = readEnvelope(status, yield* readShortBody(recorded, longestBody, slowestRefusal))
     const facts: RefusalFacts = envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" }
     return yield* refusal(phase, connection, facts)
   })

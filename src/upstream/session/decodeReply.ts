@@ -6,6 +6,8 @@
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
 import type { PartialUsage } from "../../domain/Usage.ts"
 import type { SseEvent } from "../../stream/sse.ts"
+import type { Meter } from "../../stream/steps.ts"
+import { TextPieces } from "../../stream/TextPieces.ts"
 import { type Change, isRecord, type JsonRecord, makePatchDocument } from "./patchDocument.ts"
 
 /** A message id as the upstream wrote it, to be passed back in the same form. */
@@ -43,6 +45,8 @@ export interface ReplyDecoder {
   readonly closed: boolean
   /** The reply has failed: nothing more is wanted of this round. */
   readonly failed: boolean
+  /** The content filter withdrew the reply: nothing that follows is shown or waited for. */
+  readonly withdrawn: boolean
   /**
    * The document has a final status: little may follow, and nothing that must be waited for. The status with which a
    * continued stream opens may be the one of the round before, and is not final while it says `INCOMPLETE`.
@@ -58,6 +62,8 @@ type Channel = "reasoning" | "text"
 interface Piece {
   readonly channel: Channel
   readonly content: string
+  /** The fragment's; 0 in documents without. */
+  readonly index: number
 }
 
 const finalStatuses = new Set([
@@ -80,10 +86,12 @@ const trouble = (kind: ReplyTrouble["kind"], reason?: string, message?: string):
 const failed = (cause: ReplyTrouble): RoundEnd => ({ _tag: "Failed", trouble: cause })
 
 const isMessageId = (value: unknown): value is MessageId =>
-  (typeof value === "string" && value !== "") || (typeof value === "number" && Number.isFinite(value))
+  (typeof value === "string" && value !== "" && value.length <= 256) || Number.isSafeInteger(value)
 
-const count = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+const mostTokens = 1e12
+
+const tokens = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostTokens ? value : undefined
 
 /** `undefined` where the text is no JSON; `null` is JSON. */
 const parse = (text: string): unknown => {
@@ -106,27 +114,84 @@ const contentOf = (fragment: unknown): string => {
 
 const emptyResponse: JsonRecord = {}
 
-/** Starts a decoder. Linear in the length of the reply for documents that grow by appending. */
-export const makeReplyDecoder = (): ReplyDecoder => {
-  const document = makePatchDocument()
+const makePatched = () => ({
+  count: 0,
+  only: undefined as Change | undefined,
+  /** The response as a whole was replaced. */
+  snapshot: false,
+  status: false,
+  /** Text was appended. */
+  grew: false,
+  /** Text was changed in a way that only a comparison can judge. */
+  rewritten: false
+})
+
+/** A place of the document that grows. */
+interface Cursor {
+  readonly owner: JsonRecord
+  readonly key: string
+  readonly channel: Channel | undefined
+  /** The fragment's; 0 in documents without. */
+  readonly index: number
+}
+
+/**
+ * Characters of the document that may be compared with what has left: so many for each character received, and some to begin
+ * with. Replies that grow need none; one that is rewritten over and over is given up.
+ */
+const comparedPerCharacter = 64
+const comparedAtLeast = 1024 * 1024
+
+/** The most that the document may weigh, in characters; how often it is weighed grows with it. */
+const mostWeight = 48 * 1024 * 1024
+const weighedAfter = 16 * 1024 * 1024
+
+/** Characters of a JSON value, and some for each of its parts; no more than needed is counted beyond `most`. */
+const weigh = (value: unknown, most: number): number => {
+  let weight = 0
+  const left: Array<unknown> = [value]
+  while (left.length > 0 && weight <= most) {
+    const next = left.pop()
+    weight += typeof next === "string" ? next.length + 8 : 8
+    if (Array.isArray(next)) { for (const element of next) left.push(element) }
+    else if (isRecord(next)) {
+      for (const key of Object.keys(next)) {
+        weight += key.length
+        left.push(next[key])
+      }
+    }
+  }
+  return weight
+}
+
+/** Starts a decoder. Linear in what it is sent, whatever that is; `meter` is told its steps. */
+export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
+  const document = makePatchDocument(meter)
   /** What has left, and how much of it is not in the document (an empty snapshot starts the document anew). */
-  const emitted = { reasoning: "", text: "" }
+  const emitted = { reasoning: new TextPieces(), text: new TextPieces() }
   const base = { reasoning: 0, text: 0 }
+  /** The last fragment with text of each channel: growth before it would land inside what has left. */
+  const lastText = { reasoning: -1, text: -1 }
   /** Where a bare string patch grows the document, and what has been appended there but not yet written down. */
-  let cursor: { readonly owner: JsonRecord; readonly key: string; readonly channel: Channel | undefined } | undefined
-  let pending = ""
+  let cursor: Cursor | undefined
+  const pending = new TextPieces()
+  let received = 0
+  let compared = 0
+  let weighAt = weighedAfter
   let messageId: MessageId | undefined
   let status: string | undefined
   let stale = false
   let final = false
-  let hint: ReplyTrouble | undefined
+  /** `[DONE]` was sent. */
+  let sentinel = false
   let cause: ReplyTrouble | undefined
   let closed = false
   let consistent = true
   let firstOfRound = false
   let produced = 0
   let usage: PartialUsage = {}
-  const changes: Array<Change> = []
+  /** What the patch at hand has done so far. */
+  const patched = makePatched()
 
   const response = (): JsonRecord => {
     const value = document.root["response"]
@@ -145,11 +210,10 @@ export const makeReplyDecoder = (): ReplyDecoder => {
 
   /** Writes down what the fast path has appended. */
   const settle = () => {
-    if (cursor !== undefined && pending !== "") {
-      cursor.owner[cursor.key] = (cursor.owner[cursor.key] as string) + pending
-      if (cursor.channel !== undefined) emitted[cursor.channel] += pending
+    if (cursor !== undefined && pending.length > 0) {
+      cursor.owner[cursor.key] = (cursor.owner[cursor.key] as string) + pending.toString()
+      pending.clear()
     }
-    pending = ""
     cursor = undefined
   }
 
@@ -157,13 +221,14 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     const found: Array<Piece> = []
     const { content, fragments, thinking_content: thinking } = response()
     if (Array.isArray(fragments)) {
-      for (const fragment of fragments) {
+      count(fragments.length)
+      fragments.forEach((fragment, index) => {
         const channel = fragmentChannel(fragment)
-        if (channel !== undefined) found.push({ channel, content: contentOf(fragment) })
-      }
+        if (channel !== undefined) found.push({ channel, content: contentOf(fragment), index })
+      })
     } else {
-      if (typeof thinking === "string") found.push({ channel: "reasoning", content: thinking })
-      if (typeof content === "string") found.push({ channel: "text", content })
+      if (typeof thinking === "string") found.push({ channel: "reasoning", content: thinking, index: 0 })
+      if (typeof content === "string") found.push({ channel: "text", content, index: 0 })
     }
     return found
   }
@@ -173,33 +238,33 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     const position = { reasoning: base.reasoning, text: base.text }
     const growth: Array<Piece> = []
     consistent = true
-    for (const { channel, content } of pieces()) {
-      const known = emitted[channel]
+    lastText.reasoning = -1
+    lastText.text = -1
+    count(emitted.reasoning.length + emitted.text.length)
+    for (const { channel, content, index } of pieces()) {
+      const known = emitted[channel].toString()
       const start = position[channel]
+      count(content.length)
+      if (content !== "") lastText[channel] = index
       position[channel] = start + content.length
       if (start >= known.length) {
-        if (content !== "") growth.push({ channel, content })
+        if (content !== "") growth.push({ channel, content, index })
       } else if (position[channel] <= known.length) {
         consistent &&= known.startsWith(content, start)
       } else {
         const overlap = known.length - start
         consistent &&= content.startsWith(start === 0 ? known : known.slice(start))
-        growth.push({ channel, content: content.slice(overlap) })
+        growth.push({ channel, content: content.slice(overlap), index })
       }
     }
     consistent &&= position.reasoning >= emitted.reasoning.length && position.text >= emitted.text.length
     if (!consistent) return
-    for (const { channel, content } of growth) {
-      emitted[channel] += content
-      emit(channel, content, out)
-    }
+    for (const { channel, content } of growth) grow(channel, content, out)
   }
 
-  /** True where text of the same channel stands behind the fragment, so that its growth would land inside what has left. */
-  const hasTextBehind = (index: number, channel: Channel): boolean => {
-    const fragments = response()["fragments"]
-    return Array.isArray(fragments) &&
-      fragments.some((fragment, i) => i > index && fragmentChannel(fragment) === channel && contentOf(fragment) !== "")
+  const count = (steps: number) => {
+    compared += steps
+    if (meter !== undefined) meter.steps += steps
   }
 
   /** True for a change that can have changed the reply's text. */
@@ -212,45 +277,74 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     return second === "fragments" && (fourth === undefined || fourth === "content" || fourth === "type")
   }
 
-  /** Handles a patch's one change of text where its own extent tells what grew; false where it does not. */
+  /** The place of the text that a change is of, where it is the text itself. */
+  const placeOf = (owner: JsonRecord | undefined, path: ReadonlyArray<string>): Cursor | undefined => {
+    if (owner === undefined) return undefined
+    const key = path[path.length - 1]!
+    if (path.length === 4 && path[1] === "fragments" && key === "content") {
+      return { owner, key, channel: fragmentChannel(owner), index: Number(path[2]) }
+    }
+    if (path.length !== 2 || Array.isArray(response()["fragments"])) return undefined
+    if (key !== "content" && key !== "thinking_content") return undefined
+    return { owner, key, channel: key === "content" ? "text" : "reasoning", index: 0 }
+  }
+
+  /** Text grows at a place; false where that is inside of what has left. */
+  const growAt = ({ channel, index }: Cursor, text: string, out: Array<UpstreamEvent>): boolean => {
+    if (channel === undefined || text === "") return true
+    if (lastText[channel] > index) return false
+    lastText[channel] = index
+    grow(channel, text, out)
+    return true
+  }
+
+  const growFragments = (fragments: ReadonlyArray<unknown>, from: number, out: Array<UpstreamEvent>) => {
+    for (let index = from; index < fragments.length; index++) {
+      const channel = fragmentChannel(fragments[index])
+      const content = contentOf(fragments[index])
+      if (channel === undefined || content === "") continue
+      lastText[channel] = index
+      grow(channel, content, out)
+    }
+  }
+
+  /** Handles one change of text where its own extent tells what grew; false where it does not. */
   const follow = (change: Change, out: Array<UpstreamEvent>): boolean => {
     if (change._tag === "Root" || !consistent) return false
     const { path } = change
-    if (path[1] === "fragments") {
-      const fragments = response()["fragments"]
-      if (change._tag === "Extended" && path.length === 2 && Array.isArray(fragments)) {
-        for (const fragment of fragments.slice(change.from)) {
-          const channel = fragmentChannel(fragment)
-          if (channel !== undefined) grow(channel, contentOf(fragment), out)
-        }
+    const fragments = response()["fragments"]
+    if (path[1] === "fragments" && Array.isArray(fragments)) {
+      const isNew = change._tag === "Replaced" && path.length === 3 && change.before === undefined
+      if (isNew || (change._tag === "Extended" && path.length === 2)) {
+        growFragments(fragments, change._tag === "Extended" ? change.from : fragments.length - 1, out)
         return true
       }
-      if (change._tag !== "Grown" || path.length !== 4 || path[3] !== "content") return false
-      const channel = fragmentChannel(change.owner)
-      if (channel !== undefined && hasTextBehind(Number(path[2]), channel)) return false
-      if (channel !== undefined) grow(channel, change.text, out)
-      return true
     }
-    if (change._tag !== "Grown" || path.length !== 2) return false
-    grow(path[1] === "content" ? "text" : "reasoning", change.text, out)
-    return true
+    if (change._tag === "Extended") return false
+    const place = placeOf(change.owner, path)
+    if (place === undefined) return false
+    if (change._tag === "Grown") return growAt(place, change.text, out)
+    const { before = "", value } = change
+    if (place.channel === undefined) return true
+    if (typeof before !== "string" || typeof value !== "string" || !value.startsWith(before)) return false
+    return growAt(place, value.slice(before.length), out)
   }
 
   const grow = (channel: Channel, text: string, out: Array<UpstreamEvent>) => {
     if (text === "") return
-    emitted[channel] += text
+    emitted[channel].push(text)
     emit(channel, text, out)
   }
 
   /** The last values count, over all rounds; `token_usage` wins where the document has both. */
   const readUsage = (out: Array<UpstreamEvent>) => {
     const { accumulated_token_usage: accumulated, token_usage: given } = response()
-    const total = count(accumulated)
+    const total = tokens(accumulated)
     const detail = isRecord(given) ? given : { completion_tokens: given }
-    const promptTokens = count(detail["prompt_tokens"])
+    const promptTokens = tokens(detail["prompt_tokens"])
     // Documents start with a total of 0, which says nothing.
-    const completion = count(detail["completion_tokens"]) ?? (total === 0 ? undefined : total)
-    const reasoningTokens = count(detail["reasoning_tokens"])
+    const completion = tokens(detail["completion_tokens"]) ?? (total === 0 ? undefined : total)
+    const reasoningTokens = tokens(detail["reasoning_tokens"])
     const changed = (promptTokens !== undefined && promptTokens !== usage.promptTokens) ||
       (completion !== undefined && completion !== usage.completionTokens) ||
       (reasoningTokens !== undefined && reasoningTokens !== usage.reasoningTokens)
@@ -268,11 +362,19 @@ export const makeReplyDecoder = (): ReplyDecoder => {
 
   const applyPatch = (patch: JsonRecord, out: Array<UpstreamEvent>) => {
     settle()
-    document.apply(patch, changes)
-    const snapshot = changes.some((change) =>
-      change._tag === "Root" || (change._tag === "Replaced" && change.path.length === 1)
-    )
-    const opensRound = firstOfRound && snapshot
+    Object.assign(patched, makePatched())
+    document.apply(patch, (change) => {
+      if (meter !== undefined) meter.steps++
+      patched.only = patched.count++ === 0 ? change : undefined
+      if (change._tag === "Root" || (change._tag === "Replaced" && change.path.length === 1)) patched.snapshot = true
+      if (change._tag === "Root" || change.path[1] === "status") patched.status = true
+      if (!touchesText(change)) return
+      if (change._tag === "Grown") patched.grew = true
+      // Text that comes after the status is not shown.
+      if (patched.rewritten || isWithdrawn()) return
+      patched.rewritten = !follow(change, out)
+    })
+    const opensRound = firstOfRound && patched.snapshot
     firstOfRound = false
     if (opensRound) {
       const empty = isEmptySnapshot()
@@ -280,44 +382,50 @@ export const makeReplyDecoder = (): ReplyDecoder => {
       base.text = empty ? emitted.text.length : 0
     }
     const wasConsistent = consistent
-    const textual = changes.filter(touchesText)
-    const [first, second] = textual
-    if (first !== undefined && (second !== undefined || !follow(first, out))) compare(out)
+    if (isWithdrawn()) closed = true
+    else if (patched.rewritten) compare(out)
     const { message_id: id, status: next } = response()
     if (isMessageId(id)) messageId = id
+    else if (id !== undefined && id !== null) fail(trouble("malformed", undefined, "The reply's message id is no id"))
     if (typeof next === "string") status = next
     if (opensRound) stale = isIncomplete(status)
-    else if (changes.some((change) => change._tag === "Root" || change.path[1] === "status")) stale = false
+    else if (patched.status) stale = false
     final = status !== undefined && finalStatuses.has(status) && !stale
-    if (changes.length > 0) readUsage(out)
+    if (patched.count > 0) readUsage(out)
     // A withdrawal may replace the text before it says so; text that goes on growing is no withdrawal.
-    const goesOn = !wasConsistent && textual.some((change) => change._tag === "Grown")
+    const goesOn = !wasConsistent && patched.grew
     if (!consistent && status !== "CONTENT_FILTER" && (opensRound || goesOn)) fail(trouble("disagrees"))
-    const only = changes[0]
-    if (changes.length === 1 && only?._tag === "Grown" && typeof patch["v"] === "string" && consistent) {
-      placeCursor(only)
-    }
-    changes.length = 0
+    if (compared > comparedAtLeast + comparedPerCharacter * received) fail(trouble("disagrees"))
+    const { only } = patched
+    if (only?._tag === "Grown" && typeof patch["v"] === "string" && consistent) placeCursor(only)
   }
 
+  /** Fails a document that grows beyond all measure, in whatever part of it. */
+  const weighDocument = () => {
+    const weight = pending.length + weigh(document.root, mostWeight)
+    if (meter !== undefined) meter.steps += weight
+    if (weight > mostWeight) fail(trouble("malformed", undefined, "The reply's document is too large"))
+    weighAt = received + Math.max(weighedAfter, weight)
+  }
+
+  const isWithdrawn = (): boolean => response()["status"] === "CONTENT_FILTER"
+
   const placeCursor = (change: Extract<Change, { readonly _tag: "Grown" }>) => {
-    const { key, owner, path } = change
-    if (path[0] !== "response") return
-    if (path.length === 2 && !Array.isArray(response()["fragments"])) {
-      if (key === "content" || key === "thinking_content") {
-        cursor = { owner, key, channel: key === "content" ? "text" : "reasoning" }
-      }
-    } else if (path.length === 4 && path[1] === "fragments" && key === "content") {
-      cursor = { owner, key, channel: fragmentChannel(owner) }
-    }
+    if (change.path[0] !== "response") return
+    const place = placeOf(change.owner, change.path)
+    if (place === undefined || (place.channel !== undefined && lastText[place.channel] > place.index)) return
+    cursor = place
   }
 
   const append = (text: string, out: Array<UpstreamEvent>) => {
-    pending += text
-    if (cursor!.channel !== undefined && text !== "") emit(cursor!.channel, text, out)
+    pending.push(text)
+    growAt(cursor!, text, out)
   }
 
   const pushPatch = (data: string, out: Array<UpstreamEvent>): boolean => {
+    received += data.length
+    if (received > weighAt) weighDocument()
+    if (meter !== undefined) meter.steps += data.length
     // `{"v":"…"}` without escapes needs no parser.
     if (
       cursor !== undefined && data.startsWith("{\"v\":\"") && data.indexOf("\"", 6) === data.length - 2 &&
@@ -354,9 +462,8 @@ export const makeReplyDecoder = (): ReplyDecoder => {
       : undefined
     // A hint of another type that names no reason informs people, and is no end.
     if (body["type"] !== "error" && reason === undefined) return
-    hint = trouble("gave_up", reason, typeof body["content"] === "string" ? body["content"] : undefined)
-    settle()
-    if (emitted.text === "" && !final) fail(hint)
+    // A reply that is complete stays so, whatever is said after it.
+    if (!final) fail(trouble("gave_up", reason, typeof body["content"] === "string" ? body["content"] : undefined))
   }
 
   /** False where data that has to be JSON is not. */
@@ -367,6 +474,7 @@ export const makeReplyDecoder = (): ReplyDecoder => {
       case "message": {
         if (event.data === "[DONE]") {
           closed = true
+          sentinel = true
           return true
         }
         return pushPatch(event.data, out)
@@ -391,13 +499,13 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     if (status === "CONTENT_FILTER") {
       return produced === 0 ? failed(trouble("withdrawn")) : { _tag: "Finished", reason: "content_filter" }
     }
-    if (status === "TIMEOUT" || status === "ERROR") return failed(hint ?? trouble("gave_up", status))
+    if (status === "TIMEOUT" || status === "ERROR") return failed(trouble("gave_up", status))
     if (!consistent) return failed(trouble("disagrees"))
     if (status === "FINISHED") {
-      return produced === 0 ? failed(hint ?? trouble("empty")) : { _tag: "Finished", reason: "stop" }
+      return produced === 0 ? failed(trouble("empty")) : { _tag: "Finished", reason: "stop" }
     }
     if (isIncomplete(status)) return { _tag: "Incomplete" }
-    return { _tag: "CutOff", trouble: hint ?? trouble("truncated") }
+    return { _tag: "CutOff", trouble: trouble(sentinel && produced === 0 ? "empty" : "truncated") }
   }
 
   return {
@@ -416,7 +524,7 @@ export const makeReplyDecoder = (): ReplyDecoder => {
       if (current !== emptyResponse) current["status"] = "WIP"
       status = undefined
       final = false
-      hint = undefined
+      sentinel = false
       closed = false
       firstOfRound = true
     },
@@ -428,6 +536,9 @@ export const makeReplyDecoder = (): ReplyDecoder => {
     },
     get failed() {
       return cause !== undefined
+    },
+    get withdrawn() {
+      return status === "CONTENT_FILTER"
     },
     get final() {
       return final

@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { inSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { Budget } from "../budget.ts"
 import type { ConnectionLimits } from "../connection.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../Upstream.ts"
 import { makeSessionClient, type SessionClient, type StreamCall } from "./client.ts"
@@ -36,8 +37,9 @@ const openRound = Effect.fnUntraced(function*(
   client: SessionClient,
   recorder: Recorder | undefined,
   sessionId: string,
-  call: Omit<StreamCall, "round">
+  call: Omit<StreamCall, "round"> & { readonly budget: Budget }
 ) {
+  if (!call.budget.takeCall()) return yield* call.budget.noCallLeft(call.phase)
   const label = call.path === "chat/completion" ? "completion" : "continue"
   const round = recorder?.round({
     label,
@@ -55,11 +57,11 @@ const openRound = Effect.fnUntraced(function*(
 
 /** Continues a message. A token that has expired meanwhile is renewed once. */
 const openContinue =
-  (client: SessionClient, recorder: Recorder | undefined, credential: Credential, sessionId: string) =>
+  (client: SessionClient, recorder: Recorder | undefined, credential: Credential, sessionId: string, budget: Budget) =>
   (messageId: MessageId) => {
     const body = JSON.stringify({ chat_session_id: sessionId, message_id: messageId, fallback_to_resume: true })
     const open = (token: string | undefined) =>
-      openRound(client, recorder, sessionId, { path: "chat/continue", phase: "resume", body, token })
+      openRound(client, recorder, sessionId, { path: "chat/continue", phase: "resume", body, token, budget })
     return Effect.flatMap(
       credential.token,
       (token) =>
@@ -75,10 +77,12 @@ export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionO
   const client = makeSessionClient(http, options.baseUrl, options.limits)
 
   const complete = Effect.fnUntraced(function*(
-    { conversation, credential, model, onContinue, onSession, recorder }: CompletionRequest
+    { budget, conversation, credential, model, onContinue, onSession, recorder }: CompletionRequest
   ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
     const scope = yield* Effect.scope
     const token = yield* credential.token
+    budget.startReply()
+    if (!budget.takeCall()) return yield* budget.noCallLeft("session")
     const sessionId = yield* client.createSession(token)
     if (onSession !== undefined) yield* onSession(sessionId)
     let unfinished = (): MessageId | undefined => undefined
@@ -107,13 +111,14 @@ export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionO
       path: "chat/completion",
       phase: "completion",
       body,
-      token
+      token,
+      budget
     }).pipe(Scope.provide(firstScope))
-    const goOn = openContinue(client, recorder, credential, sessionId)
+    const goOn = openContinue(client, recorder, credential, sessionId, budget)
     const running = runRounds(first, firstScope, scope, (messageId) => {
       onContinue?.()
       return goOn(messageId)
-    })
+    }, budget)
     unfinished = running.unfinished
     return { id: sessionId, sessionId, events: running.events }
   })

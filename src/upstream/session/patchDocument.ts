@@ -5,6 +5,8 @@
  * document's own properties. What a patch did is told as changes, so that readers need not compare whole documents.
  */
 
+import type { Meter } from "../../stream/steps.ts"
+
 /** A JSON object as parsed; only own properties count. */
 export type JsonRecord = { [key: string]: unknown }
 
@@ -22,8 +24,14 @@ export type Change =
   }
   /** The array at `path` gained elements from index `from` on. */
   | { readonly _tag: "Extended"; readonly path: ReadonlyArray<string>; readonly from: number }
-  /** The value at `path` was replaced. */
-  | { readonly _tag: "Replaced"; readonly path: ReadonlyArray<string> }
+  /** The value at `path` was replaced; `owner` is the object that it is a property of, `undefined` for an array's element. */
+  | {
+    readonly _tag: "Replaced"
+    readonly path: ReadonlyArray<string>
+    readonly owner: JsonRecord | undefined
+    readonly before: unknown
+    readonly value: unknown
+  }
 
 /** A patch document; one for each reply, over all its rounds. */
 export interface PatchDocument {
@@ -32,8 +40,8 @@ export interface PatchDocument {
   /** Path and operation that a patch without its own takes: those of the patch before it. */
   readonly stickyPath: string | undefined
   readonly stickyOperation: string
-  /** Applies one patch and appends what it did to `changes`. */
-  readonly apply: (patch: JsonRecord, changes: Array<Change>) => void
+  /** Applies one patch and tells each change as soon as it is done, before the next one of a `BATCH`. */
+  readonly apply: (patch: JsonRecord, changed: (change: Change) => void) => void
   /**
    * A continued stream begins. Its first patch starts anew if it has a path or an operation; one that has neither (and is
    * no snapshot) goes on where the stream before it stopped.
@@ -42,12 +50,41 @@ export interface PatchDocument {
 }
 
 const maxSegments = 32
+const maxPath = 1024
 const maxBatchDepth = 8
+
+/** Elements that are kept; further ones are ignored. */
+export const mostFragments = 10_000
+export const mostSearchResults = 1_000
+
+const mostElements = (key: string): number =>
+  key === "search_results" || key === "results" ? mostSearchResults : mostFragments
+
+/** Takes out of a value, which goes under `key`, what is beyond the bounds. */
+const bound = (key: string, value: unknown): void => {
+  if (Array.isArray(value)) {
+    if (value.length > mostElements(key)) value.length = mostElements(key)
+    if (key === "fragments") { for (const fragment of value) boundProperties(fragment) }
+  } else {
+    boundProperties(value)
+  }
+}
+
+const boundProperties = (value: unknown): void => {
+  if (!isRecord(value)) return
+  for (const key of ["fragments", "search_results", "results", "response"]) {
+    if (Object.hasOwn(value, key)) bound(key, value[key])
+  }
+}
 
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const split = (path: string): ReadonlyArray<string> => path.split("/", maxSegments + 1).filter((part) => part !== "")
+/** The segments of a path; one that is too long has too many. */
+const split = (path: string): ReadonlyArray<string> =>
+  (path.length > maxPath ? "/x".repeat(maxSegments + 1) : path).split("/", maxSegments + 2).filter((part) =>
+    part !== ""
+  )
 
 /** True for the two strings of older documents, on which a missing operation is `APPEND`. */
 const isOlderText = (path: ReadonlyArray<string>): boolean =>
@@ -65,47 +102,64 @@ const indexIn = (array: ReadonlyArray<unknown>, segment: string): number => {
   return index <= array.length ? index : -1
 }
 
-const makeSticky = () => ({ path: undefined as string | undefined, operation: "SET" })
+const makeSticky = () => ({
+  path: undefined as string | undefined,
+  segments: [] as ReadonlyArray<string>,
+  operation: "SET"
+})
 type Sticky = ReturnType<typeof makeSticky>
 
 /** Starts an empty document. */
-export const makePatchDocument = (): PatchDocument => {
+export const makePatchDocument = (meter?: Meter): PatchDocument => {
   let root: JsonRecord = {}
   let sticky = makeSticky()
   let continued = false
 
-  const set = (path: ReadonlyArray<string>, value: unknown, changes: Array<Change>) => {
+  const set = (path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void) => {
     if (path.length === 0) {
       if (!isRecord(value)) return
       root = value
-      changes.push({ _tag: "Root", snapshot: false })
+      boundProperties(root)
+      changed({ _tag: "Root", snapshot: false })
       return
     }
     // Nothing that follows could be read from a `response` that is no object.
     if (path.length === 1 && path[0] === "response" && !isRecord(value)) return
     const place = resolve(path, true)
     if (place === undefined) return
-    if (Array.isArray(place.owner)) place.owner[place.index] = value
-    else place.owner[place.key] = value
-    changes.push({ _tag: "Replaced", path: place.path })
+    bound(place.key, value)
+    if (Array.isArray(place.owner)) {
+      if (place.index >= mostElements(path[path.length - 2] ?? "")) return
+      const before = place.owner[place.index]
+      place.owner[place.index] = value
+      changed({ _tag: "Replaced", path: place.path, owner: undefined, before, value })
+    } else {
+      const before = own(place.owner, place.key)
+      place.owner[place.key] = value
+      changed({ _tag: "Replaced", path: place.path, owner: place.owner, before, value })
+    }
   }
 
-  const append = (path: ReadonlyArray<string>, value: unknown, changes: Array<Change>) => {
+  const append = (path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void) => {
     if (path.length === 0) return
     const place = resolve(path, typeof value === "string" || Array.isArray(value))
     if (place === undefined) return
     const before = Array.isArray(place.owner) ? place.owner[place.index] : own(place.owner, place.key)
     if (Array.isArray(before)) {
       const from = before.length
-      if (Array.isArray(value)) { for (const element of value) before.push(element) }
-      else before.push(value)
-      changes.push({ _tag: "Extended", path: place.path, from })
+      const most = mostElements(place.key)
+      for (const element of Array.isArray(value) ? value : [value]) {
+        if (before.length >= most) break
+        boundProperties(element)
+        before.push(element)
+      }
+      changed({ _tag: "Extended", path: place.path, from })
     } else if (Array.isArray(value) && (before === undefined || before === null)) {
-      set(path, value, changes)
+      set(path, value, changed)
     } else if (typeof value === "string" && (typeof before === "string" || before === undefined || before === null)) {
-      if (Array.isArray(place.owner)) return set(path, (before ?? "") + value, changes)
+      if (Array.isArray(place.owner)) return set(path, (before ?? "") + value, changed)
       place.owner[place.key] = (before ?? "") + value
-      changes.push({ _tag: "Grown", path: place.path, owner: place.owner, key: place.key, text: value })
+      changed({ _tag: "Grown", path: place.path, owner: place.owner, key: place.key, text: value })
     }
   }
 
@@ -145,15 +199,20 @@ export const makePatchDocument = (): PatchDocument => {
     base: ReadonlyArray<string>,
     sticky: Sticky,
     depth: number,
-    changes: Array<Change>
+    changed: (change: Change) => void
   ) => {
     const ownPath = typeof patch["p"] === "string"
     const ownOperation = typeof patch["o"] === "string" && patch["o"] !== ""
-    if (ownPath) sticky.path = patch["p"] as string
+    if (meter !== undefined) meter.steps += sticky.segments.length + base.length + 1
+    if (ownPath) {
+      sticky.path = patch["p"] as string
+      sticky.segments = split(sticky.path)
+      if (meter !== undefined) meter.steps += Math.min(maxPath, sticky.path.length)
+    }
     if (ownOperation) sticky.operation = patch["o"] as string
     const value = patch["v"]
     if (value === undefined) return
-    const relative = split(sticky.path ?? "")
+    const relative = sticky.segments
     // Older servers write absolute paths inside a batch; no document has a `response` within its `response`.
     const path = relative[0] === "response" && base[0] === "response" ? relative : base.concat(relative)
     let operation = sticky.operation
@@ -164,12 +223,12 @@ export const makePatchDocument = (): PatchDocument => {
     if (operation === "BATCH" && Array.isArray(value)) {
       if (depth >= maxBatchDepth) return
       const inner = makeSticky()
-      for (const element of value) if (isRecord(element)) run(element, path, inner, depth + 1, changes)
+      for (const element of value) if (isRecord(element)) run(element, path, inner, depth + 1, changed)
     } else if (operation === "APPEND") {
-      append(path, value, changes)
+      append(path, value, changed)
     } else if (operation === "SET" || operation === "BATCH") {
       // A batch without a list can only mean the value itself.
-      set(path, value, changes)
+      set(path, value, changed)
     }
   }
 
@@ -183,18 +242,19 @@ export const makePatchDocument = (): PatchDocument => {
     get stickyOperation() {
       return sticky.operation
     },
-    apply(patch, changes) {
+    apply(patch, changed) {
       const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
       if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
         root = patch["v"]
+        boundProperties(root)
         sticky = makeSticky()
         continued = false
-        changes.push({ _tag: "Root", snapshot: true })
+        changed({ _tag: "Root", snapshot: true })
         return
       }
       if (continued && !bare) sticky = makeSticky()
       continued = false
-      run(patch, [], sticky, 0, changes)
+      run(patch, [], sticky, 0, changed)
     },
     startRound() {
       continued = true

@@ -12,20 +12,14 @@ import * as Stream from "effect/Stream"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import type { Budget } from "../budget.ts"
 import { type BodyDecoder, type Connection, decodePull } from "../connection.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
 
-/** Times that a reply cut at the output limit is continued (upstream-protocol). */
-export const mostContinues = 16
-/** Resumes in a row that may bring nothing new (upstream-protocol). */
-export const mostIdleResumes = 3
-
 /** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
 const settleAfterStatus = 2_000
 const settleAfterClose = 100
-/** Milliseconds before a resume that follows one without success, times how many there were. */
-const resumeDelay = 100
 
 /** A round whose reply has begun. */
 export interface Round {
@@ -57,12 +51,16 @@ const tooLong: ReplyTrouble = {
   message: "An event of the reply is too long"
 }
 
+const nothing: ReplyTrouble = { kind: "empty", reason: undefined, message: undefined }
+
 /** Decodes one round's body. */
-const startBody = (reply: ReplyDecoder, { connection, recorder }: Round) => {
+const startBody = (reply: ReplyDecoder, { connection, recorder }: Round, budget: Budget) => {
   const sse = makeSseDecoder()
   const events: Array<SseEvent> = []
   let ended = false
   let settled = 0
+  let tooMany = false
+  let isFull = false
   const settle = (millis: number) => {
     if (settled === millis) return
     settled = millis
@@ -72,20 +70,37 @@ const startBody = (reply: ReplyDecoder, { connection, recorder }: Round) => {
     get overflowed() {
       return sse.overflowed
     },
+    /** More bytes came than the request may cost. */
+    get tooMany() {
+      return tooMany
+    },
+    /** The reply has as many characters as it may have, and its end was given. */
+    get isFull() {
+      return isFull
+    },
     push(bytes: Uint8Array, out: Array<UpstreamEvent>) {
+      if (isFull || tooMany) return
       recorder?.bytes(bytes)
+      if (!budget.addBytes(bytes.length)) {
+        tooMany = true
+        return
+      }
       sse.push(bytes, events)
+      const from = out.length
       for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
       events.length = 0
+      isFull = budget.admit(out, from)
       if (reply.closed) settle(settleAfterClose)
       else if (reply.final) settle(settleAfterStatus)
     },
     end(out: Array<UpstreamEvent>) {
-      if (ended) return
+      if (ended || isFull || tooMany) return
       ended = true
       sse.end(events)
+      const from = out.length
       for (const event of events) reply.pushUnterminated(event, out)
       events.length = 0
+      isFull = budget.admit(out, from)
     }
   }
 }
@@ -95,7 +110,8 @@ export const runRounds = (
   first: Round,
   firstScope: Scope.Closeable,
   scope: Scope.Scope,
-  openContinue: OpenContinue
+  openContinue: OpenContinue,
+  budget: Budget
 ): RunningReply => {
   const reply = makeReplyDecoder()
   let running = true
@@ -103,18 +119,16 @@ export const runRounds = (
   const pull = Effect.gen(function*() {
     let roundScope = firstScope
     let phase: FailurePhase = "stream"
-    let continues = 0
-    let idle = 0
-    let producedBefore = 0
     let finished = false
 
     const start = (round: Round) => {
-      const body = startBody(reply, round)
+      const body = startBody(reply, round, budget)
       const decoder: BodyDecoder<UpstreamEvent> = {
         push: body.push,
         end: body.end,
-        failure: () => body.overflowed ? asFailure(phase, tooLong) : undefined,
-        done: () => reply.failed,
+        failure: () =>
+          body.tooMany ? budget.tooManyBytes(phase) : body.overflowed ? asFailure(phase, tooLong) : undefined,
+        done: () => reply.failed || reply.withdrawn || body.isFull,
         complete: () => reply.final || reply.closed
       }
       return Effect.map(
@@ -131,26 +145,35 @@ export const runRounds = (
       return Effect.as(Scope.close(roundScope, Exit.void), Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
     }
 
-    /** Opens the next round; a round that cannot be opened is a resume that brought nothing. */
-    const goOn = (messageId: MessageId): Effect.Effect<void, UpstreamFailure> =>
+    /** Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. */
+    const goOn = (messageId: MessageId, pause: number): Effect.Effect<void, UpstreamFailure> =>
       Effect.gen(function*() {
         yield* Scope.close(roundScope, Exit.void)
-        if (idle > 0) yield* Effect.sleep(resumeDelay * idle)
+        if (pause > 0) yield* Effect.sleep(pause)
         reply.startRound()
         phase = "resume"
-        producedBefore = reply.produced
         roundScope = yield* Scope.fork(scope)
         running = true
         const round = yield* Scope.provide(openContinue(messageId), roundScope)
         current = yield* start(round)
       }).pipe(
-        // The service's own refusal stands; trouble on the way to it may pass.
-        Effect.catch((failure) =>
-          failure.kind === "refused" || ++idle >= mostIdleResumes ? Effect.fail(failure) : goOn(messageId)
-        )
+        Effect.catch((failure) => {
+          // The service's own refusal stands, and what is used up is; trouble on the way to it may pass.
+          if (failure.kind === "refused" || failure.kind === "exhausted" || failure.kind === "overdue") {
+            return Effect.fail(failure)
+          }
+          const next = budget.takeResume()
+          return next === undefined ? Effect.fail(failure) : goOn(messageId, next)
+        })
       )
 
     const endRound = (): Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> => {
+      if (current.body.isFull) {
+        // The end was given with the last events; whoever closes the scope has the upstream stopped.
+        finished = true
+        running = true
+        return Cause.done()
+      }
       const end = reply.endRound()
       const { messageId } = reply
       switch (end._tag) {
@@ -161,16 +184,14 @@ export const runRounds = (
           running = reply.failed && end.trouble.kind !== "gave_up"
           return Effect.fail(asFailure(phase, end.trouble))
         case "Incomplete":
-          if (continues >= mostContinues || messageId === undefined) return finish("length")
-          continues++
-          idle = 0
-          return Effect.andThen(goOn(messageId), next)
-        case "CutOff":
-          idle = phase === "resume" && reply.produced === producedBefore ? idle + 1 : 0
-          if (messageId === undefined || idle >= mostIdleResumes) {
-            return Effect.fail(asFailure(phase, end.trouble))
-          }
-          return Effect.andThen(goOn(messageId), next)
+          if (messageId !== undefined && budget.takeContinue()) return Effect.andThen(goOn(messageId, 0), next)
+          return reply.produced === 0 ? Effect.fail(asFailure(phase, nothing)) : finish("length")
+        case "CutOff": {
+          const pause = messageId === undefined ? undefined : budget.takeResume()
+          return messageId === undefined || pause === undefined
+            ? Effect.fail(asFailure(phase, end.trouble))
+            : Effect.andThen(goOn(messageId, pause), next)
+        }
       }
     }
 

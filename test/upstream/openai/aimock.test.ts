@@ -17,7 +17,12 @@ beforeAll(async () => {
   const start = (path: string, tools: string, accounts: ReadonlyArray<string>) =>
     startGateway({
       accounts: accounts.map((token) => ({ token })),
-      upstream: { driver: "openai", base_url: mock.url + path, tools, models: { "upstream-chat": "gpt-5", mine: "o3" } }
+      upstream: {
+        driver: "openai",
+        base_url: mock.url + path,
+        tools,
+        models: { "upstream-chat": "gpt-5", mine: { model: "o3", reasoning: true } }
+      }
     })
   native = await start("/v1", "native", keys)
   prompt = await start("/v1", "prompt", ["sk-right"])

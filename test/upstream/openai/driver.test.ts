@@ -294,14 +294,19 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       [
         "Google's list",
         json(400, [{
-          error: { code: 400, message: "API key not valid. Please pass a valid API key.", status: "INVALID_ARGUMENT" }
+          error: {
+            code: 400,
+            message: "API key not valid. Please pass a valid API key.",
+            status: "INVALID_ARGUMENT",
+            details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }]
+          }
         }]),
         "token_refused"
       ],
       [
-        "xAI's pair",
+        "xAI's pair, in which only the message speaks of a key",
         json(400, { code: "Client specified an invalid argument", error: "Incorrect API key provided: xa***" }),
-        "token_refused"
+        "caller_mistake"
       ],
       [
         "no credit",
@@ -354,6 +359,13 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         assert.strictEqual(yield* after("7"), 7)
         const soon = yield* after(new Date(Date.now() + 60_000).toUTCString())
         assert(soon !== undefined && soon > 50 && soon <= 61)
+        assert.strictEqual(yield* after("601"), 600)
+        assert.strictEqual(yield* after("0"), 1)
+        assert.strictEqual(yield* after("9".repeat(10)), 600)
+        for (const nothing of ["9".repeat(11), "9".repeat(400), "-5", "1e3", "0x10", "2026-11-21", ""]) {
+          assert.strictEqual(yield* after(nothing), undefined, nothing)
+        }
+        assert.strictEqual(yield* after("Sun Nov  6 08:49:37 1994"), 1)
         assert.strictEqual(yield* after("whenever"), undefined)
       }))
 

@@ -275,6 +275,50 @@ describe("makeReplyDecoder", () => {
     })
   })
 
+  it("shows no text after a content filter's status, in the same patch or later", () => {
+    const filter = { p: "status", o: "SET", v: "CONTENT_FILTER" }
+    const more = { p: "fragments/-1/content", o: "APPEND", v: "llo" }
+    for (
+      const list of [
+        [{ p: "response", o: "BATCH", v: [filter, more] }],
+        [{ p: "response", o: "BATCH", v: [filter] }, { p: "response", o: "BATCH", v: [more] }],
+        [
+          { p: "response", o: "BATCH", v: [filter] },
+          { p: "response/status", o: "SET", v: "WIP" },
+          opening({
+            fragments: [fragment("RESPONSE", "Hello")]
+          })
+        ]
+      ]
+    ) {
+      const { decoder, end, text } = decodeText(patches(opening({ fragments: [fragment("RESPONSE", "He")] }), ...list))
+      assert.strictEqual(text, "He")
+      assert.isTrue(decoder.withdrawn)
+      assert.deepStrictEqual(end, { _tag: "Finished", reason: "content_filter" })
+    }
+    const snapshot = opening({ status: "CONTENT_FILTER", fragments: [fragment("RESPONSE", "Hello")] })
+    assert.deepStrictEqual(decodeText(patches(snapshot)).end, failed("withdrawn"))
+  })
+
+  it("fails on a message id that is none, and gives no count that is none", () => {
+    for (const id of ["x".repeat(257), 1.5, 1e300, {}, true]) {
+      assert.deepInclude(decodeText(patches({ v: { response: { message_id: id, status: "WIP" } } })).end, {
+        _tag: "Failed"
+      })
+    }
+    assert.strictEqual(decodeText(patches(opening({ message_id: "x".repeat(256) }))).decoder.messageId, "x".repeat(256))
+    for (const [count, given] of [[1e12, 1e12], [1e12 + 1, undefined], [1.7e308, undefined], [1.5, undefined]]) {
+      assert.strictEqual(decodeText(patches(opening({ accumulated_token_usage: count }))).completionTokens, given)
+    }
+  })
+
+  it("says that a reply that ends with nothing but [DONE] is empty", () => {
+    assert.deepInclude(decodeText("data: [DONE]\n\n").end, {
+      _tag: "CutOff",
+      trouble: { kind: "empty", reason: undefined, message: undefined }
+    })
+  })
+
   describe("failures", () => {
     it("tells those of the status", () => {
       for (const status of ["TIMEOUT", "ERROR"]) {
@@ -294,14 +338,19 @@ describe("makeReplyDecoder", () => {
       }
     })
 
-    it("takes a hint after text as the reason for which the reply was cut off", () => {
+    it("fails at once on a hint after text too, and takes nothing that follows", () => {
       const hint = "event: hint\ndata: {\"type\":\"error\",\"content\":\"Busy\"}\n\n"
-      const { end } = decodeText(patches(opening({ content: "a" })) + hint)
-      assert.deepStrictEqual(end, {
-        _tag: "CutOff",
-        trouble: { kind: "gave_up", reason: undefined, message: "Busy" }
-      })
-      assert.deepStrictEqual(decodeText(patches(opening({ content: "a" })) + hint + patches(finished)).end, stop)
+      const { decoder, end, text } = decodeText(
+        patches(opening({ content: "a" })) + hint + patches({ v: "b" }, finished)
+      )
+      assert.isTrue(decoder.failed)
+      assert.strictEqual(text, "a")
+      assert.deepStrictEqual(end, failed("gave_up", undefined, "Busy"))
+    })
+
+    it("takes no hint after the end", () => {
+      const hint = "event: hint\ndata: {\"type\":\"error\",\"content\":\"Busy\"}\n\n"
+      assert.deepStrictEqual(decodeText(patches(opening({ content: "a" }), finished) + hint).end, stop)
     })
 
     it("ignores a toast that is no error", () => {

@@ -139,13 +139,15 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         yield* server.until(isQuiet(server))
       }))
 
-    it.effect("take events of 16 MB", () =>
+    it.effect("take events of 16 MiB, and none that are longer", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
-        const outcome = yield* complete(driver, request(`!say hello\n!fault long-line bytes=${16 * 1024 * 1024}`))
-        assert.strictEqual(outcome.failed, undefined)
-        assert.include(outcome.text, "hello")
-        assert.isAtLeast(outcome.text.length, 16 * 1024 * 1024)
+        const overhead = 1024
+        const outcome = yield* complete(driver, request(`!fault long-line bytes=${16 * 1024 * 1024 - overhead}`))
+        assert.deepInclude(outcome, { failed: undefined, finish: "stop" })
+        assert.isAtLeast(outcome.text.length, 16 * 1024 * 1024 - overhead)
+        const { failed } = yield* complete(driver, request(`!fault long-line bytes=${16 * 1024 * 1024}`))
+        assert.strictEqual(failed, "upstream_trouble")
       }))
   })
 
@@ -308,11 +310,13 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         }))
     }
 
-    it.effect("a hint after text ends the reply with its reason, once it cannot be resumed", () =>
+    it.effect("a hint after text ends the reply with its reason, without a resume", () =>
       Effect.gen(function*() {
-        const { driver } = yield* setUp
-        const script = "!say one two\n!fault hint after=1\n!fault hint call=continue after=0"
-        assert.deepInclude(yield* complete(driver, request(script)), { text: "one", failed: "rate_limited" })
+        const { driver, server } = yield* setUp
+        const outcome = yield* complete(driver, request("!say one two\n!fault hint after=1"))
+        assert.deepInclude(outcome, { text: "one", failed: "rate_limited" })
+        yield* server.until(isQuiet(server))
+        assert.strictEqual(server.provider.report().calls.continue, 0)
       }))
 
     it.effect("each call tells the same failures", () =>

@@ -5,7 +5,7 @@ import { type Change, type JsonRecord, makePatchDocument } from "../../../src/up
 const after = (...patches: ReadonlyArray<JsonRecord>) => {
   const document = makePatchDocument()
   const changes: Array<Change> = []
-  for (const patch of patches) document.apply(patch, changes)
+  for (const patch of patches) document.apply(patch, (change) => changes.push(change))
   return { root: document.root, changes, document }
 }
 
@@ -124,7 +124,7 @@ describe("makePatchDocument", () => {
         for (const each of patches) {
           const before = JSON.stringify(document.root)
           const changes: Array<Change> = []
-          document.apply(structuredClone(each), changes)
+          document.apply(structuredClone(each), (change) => changes.push(change))
           if (changes.length === 0) assert.strictEqual(JSON.stringify(document.root), before)
         }
       }),

@@ -8,8 +8,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net"
 import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
+import { defaultLimits, type Limits } from "../../../src/domain/limits.ts"
+import type { MonotonicSource } from "../../../src/domain/monotonicMillis.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import { Budget } from "../../../src/upstream/budget.ts"
 import type { ReferenceOptions } from "../../../src/upstream/reference/Options.ts"
 import { Provider } from "../../../src/upstream/reference/Provider.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
@@ -140,8 +143,13 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   conversation: ask(prompt),
   credential: fixedToken("token"),
   recorder: undefined,
+  budget: freshBudget(),
   ...rest
 })
+
+/** A budget of the default limits by the clock of the process; tests with a clock of their own give it. */
+export const freshBudget = (limits: Partial<Limits> = {}, clock?: MonotonicSource): Budget =>
+  new Budget({ ...defaultLimits, ...limits }, clock ?? { monotonicTimeNanosUnsafe: () => process.hrtime.bigint() })
 
 /** What a completion came to. */
 export interface Outcome {
