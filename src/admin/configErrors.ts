@@ -3,12 +3,12 @@
  */
 import * as Effect from "effect/Effect"
 import type { UpdateError } from "../config/ConfigStore.ts"
-import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
 const told = (error: UpdateError): GatewayError => {
   switch (error._tag) {
     case "ConfigInvalid":
-      return invalidRequest(error.message, error.faults[0]?.field)
+      return gatewayError("invalid_request", error.message, { param: error.faults[0]?.field, faults: error.faults })
     case "ConfigConflict":
       return gatewayError("conflict", error.message)
     case "ConfigFileError":

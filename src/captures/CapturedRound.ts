@@ -5,6 +5,8 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 
 export interface CapturedRound {
   readonly id: string
+  /** Id of the request that it served. */
+  readonly requestId: string
   /** Milliseconds since 1970. */
   readonly createdAt: number
   /** `completion` or `continue`. */
@@ -26,6 +28,12 @@ export interface CapturedRound {
   readonly closed: boolean
   /** The upstream session, which all rounds of one reply share. */
   readonly chainKey: string
+}
+
+/** A round without its bodies, only how many bytes each of them has. */
+export interface RoundSummary extends Omit<CapturedRound, "requestBody" | "bytes"> {
+  readonly requestBytes: number
+  readonly responseBytes: number
 }
 
 /** The rounds of one reply that are kept, first to last. */

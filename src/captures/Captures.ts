@@ -14,7 +14,7 @@ import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
 import { type ByteLog, makeByteLogs } from "./byteLog.ts"
-import type { CaptureChain, CapturedRound } from "./CapturedRound.ts"
+import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
 
 /** What a driver tells of a round before it begins. */
@@ -60,24 +60,36 @@ const plainUrl = (url: string): string => {
   return `${origin}${pathname}`
 }
 
+/** What is shown of a round beside its bodies. */
+const headOf = (entry: Entry) => ({
+  id: entry.id,
+  requestId: entry.requestId,
+  createdAt: entry.createdAt,
+  label: entry.info.label,
+  protocol: entry.info.protocol,
+  url: plainUrl(entry.info.url),
+  account: entry.account,
+  status: entry.status,
+  contentType: entry.contentType,
+  truncated: entry.truncated,
+  closed: entry.closed,
+  chainKey: entry.chainKey
+})
+
+const summaryOf = (entry: Entry): RoundSummary => ({
+  ...headOf(entry),
+  requestBytes: Buffer.byteLength(entry.requestBody),
+  responseBytes: entry.log?.size() ?? 0
+})
+
 const shown = (entry: Entry): CapturedRound => {
   const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
   const secret = token.length < shortestSecret ? undefined : token
   const bytes = entry.log?.bytes() ?? new Uint8Array(0)
   return {
-    id: entry.id,
-    createdAt: entry.createdAt,
-    label: entry.info.label,
-    protocol: entry.info.protocol,
-    url: plainUrl(entry.info.url),
-    account: entry.account,
-    status: entry.status,
-    contentType: entry.contentType,
+    ...headOf(entry),
     requestBody: secret === undefined ? entry.requestBody : blotText(entry.requestBody, secret),
-    bytes: secret === undefined ? bytes : blotBytes(bytes, secret),
-    truncated: entry.truncated,
-    closed: entry.closed,
-    chainKey: entry.chainKey
+    bytes: secret === undefined ? bytes : blotBytes(bytes, secret)
   }
 }
 
@@ -105,6 +117,10 @@ export class Captures extends Context.Service<Captures, {
   readonly recorder: (account: string | undefined, requestId: string) => Recorder | undefined
   /** Rounds, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<CapturedRound>>
+  /** The same without bodies. */
+  readonly summaries: Effect.Effect<ReadonlyArray<RoundSummary>>
+  /** The round with this id. */
+  readonly round: (id: string) => Effect.Effect<CapturedRound | undefined>
   /** Forgets all captures. */
   readonly clear: Effect.Effect<void>
   /** Chains that hold every word of a text in any case (all chains for none), newest first, `limit` at most. */
@@ -200,6 +216,16 @@ export class Captures extends Context.Service<Captures, {
         trim()
         return ring.toReversed().map(shown)
       }),
+      summaries: Effect.sync(() => {
+        trim()
+        return ring.toReversed().map(summaryOf)
+      }),
+      round: (id) =>
+        Effect.sync(() => {
+          trim()
+          const entry = ring.find((each) => each.id === id)
+          return entry === undefined ? undefined : shown(entry)
+        }),
       clear: Effect.sync(() => drop(ring.splice(0))),
       query: Effect.fnUntraced(function*(text, limit) {
         trim()

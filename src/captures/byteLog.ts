@@ -12,6 +12,8 @@ const mostSpares = 64
 export interface ByteLog {
   /** Appends what fits below `limit` bytes in all; false where not all of it did. */
   readonly push: (chunk: Uint8Array, limit: number) => boolean
+  /** How many bytes it holds. */
+  readonly size: () => number
   /** All bytes, in an array of their own. */
   readonly bytes: () => Uint8Array
   /** Gives the memory back; the log must not be used afterwards. */
@@ -44,6 +46,7 @@ export const makeByteLogs = (): () => ByteLog => {
         append(chunk.length <= room ? chunk : chunk.subarray(0, room))
         return chunk.length <= room
       },
+      size: () => size,
       bytes: () => Buffer.concat(blocks, size),
       release() {
         spares.push(...blocks.slice(0, mostSpares - spares.length))

@@ -64,6 +64,14 @@ export interface Exported {
 /** Why a change did not take effect: it is not valid, met another change, or could not be saved. */
 export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError
 
+/** How a change is made. */
+export interface UpdateOptions {
+  /** The `configHash` that the change was made for: where the configuration is another one by now it is a conflict. */
+  readonly expected?: string | undefined
+  /** Checks the change as a whole and says what it would come to; nothing changes. */
+  readonly dryRun?: boolean | undefined
+}
+
 interface ConfigStoreShape {
   /** The configuration in effect. */
   readonly current: Effect.Effect<GatewayConfig>
@@ -78,10 +86,15 @@ interface ConfigStoreShape {
    * not change it in place. Updates run one after another, so that what `f` sees is what it changes.
    */
   readonly update: <E, R>(
-    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>
+    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
+    options?: UpdateOptions
   ) => Effect.Effect<Saved, E | UpdateError, R>
   /** Takes what the spec's import takes out of any JSON object, all or nothing. */
-  readonly importConfig: (incoming: unknown, mode: ImportMode) => Effect.Effect<Imported, UpdateError>
+  readonly importConfig: (
+    incoming: unknown,
+    mode: ImportMode,
+    options?: UpdateOptions
+  ) => Effect.Effect<Imported, UpdateError>
   readonly exportConfig: Effect.Effect<Exported>
   /** SHA-256 of the canonical configuration, without the host sync's own fields. */
   readonly configHash: Effect.Effect<string>
@@ -147,20 +160,20 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return hash
   })
 
-  const needsHostSync = Effect.gen(function*() {
-    const { config, raw } = SubscriptionRef.getUnsafe(state)
+  const needsSync = Effect.fnUntraced(function*({ config, raw }: Snapshot) {
     if (!source.env_backed || raw === initial.raw) return false
     const synced = config.host.last_synced_hash
     // What the platform has: the configuration of the start, until another one is synced.
     const there = synced === initial.config.host.last_synced_hash ? yield* hashOf(initial.raw) : synced
     return (yield* hashOf(raw)) !== there
   })
+  const needsHostSync = Effect.suspend(() => needsSync(SubscriptionRef.getUnsafe(state)))
 
-  const saved = Effect.gen(function*() {
+  const saved = Effect.fnUntraced(function*(snapshot: Snapshot) {
     return {
-      config: SubscriptionRef.getUnsafe(state).config,
+      config: snapshot.config,
       config_writable: yield* backing.writable,
-      needs_host_sync: yield* needsHostSync
+      needs_host_sync: yield* needsSync(snapshot)
     }
   })
 
@@ -196,31 +209,43 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   })
 
   const update = Effect.fn("ConfigStore.update")(function*<E, R>(
-    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>
+    f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
+    { dryRun = false, expected }: UpdateOptions = {}
   ) {
     const base = SubscriptionRef.getUnsafe(state)
     const edited = yield* meetEdit
+    if (expected !== undefined && (yield* hashOf(SubscriptionRef.getUnsafe(state).raw)) !== expected) {
+      return yield* new ConfigConflict({ message: "the configuration was changed since it was read: read it again" })
+    }
     const ours = yield* f(base.raw, base.config)
-    if (ours !== base.raw) {
-      const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
-      const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
+    if (ours === base.raw) return yield* saved(SubscriptionRef.getUnsafe(state))
+    const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
+    const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
+    if (!dryRun) {
       yield* Effect.uninterruptible(Effect.andThen(backing.save(snapshot.raw), SubscriptionRef.set(state, snapshot)))
     }
-    return yield* saved
+    return yield* saved(snapshot)
   }, writer.withPermit)
 
-  const importConfig = Effect.fn("ConfigStore.importConfig")(function*(incoming: unknown, mode: ImportMode) {
+  const importConfig = Effect.fn("ConfigStore.importConfig")(function*(
+    incoming: unknown,
+    mode: ImportMode,
+    options?: UpdateOptions
+  ) {
     if (!isJsonObject(incoming)) {
       return yield* ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }])
     }
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const counts = { imported_keys: 0, imported_accounts: 0 }
-    const result = yield* update(Effect.fnUntraced(function*(raw, config) {
-      const applied = yield* applyImport({ raw, config }, incoming, mode, now)
-      counts.imported_keys = applied.imported_keys
-      counts.imported_accounts = applied.imported_accounts
-      return applied.raw
-    }))
+    const result = yield* update(
+      Effect.fnUntraced(function*(raw, config) {
+        const applied = yield* applyImport({ raw, config }, incoming, mode, now)
+        counts.imported_keys = applied.imported_keys
+        counts.imported_accounts = applied.imported_accounts
+        return applied.raw
+      }),
+      options
+    )
     return { ...result, ...counts }
   })
 

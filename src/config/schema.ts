@@ -17,6 +17,7 @@ const oneOf = <const L extends ReadonlyArray<string>>(literals: L) =>
 
 const number = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: "must be a number" }).check(
+    Schema.isFinite({ message: "must be a number" }).abort(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
 
@@ -31,6 +32,9 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =
 
 const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotate({ message: "must be an object" })
+
+/** What a form says of a setting. */
+const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
 
 const maxCount = Number.MAX_SAFE_INTEGER
 
@@ -108,18 +112,21 @@ export const KeyRecordEntry = group({
 })
 
 export const MessagesMapping = group({
-  fast: withDefault(text, "upstream-chat"),
-  slow: withDefault(text, "upstream-reasoner")
+  fast: withDefault(described(text, "Model behind the fast names of the messages style."), "upstream-chat"),
+  slow: withDefault(described(text, "Model behind the slow names of the messages style."), "upstream-reasoner")
 })
 
-export const ModelAliases = Schema.Record(Schema.String, text).annotate({ message: "must be an object" })
+export const ModelAliases = Schema.Record(Schema.String, text).annotate({
+  message: "must be an object",
+  description: "Names that callers may use, each with the model that it stands for."
+})
 
 /**
  * `password_hash` is the admin password's scrypt string; every password change raises `generation`, which JWTs carry.
  * `password_check` is one byte of the password's HMAC, with the hash and the secret that it is for.
  */
 export const Admin = group({
-  jwt_expire_hours: withDefault(integer(1, 720), 24),
+  jwt_expire_hours: withDefault(described(integer(1, 720), "Hours that a login lasts unless it asks for less."), 24),
   password_hash: Schema.optionalKey(text),
   password_check: Schema.optionalKey(text),
   jwt_valid_after_unix: withDefault(integer(0, maxCount), 0),
@@ -127,42 +134,71 @@ export const Admin = group({
 })
 
 export const Runtime = group({
-  account_max_inflight: Schema.optionalKey(integer(1, 256)),
-  account_max_queue: Schema.optionalKey(integer(0, 200_000)),
-  global_max_inflight: Schema.optionalKey(integer(1, 200_000)),
-  token_refresh_interval_hours: withDefault(integer(1, 720), 6),
-  key_max_inflight: Schema.optionalKey(integer(1, 200_000))
+  account_max_inflight: Schema.optionalKey(described(integer(1, 256), "Requests that one account serves at once.")),
+  account_max_queue: Schema.optionalKey(
+    described(
+      integer(0, 200_000),
+      "Requests that may wait for an account; 0: none waits. Unset: as many as all accounts serve at once."
+    )
+  ),
+  global_max_inflight: Schema.optionalKey(
+    described(
+      integer(1, 200_000),
+      "Requests that are served at once over all accounts. Unset: as many as the accounts allow."
+    )
+  ),
+  token_refresh_interval_hours: withDefault(
+    described(integer(1, 720), "Hours after which an account logs in anew, in the background."),
+    6
+  ),
+  key_max_inflight: Schema.optionalKey(
+    described(integer(1, 200_000), "Requests of one key at once, for keys that set no number of their own.")
+  )
 })
 
 export const Compat = group({
-  wide_input_strict_output: withDefault(flag, true),
-  strip_reference_markers: withDefault(flag, true)
+  wide_input_strict_output: withDefault(
+    described(flag, "The Responses style accepts both `input` and `messages`; off: only `messages`."),
+    true
+  ),
+  strip_reference_markers: withDefault(
+    described(flag, "Take reference markers out of the replies of search models."),
+    true
+  )
 })
 
 export const Responses = group({
-  store_ttl_seconds: withDefault(integer(30, 86_400), 900)
+  store_ttl_seconds: withDefault(described(integer(30, 86_400), "Seconds that a response is stored."), 900)
 })
 
 /** Any provider name is taken: an unsupported one is answered when embeddings are asked for. Empty when there is none. */
 export const Embeddings = group({
-  provider: withDefault(text, "")
+  provider: withDefault(described(text, "Who makes embeddings: `builtin`, or empty for nobody."), "")
 })
 
 /** `sessions: true` is the older way to say `mode: "all"`. */
 export const AutoDelete = group({
-  mode: Schema.optionalKey(oneOf(["none", "single", "all"])),
+  mode: Schema.optionalKey(
+    described(
+      oneOf(["none", "single", "all"]),
+      "Upstream sessions to delete after a request: none, its own, or all of the account."
+    )
+  ),
   sessions: Schema.optionalKey(flag)
 })
 
 /** Time limits in seconds. */
 export const Timeouts = group({
-  connect: withDefault(number(0.01, 86_400), 10),
-  first_byte: withDefault(number(0.01, 86_400), 30),
-  silence: withDefault(number(0.01, 86_400), 120),
-  queue: withDefault(number(0, 86_400), 60),
-  client: withDefault(number(0.01, 86_400), 120),
-  drain: withDefault(number(0, 86_400), 120),
-  attempts: withDefault(number(0.01, 86_400), 120)
+  connect: withDefault(described(number(0.01, 86_400), "Seconds to connect to the upstream."), 10),
+  first_byte: withDefault(described(number(0.01, 86_400), "Seconds until the upstream begins to reply."), 30),
+  silence: withDefault(described(number(0.01, 86_400), "Seconds of silence in a reply of the upstream."), 120),
+  queue: withDefault(described(number(0, 86_400), "Seconds that a request may wait for an account."), 60),
+  client: withDefault(described(number(0.01, 86_400), "Seconds after which a client that does not read is left."), 120),
+  drain: withDefault(
+    described(number(0, 86_400), "Seconds that open requests have to finish when the gateway stops."),
+    120
+  ),
+  attempts: withDefault(described(number(0.01, 86_400), "Seconds that all attempts of a request have together."), 120)
 })
 
 const ModelEntry = Schema.Union([
@@ -175,23 +211,39 @@ const ModelEntry = Schema.Union([
 ]).annotate({ message: "must be a model's name or an object with model, reasoning and search" })
 
 export const UpstreamGroup = group({
-  driver: withDefault(oneOf(["embedded", "session", "openai"]), "embedded"),
-  base_url: Schema.optionalKey(text),
-  models: withDefault(Schema.Record(Schema.String, ModelEntry).annotate({ message: "must be an object" }), {}),
-  tools: Schema.optionalKey(oneOf(["native", "prompt"])),
+  driver: withDefault(
+    described(oneOf(["embedded", "session", "openai"]), "How the upstream is spoken to."),
+    "embedded"
+  ),
+  base_url: Schema.optionalKey(described(text, "Address of the upstream.")),
+  models: withDefault(
+    Schema.Record(Schema.String, ModelEntry).annotate({
+      message: "must be an object",
+      description: "Further models, each with the name that the upstream's server has for it."
+    }),
+    {}
+  ),
+  tools: Schema.optionalKey(
+    described(oneOf(["native", "prompt"]), "Whether tools are declared to the upstream or put into words.")
+  ),
   timeouts: Timeouts.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
 })
 
 export const Captures = group({
-  enabled: withDefault(flag, true),
-  limit: withDefault(integer(1, 50), 20),
-  max_body_bytes: withDefault(integer(1, 64 * 1024 * 1024), 5 * 1024 * 1024)
+  enabled: withDefault(described(flag, "Record what goes to and comes from the upstream."), true),
+  limit: withDefault(described(integer(1, 50), "Exchanges that are kept."), 20),
+  max_body_bytes: withDefault(
+    described(integer(1, 64 * 1024 * 1024), "Bytes that are kept of each body."),
+    5 * 1024 * 1024
+  )
 })
 
 /** `removed_keys` are SHA-256 digests of business keys that were removed, newest last: never exported, hashed or synced. */
 export const Auth = group({
-  direct_tokens: Schema.optionalKey(flag),
-  direct_max_inflight: Schema.optionalKey(integer(1, 200_000)),
+  direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
+  direct_max_inflight: Schema.optionalKey(
+    described(integer(1, 200_000), "Requests with such tokens that are served at once.")
+  ),
   removed_keys: withDefault(
     Schema.Array(text.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be a SHA-256 digest in hex" })))
       .annotate({ message: "must be a list of SHA-256 digests" }),
@@ -201,26 +253,28 @@ export const Auth = group({
 
 /** Usage history: whether it is kept, in which file (within the data folder unless absolute), and for how many days. */
 export const UsageGroup = group({
-  enabled: withDefault(flag, true),
+  enabled: withDefault(described(flag, "Keep a history of who used what."), true),
   file: withDefault(
-    text.check(Schema.makeFilter((file) => file.trim() === "" ? "must not be empty" : undefined)),
+    described(text, "File of the history, in the data folder unless its path is absolute.").check(
+      Schema.makeFilter((file) => file.trim() === "" ? "must not be empty" : undefined)
+    ),
     "usage.sqlite"
   ),
-  keep_days: withDefault(integer(1, 3650), 400)
+  keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400)
 })
 
 export const Metrics = group({
-  public: withDefault(flag, false)
+  public: withDefault(described(flag, "Show metrics without a credential."), false)
 })
 
 /** Whether prompts and replies may go to a trace exporter, and whether trace context is sent to the upstream. */
 export const Telemetry = group({
-  capture_content: withDefault(flag, false),
-  propagate: withDefault(flag, false)
+  capture_content: withDefault(described(flag, "Export prompts and replies with traces."), false),
+  propagate: withDefault(described(flag, "Send the trace context to the upstream."), false)
 })
 
 export const Samples = group({
-  dir: withDefault(text, "tests/raw_stream_samples")
+  dir: withDefault(described(text, "Folder of raw samples."), "tests/raw_stream_samples")
 })
 
 /** What the host sync keeps: its credentials and what was synced last. Never exported, hashed or synced. */
@@ -232,11 +286,31 @@ export const Host = group({
   last_sync_time: Schema.optionalKey(integer(0, maxCount))
 })
 
-const limitFields = Object.entries(limitRanges).map(([field, { maximum, minimum, value }]: [string, LimitRange]) =>
-  [field, withDefault(integer(minimum, maximum), value)] as const
-)
+const limitFields = Object.entries(limitRanges).map((
+  [field, { description, maximum, minimum, value }]: [string, LimitRange]
+) => [field, withDefault(described(integer(minimum, maximum), description), value)] as const)
 
 /** Bounds of what a caller and an upstream may send (`domain/limits.ts`). */
 export const LimitsGroup = group(
   Object.fromEntries(limitFields) as { readonly [Field in keyof typeof limitRanges]: (typeof limitFields)[number][1] }
 )
+
+/** The groups of settings by their names in the file, in the order in which a form shows them. */
+export const settingGroups = {
+  runtime: Runtime,
+  compat: Compat,
+  responses: Responses,
+  embeddings: Embeddings,
+  auto_delete: AutoDelete,
+  msgcompat_mapping: MessagesMapping,
+  model_aliases: ModelAliases,
+  admin: Admin,
+  captures: Captures,
+  upstream: UpstreamGroup,
+  auth: Auth,
+  limits: LimitsGroup,
+  usage: UsageGroup,
+  metrics: Metrics,
+  telemetry: Telemetry,
+  samples: Samples
+}

@@ -36,6 +36,9 @@ export type ErrorCode = keyof typeof errorTable
 
 const codes = Object.keys(errorTable) as ReadonlyArray<ErrorCode>
 
+/** One thing that is wrong with a configuration: the dotted place of the field, and the whole sentence. */
+export const ErrorFault = Schema.Struct({ field: Schema.String, message: Schema.String })
+
 /** An error as a caller sees it. `message` never holds a token, a page or an account's identity. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(codes),
@@ -43,7 +46,9 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   /** The request's field that is at fault, as the caller wrote it (`messages[0].content`). */
   param: Schema.NullOr(Schema.String),
   /** Whole seconds after which another try makes sense, for `Retry-After`. */
-  retryAfter: Schema.optionalKey(Schema.Number)
+  retryAfter: Schema.optionalKey(Schema.Number),
+  /** Everything that is wrong with a configuration, where that is what the error is about. */
+  faults: Schema.optionalKey(Schema.Array(ErrorFault))
 }) {
   /** The HTTP status of a reply that fails with this error. */
   get status(): number {
@@ -67,13 +72,18 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
 export const gatewayError = (
   code: ErrorCode,
   message: string,
-  options?: { readonly param?: string | undefined; readonly retryAfter?: number | undefined }
+  options?: {
+    readonly param?: string | undefined
+    readonly retryAfter?: number | undefined
+    readonly faults?: ReadonlyArray<typeof ErrorFault.Type> | undefined
+  }
 ): GatewayError =>
   new GatewayError({
     code,
     message,
     param: options?.param ?? null,
-    ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter })
+    ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter }),
+    ...(options?.faults === undefined ? {} : { faults: options.faults })
   })
 
 /** A malformed or missing field. */

@@ -6,7 +6,7 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { ErrorCode } from "../domain/GatewayError.ts"
-import { errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
 const fields = {
   message: Schema.String,
@@ -30,8 +30,11 @@ export const GenerateErrorBody = Schema.Struct({
   error: Schema.Struct({ code: Schema.Int, message: Schema.String, status: Schema.String })
 }).annotate({ identifier: "GenerateError" })
 
-/** `{detail}` */
-export const DetailErrorBody = Schema.Struct({ detail: Schema.String }).annotate({ identifier: "AdminError" })
+/** `{detail}`, with all `faults` of a change to the settings that is refused. */
+export const DetailErrorBody = Schema.Struct({
+  detail: Schema.String,
+  faults: Schema.optionalKey(Schema.Array(ErrorFault))
+}).annotate({ identifier: "AdminError" })
 
 const statuses = [...new Set(Object.values(errorTable).map((entry) => entry.status))]
 
@@ -88,8 +91,8 @@ export const detailErrors = perStatus((status) =>
   DetailErrorBody.pipe(Schema.decodeTo(
     Schema.toType(GatewayError),
     SchemaTransformation.transform({
-      decode: ({ detail }) => gatewayError(codeOfStatus(status), detail),
-      encode: (error) => ({ detail: error.message })
+      decode: ({ detail, faults }) => gatewayError(codeOfStatus(status), detail, { faults }),
+      encode: ({ faults, message }) => ({ detail: message, ...(faults === undefined ? {} : { faults }) })
     })
   ))
 )

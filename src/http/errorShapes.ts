@@ -23,7 +23,8 @@ export const generateShape: ErrorShape = (error) =>
   JSON.stringify({ error: { code: error.status, message: error.message, status: error.rpc } })
 
 /** Admin routes. */
-export const detailShape: ErrorShape = (error) => JSON.stringify({ detail: error.message })
+export const detailShape: ErrorShape = ({ faults, message }) =>
+  JSON.stringify(faults === undefined ? { detail: message } : { detail: message, faults })
 
 /** The shape of the family that a path belongs to, for what no route of ours answers. */
 export const shapeOfPath = (path: string): ErrorShape => {

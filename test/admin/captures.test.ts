@@ -123,3 +123,31 @@ describe("the status of captures", () => {
     }
   })
 })
+
+describe("a capture", () => {
+  it("is listed without its bodies, and read with them by its id", async () => {
+    await run(storeOf(gateway).update((raw) => Effect.succeed({ ...raw, captures: { limit: 5 } })))
+    const { text } = await chat("!say one two three")
+    const summary = (await call("GET", "/admin/dev/captures?summary=true")).json
+    const [short] = summary["items"] as ReadonlyArray<Item>
+    const [{ request_body, response_body, ...head }] = await items() as [Item]
+    const sizes = {
+      request_bytes: Buffer.byteLength(String(request_body)),
+      response_bytes: Buffer.byteLength(String(response_body))
+    }
+    assert.deepStrictEqual(short, { ...head, ...sizes, request_id: short!["request_id"], closed: true })
+    assert.match(String(short!["request_id"]), /^req_/)
+    assert.include(text, String(head["chain_key"]))
+    const one = await call("GET", `/admin/dev/captures/${String(head["id"])}`)
+    assert.deepStrictEqual(one.json, {
+      ...head,
+      request_body,
+      response_body,
+      request_id: short!["request_id"],
+      closed: true
+    })
+    assert.strictEqual((await call("GET", "/admin/dev/captures/cap_none")).status, 404)
+    assert.strictEqual((await call("GET", "/admin/dev/captures?summary=perhaps")).status, 400)
+    assert.strictEqual((await call("GET", "/admin/dev/captures/cap_none", { bearer: null })).status, 401)
+  })
+})

@@ -92,6 +92,7 @@ describe("/openapi.json", () => {
       "/messages",
       "/v1beta/models/{model}:streamGenerateContent",
       "/v1/models/{model}:streamGenerateContent",
+      "/admin/dev/raw-samples/replay",
       "/admin/dev/raw-samples/capture"
     ])
   })

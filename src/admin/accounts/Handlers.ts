@@ -134,9 +134,8 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
           const update = store.update((raw, config) =>
             Effect.map(applyBatch(raw, config, batch), (applied) => {
               outcome = applied
-              return batch.dryRun ? raw : applied.raw
-            })
-          )
+              return applied.raw
+            }), { dryRun: batch.dryRun })
           const saved = yield* batch.dryRun ? savedOr(update) : changed(`accounts: ${batch.action}`, update)
           const { changed: count, results } = outcome!
           return jsonReply({

@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { AdminEdge } from "../edges.ts"
+import { Switch } from "../query.ts"
 
 /** One round with the upstream. Credentials are no part of it. */
 export const CaptureItem = Schema.Struct({
@@ -25,12 +26,31 @@ export const CaptureItem = Schema.Struct({
   chain_key: Schema.String
 }).annotate({ identifier: "Capture" })
 
-/** Items stand newest first. */
+const { request_body: _request, response_body: _response, ...head } = CaptureItem.fields
+
+/** A round without its bodies. */
+export const CaptureSummary = Schema.Struct({
+  ...head,
+  request_bytes: Schema.Int,
+  response_bytes: Schema.Int,
+  request_id: Schema.String,
+  /** The round is over. */
+  closed: Schema.Boolean
+}).annotate({ identifier: "CaptureSummary" })
+
+/** One round with its bodies. */
+export const CaptureDetail = Schema.Struct({
+  ...CaptureItem.fields,
+  request_id: Schema.String,
+  closed: Schema.Boolean
+}).annotate({ identifier: "CaptureDetail" })
+
+/** Items stand newest first; with `summary=true` they are without bodies. */
 export const CapturesReply = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   max_body_bytes: Schema.Int,
-  items: Schema.Array(CaptureItem)
+  items: Schema.Union([Schema.Array(CaptureSummary), Schema.Array(CaptureItem)])
 }).annotate({ identifier: "Captures" })
 
 export const CapturesCleared = Schema.Struct({
@@ -39,6 +59,13 @@ export const CapturesCleared = Schema.Struct({
 })
 
 export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(
-  HttpApiEndpoint.get("list", "/admin/dev/captures", { success: CapturesReply }),
+  HttpApiEndpoint.get("list", "/admin/dev/captures", {
+    query: { summary: Schema.optionalKey(Switch) },
+    success: CapturesReply
+  }),
+  HttpApiEndpoint.get("get", "/admin/dev/captures/:id", {
+    params: { id: Schema.NonEmptyString },
+    success: CaptureDetail
+  }),
   HttpApiEndpoint.delete("clear", "/admin/dev/captures", { success: CapturesCleared })
 ).middleware(AdminEdge) {}

@@ -5,25 +5,38 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { type CapturedRound, responseText } from "../../captures/CapturedRound.ts"
+import { type CapturedRound, responseText, type RoundSummary } from "../../captures/CapturedRound.ts"
 import { Captures } from "../../captures/Captures.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { apiId } from "../../http/reply.ts"
+import { gatewayError } from "../../domain/GatewayError.ts"
+import { apiId, jsonReply } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
-import type { CaptureItem } from "./Api.ts"
+import type { CaptureItem, CaptureSummary } from "./Api.ts"
 import { AdminCapturesGroup } from "./Api.ts"
 
-const itemOf = (round: CapturedRound): typeof CaptureItem.Type => ({
+const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">) => ({
   id: round.id,
   created_at: Math.floor(round.createdAt / 1000),
   label: round.label,
   url: round.url,
   account_id: round.account,
   status_code: round.status,
-  request_body: round.requestBody,
-  response_body: responseText(round),
   response_truncated: round.truncated,
   chain_key: round.chainKey
+})
+
+const itemOf = (round: CapturedRound): typeof CaptureItem.Type => ({
+  ...headOf(round),
+  request_body: round.requestBody,
+  response_body: responseText(round)
+})
+
+const summaryOf = (round: RoundSummary): typeof CaptureSummary.Type => ({
+  ...headOf(round),
+  request_bytes: round.requestBytes,
+  response_bytes: round.responseBytes,
+  request_id: round.requestId,
+  closed: round.closed
 })
 
 export const AdminCapturesHandlers = HttpApiBuilder.group(
@@ -35,8 +48,11 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "list",
-        Effect.fnUntraced(function*() {
+        Effect.fnUntraced(function*({ query }) {
           const { enabled, limit, max_body_bytes } = (yield* store.current).captures
+          if (query.summary === "true") {
+            return jsonReply({ enabled, limit, max_body_bytes, items: (yield* captures.summaries).map(summaryOf) })
+          }
           const head = JSON.stringify({ enabled, limit, max_body_bytes }).slice(0, -1)
           const items: Array<string> = []
           for (const round of yield* captures.list) {
@@ -44,6 +60,14 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
             items.push(JSON.stringify(itemOf(round)))
           }
           return HttpServerResponse.text(`${head},"items":[${items.join(",")}]}`, { contentType: "application/json" })
+        })
+      )
+      .handle(
+        "get",
+        Effect.fnUntraced(function*({ params }) {
+          const round = yield* captures.round(params.id)
+          if (round === undefined) return yield* gatewayError("not_found", "There is no capture of this id")
+          return { ...itemOf(round), request_id: round.requestId, closed: round.closed }
         })
       )
       .handle("clear", () =>

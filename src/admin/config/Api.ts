@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { AccountView } from "../accountView.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
+import { Switch } from "../query.ts"
 
 const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 
@@ -89,7 +90,7 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
   HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }),
   HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }),
   HttpApiEndpoint.post("import", "/admin/config/import", {
-    query: { mode: Schema.optionalKey(Schema.String) },
+    query: { mode: Schema.optionalKey(Schema.String), dry_run: Schema.optionalKey(Switch) },
     payload: ImportRequest,
     success: ImportReply
   }),

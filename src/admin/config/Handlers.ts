@@ -11,6 +11,7 @@ import { forEachSliced, stringifyConfig } from "../../config/json.ts"
 import { apiId, jsonReply } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf } from "../changes.ts"
+import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AdminConfigGroup } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
@@ -77,14 +78,15 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ query, request }) {
           const body = yield* jsonObjectBody(request)
           const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
-          const imported = yield* changed(
-            `a configuration was imported (${mode})`,
-            store.importConfig(config, mode)
-          )
+          const dryRun = query.dry_run === "true"
+          const importing = store.importConfig(config, mode, { dryRun })
+          const imported = yield* dryRun
+            ? savedOr(importing)
+            : changed(`a configuration was imported (${mode})`, importing)
           return jsonReply({
             success: true,
             mode,
-            message: "The import is in effect",
+            message: dryRun ? "Nothing was changed" : "The import is in effect",
             ...importCounts(imported)
           })
         })

@@ -61,7 +61,41 @@ export const SaveSampleReply = Schema.Struct({
   round_count: Schema.Int
 })
 
+/** A sample that is saved. */
+export const SavedSampleItem = Schema.Struct({
+  sample_id: Schema.String,
+  /** Unix milliseconds. */
+  created_at: Schema.Int,
+  /** The model that it was captured with; `null` where it was saved out of the captures. */
+  model: Schema.NullOr(Schema.String),
+  round_count: Schema.Int,
+  /** Size of the recorded replies. */
+  bytes: Schema.Int
+}).annotate({ identifier: "SavedSample" })
+
+/** Newest first. */
+export const SavedSamplesReply = Schema.Struct({ items: Schema.Array(SavedSampleItem) })
+
+/** Body of a replay. */
+export const ReplaySampleRequest = Schema.Struct({
+  sample_id: Schema.NonEmptyString,
+  style: Schema.Literals(["chat", "responses", "messages", "generate"]),
+  stream: optional(Schema.Boolean)
+}).annotate({ identifier: "ReplaySampleRequest" })
+
+export const SampleRemoved = Schema.Struct({ success: Schema.Boolean })
+
 export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
+  HttpApiEndpoint.get("list", "/admin/dev/raw-samples", { success: SavedSamplesReply }),
+  // The reply is that of the style, from the sample alone.
+  HttpApiEndpoint.post("replay", "/admin/dev/raw-samples/replay", {
+    payload: ReplaySampleRequest,
+    success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
+  }),
+  HttpApiEndpoint.delete("remove", "/admin/dev/raw-samples/:sample_id", {
+    params: { sample_id: Schema.NonEmptyString },
+    success: SampleRemoved
+  }),
   // The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.
   HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
     payload: CaptureSampleRequest,

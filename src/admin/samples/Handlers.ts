@@ -11,17 +11,22 @@ import { Captures } from "../../captures/Captures.ts"
 import { previews } from "../../captures/chainText.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { nativeModels, resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, upstreamHeaders } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
 import { SelfClient } from "../SelfClient.ts"
 import type { SampleQueryItem } from "./Api.ts"
-import { AdminSamplesGroup, CaptureSampleRequest, SaveSampleRequest } from "./Api.ts"
+import { AdminSamplesGroup, CaptureSampleRequest, ReplaySampleRequest, SaveSampleRequest } from "./Api.ts"
 import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
+import { SampleReplay } from "./SampleReplay.ts"
 
 const readCapture = jsonBody(CaptureSampleRequest, { mayBeEmpty: true })
 const readSave = jsonBody(SaveSampleRequest)
+const readReplay = jsonBody(ReplaySampleRequest)
+
+const unknownSample = gatewayError("not_found", "There is no sample of this name")
 
 const defaultModel = "upstream-chat"
 const defaultMessage = "你好"
@@ -88,7 +93,16 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
     const captures = yield* Captures
     const folder = yield* SampleFolder
     const self = yield* SelfClient
+    const replay = yield* SampleReplay
     const store = yield* ConfigStore
+
+    /** The native model of the same flags; one that shows all that there is where the model is not known. */
+    const nativeModel = (named: string | undefined): string => {
+      const model = named === undefined ? undefined : resolveModel(store.unsafeCurrent().model_table, named)
+      const { reasoning, search } = model ?? { reasoning: true, search: true }
+      return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
+        defaultModel
+    }
 
     const chat = Effect.fnUntraced(function*(key: string, requestId: string, body: unknown) {
       const response = yield* self.execute(
@@ -126,6 +140,33 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
     })
 
     return handlers
+      .handle("list", () =>
+        Effect.map(folder.list, (samples) => ({
+          items: samples.map(({ bytes, createdAt, id, model = null, rounds }) => ({
+            sample_id: id,
+            created_at: createdAt,
+            model,
+            round_count: rounds,
+            bytes
+          }))
+        })))
+      .handleRaw(
+        "replay",
+        Effect.fnUntraced(function*({ request }) {
+          const { sample_id, stream, style } = yield* readReplay(request)
+          const sample = yield* folder.describe(sample_id)
+          if (sample === undefined) return yield* unknownSample
+          return yield* replay({ id: sample_id, model: nativeModel(sample.model), style, stream: stream === true })
+        })
+      )
+      .handle(
+        "remove",
+        Effect.fnUntraced(function*({ params }) {
+          if (!(yield* folder.remove(params.sample_id))) return yield* unknownSample
+          yield* logChange("a raw sample was deleted")
+          return { success: true }
+        })
+      )
       .handleRaw(
         "capture",
         Effect.fnUntraced(function*({ request }) {

@@ -41,6 +41,22 @@ export interface SavedSample {
   readonly upstreamPath: string
 }
 
+/** A sample as the list shows it. */
+export interface SampleFacts {
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  /** `undefined` for one that was saved out of the captures. */
+  readonly model: string | undefined
+  readonly rounds: number
+  /** Size of the recorded replies. */
+  readonly bytes: number
+}
+
+/** Samples of a list, and how many are read at once. */
+const mostListed = 1_000
+const readAtOnce = 8
+
 const decodeMeta = Schema.decodeUnknownOption(Schema.fromJsonString(SampleMeta))
 
 const codeOf = ({ reason }: PlatformError.PlatformError): string =>
@@ -51,6 +67,9 @@ const takenCodes = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"])
 
 const notSaved = (error: PlatformError.PlatformError): GatewayError =>
   gatewayError("internal_error", `The sample could not be written to the folder of samples (${codeOf(error)})`)
+
+const notRemoved = (error: PlatformError.PlatformError): GatewayError =>
+  gatewayError("internal_error", `The sample could not be removed from the folder of samples (${codeOf(error)})`)
 
 /** A name that says when, and that nobody guesses. */
 const makeId = (now: Date): string =>
@@ -71,6 +90,12 @@ const describe = (id: string, now: Date, bytes: Uint8Array, { chain, request }: 
 export class SampleFolder extends Context.Service<SampleFolder, {
   /** Saves a sample. A name that is taken gets `-2`, `-3` and so on behind it. */
   readonly save: (sample: NewSample) => Effect.Effect<SavedSample, GatewayError>
+  /** Samples that are there, newest first, 1,000 at most. Links are not followed. */
+  readonly list: Effect.Effect<ReadonlyArray<SampleFacts>>
+  /** A sample as the list shows it; `undefined` where there is none of that name. */
+  readonly describe: (id: string) => Effect.Effect<SampleFacts | undefined>
+  /** Deletes a sample; false where there is none of that name. */
+  readonly remove: (id: string) => Effect.Effect<boolean, GatewayError>
   /** Reads a sample; `undefined` where there is none of that name, or not all of it. Links are not followed. */
   readonly read: (id: string) => Effect.Effect<Recording | undefined>
 }>()("model-gateway/admin/SampleFolder") {
@@ -124,10 +149,50 @@ export class SampleFolder extends Context.Service<SampleFolder, {
       return (yield* fs.realPath(file)) === file ? Option.some(yield* fs.readFile(file)) : Option.none()
     })
 
-    const readSample = Effect.fnUntraced(function*(id: string) {
-      const dir = path.join(yield* fs.realPath(config.unsafeCurrent().samples.dir), id)
+    const root = Effect.suspend(() => fs.realPath(config.unsafeCurrent().samples.dir))
+
+    const readMeta = Effect.fnUntraced(function*(dir: string) {
       const text = Option.map(yield* readOwn(path.join(dir, metaFile)), (bytes) => new TextDecoder().decode(bytes))
-      const meta = Option.flatMap(text, decodeMeta)
+      return Option.flatMap(text, decodeMeta)
+    })
+
+    const describeSample = Effect.fnUntraced(function*(dir: string) {
+      const meta = Option.getOrUndefined(yield* readMeta(dir))
+      if (meta === undefined) return undefined
+      const facts: SampleFacts = {
+        id: path.basename(dir),
+        createdAt: Date.parse(meta.created_at),
+        model: meta.request?.model,
+        rounds: meta.round_count,
+        bytes: meta.rounds.reduce((sum, { length }) => sum + length, 0)
+      }
+      return facts
+    }, Effect.orElseSucceed(() => undefined))
+
+    const list = Effect.gen(function*() {
+      const dir = yield* root
+      const names = (yield* fs.readDirectory(dir)).filter(isSampleId)
+      const found = yield* Effect.forEach(names, (name) => describeSample(path.join(dir, name)), {
+        concurrency: readAtOnce
+      })
+      return found.filter((facts) => facts !== undefined)
+        .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).slice(0, mostListed)
+    }).pipe(Effect.orElseSucceed(() => []))
+
+    /** A sample is gone at once and as a whole: it loses its name before its files are removed. */
+    const removeSample = Effect.fnUntraced(function*(id: string) {
+      const dir = yield* Effect.option(root)
+      const found = Option.isSome(dir) && (yield* describeSample(path.join(dir.value, id))) !== undefined
+      if (!found) return false
+      const doomed = path.join(dir.value, `.removing-${randomBytes(6).toString("hex")}`)
+      yield* fs.rename(path.join(dir.value, id), doomed)
+      yield* fs.remove(doomed, { recursive: true, force: true })
+      return true
+    }, Effect.mapError(notRemoved))
+
+    const readSample = Effect.fnUntraced(function*(id: string) {
+      const dir = path.join(yield* root, id)
+      const meta = yield* readMeta(dir)
       const bytes = yield* readOwn(path.join(dir, upstreamFile))
       if (Option.isNone(meta) || Option.isNone(bytes)) return undefined
       if (hash("sha256", bytes.value) !== meta.value.upstream_sha256) return undefined
@@ -144,6 +209,14 @@ export class SampleFolder extends Context.Service<SampleFolder, {
 
     return SampleFolder.of({
       save,
+      list,
+      describe: (id) =>
+        isSampleId(id)
+          ? Effect.flatMap(root, (dir) => describeSample(path.join(dir, id))).pipe(
+            Effect.orElseSucceed(() => undefined)
+          )
+          : Effect.undefined,
+      remove: (id) => isSampleId(id) ? removeSample(id) : Effect.succeed(false),
       read: (id) => isSampleId(id) ? readSample(id) : Effect.undefined
     })
   })

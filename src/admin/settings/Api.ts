@@ -57,8 +57,37 @@ export const SettingsRequest = Schema.Struct({
   embeddings: setting(Schema.Struct({ provider: setting(Schema.String) })),
   auto_delete: setting(Schema.Struct({ mode: setting(Mode), sessions: setting(Schema.Boolean) })),
   msgcompat_mapping: setting(Schema.Struct({ fast: setting(Schema.String), slow: setting(Schema.String) })),
-  model_aliases: setting(Aliases)
+  model_aliases: setting(Aliases),
+  captures: setting(Schema.Struct({
+    enabled: setting(Schema.Boolean),
+    limit: setting(Schema.Int),
+    max_body_bytes: setting(Schema.Int)
+  }))
 }).annotate({ identifier: "SettingsRequest" })
+
+/** One setting as a form needs it. */
+export const SettingsField = Schema.Struct({
+  /** Dotted: `runtime.account_max_inflight`. */
+  path: Schema.String,
+  type: Schema.Literals(["integer", "number", "boolean", "text", "choice", "map"]),
+  minimum: Schema.NullOr(Schema.Finite),
+  maximum: Schema.NullOr(Schema.Finite),
+  choices: Schema.NullOr(Schema.Array(Schema.String)),
+  /** `null` where the value follows from others. */
+  default: Schema.Json,
+  /** `null` where it is not set. */
+  configured: Schema.Json,
+  effective: Schema.Json,
+  /** Whether `PUT /admin/settings` takes it; else it is set in the file. */
+  writable: Schema.Boolean,
+  description: Schema.String
+}).annotate({ identifier: "SettingsField" })
+
+/** Reply of `GET /admin/settings/fields`; `revision` names the configuration, for `If-Match`. */
+export const SettingsFieldsReply = Schema.Struct({
+  revision: Schema.String,
+  fields: Schema.Array(SettingsField)
+}).annotate({ identifier: "SettingsFields" })
 
 export const SettingsSaved = Schema.Struct({
   success: Schema.Boolean,
@@ -83,6 +112,12 @@ export const PasswordReply = Schema.Struct({
 
 export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
   HttpApiEndpoint.get("get", "/admin/settings", { success: SettingsReply }),
-  HttpApiEndpoint.put("set", "/admin/settings", { payload: SettingsRequest, success: SettingsSaved }),
+  HttpApiEndpoint.get("fields", "/admin/settings/fields", { success: SettingsFieldsReply }),
+  HttpApiEndpoint.put("set", "/admin/settings", {
+    // A revision of `GET /admin/settings/fields`: 409 where the configuration is another one by now.
+    headers: { "if-match": Schema.optionalKey(Schema.String) },
+    payload: SettingsRequest,
+    success: SettingsSaved
+  }),
   HttpApiEndpoint.post("password", "/admin/settings/password", { payload: PasswordRequest, success: PasswordReply })
 ).middleware(AdminEdge) {}

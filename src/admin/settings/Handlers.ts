@@ -5,16 +5,32 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { invalidRequest } from "../../domain/GatewayError.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply } from "../../http/reply.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AdminSettingsGroup, PasswordRequest } from "./Api.ts"
+import { settingsFields } from "./fields.ts"
 import { patchSettings } from "./patch.ts"
 
 const readPassword = jsonBody(PasswordRequest)
+
+/** A refused body has its fault where a refused setting has. */
+const withFaults = (error: GatewayError): GatewayError =>
+  error.code === "invalid_request"
+    ? gatewayError(error.code, error.message, {
+      param: error.param ?? undefined,
+      faults: [{ field: error.param ?? "", message: error.message }]
+    })
+    : error
+
+/** The revision that a change is meant for, with or without the quotes of an entity tag; `*` fits every one. */
+const revisionIn = (ifMatch: string | undefined): string | undefined => {
+  const revision = ifMatch?.trim().replace(/^(?:W\/)?"(.*)"$/, "$1")
+  return revision === "*" || revision === "" ? undefined : revision
+}
 
 export const AdminSettingsHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminSettingsGroup),
@@ -57,13 +73,23 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
           }
         })
       )
+      .handle(
+        "fields",
+        Effect.fnUntraced(function*() {
+          const raw = yield* store.currentRaw
+          const fields = settingsFields(raw, yield* store.current)
+          return { revision: yield* store.hashOf(raw), fields }
+        })
+      )
       .handleRaw(
         "set",
-        Effect.fnUntraced(function*({ request }) {
-          const patch = yield* jsonObjectBody(request)
+        Effect.fnUntraced(function*({ headers, request }) {
+          const patch = yield* Effect.mapError(jsonObjectBody(request), withFaults)
           const saved = yield* changed(
             "the settings were changed",
-            store.update((raw) => Effect.fromResult(patchSettings(raw, patch)))
+            store.update((raw) => Effect.fromResult(patchSettings(raw, patch)), {
+              expected: revisionIn(headers["if-match"])
+            })
           )
           return jsonReply({
             success: true,

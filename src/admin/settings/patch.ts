@@ -1,15 +1,14 @@
 /**
- * From the body of `PUT /admin/settings` to the configuration that it asks for. Only the settings that the spec names can be
- * written here; values and ranges are for the configuration's own check.
+ * From the body of `PUT /admin/settings` to the configuration that it asks for. Only the settings listed here can be written;
+ * whether they are of the right types and in their ranges is for the configuration's own check.
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { setField } from "../../config/edit.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
-import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { patchMapping } from "../mapping.ts"
 
-/** The groups and fields that the spec names, beside the mapping and the aliases. */
+/** The groups and fields that can be written, beside the mapping and the aliases. */
 const groups: ReadonlyArray<readonly [group: string, fields: ReadonlyArray<string>]> = [
   ["admin", ["jwt_expire_hours"]],
   [
@@ -25,34 +24,51 @@ const groups: ReadonlyArray<readonly [group: string, fields: ReadonlyArray<strin
   ["compat", ["wide_input_strict_output", "strip_reference_markers"]],
   ["responses", ["store_ttl_seconds"]],
   ["embeddings", ["provider"]],
-  ["auto_delete", ["mode"]]
+  ["auto_delete", ["mode"]],
+  ["captures", ["enabled", "limit", "max_body_bytes"]]
 ]
 
-/** An older flag stands for a mode; next to a mode it says nothing. */
-const namedMode = (group: RawConfig): Result.Result<RawConfig, GatewayError> => {
+/** Dotted paths of all settings that can be written. */
+export const writablePaths: ReadonlySet<string> = new Set([
+  ...groups.flatMap(([group, fields]) => fields.map((field) => `${group}.${field}`)),
+  "msgcompat_mapping.fast",
+  "msgcompat_mapping.slow",
+  "model_aliases"
+])
+
+/** An older flag stands for a mode; next to a mode it says nothing. A flag that is none stays, to be refused. */
+const namedMode = (group: RawConfig): RawConfig => {
   const { mode, sessions } = group
-  if (mode !== undefined || sessions === undefined) return Result.succeed(group)
-  if (sessions === null || typeof sessions === "boolean") return Result.succeed({ mode: sessions ? "all" : "none" })
-  return Result.fail(invalidRequest("auto_delete.sessions must be true or false", "auto_delete.sessions"))
+  if (mode !== undefined || (sessions !== null && typeof sessions !== "boolean")) return group
+  return { mode: sessions === true ? "all" : "none" }
 }
 
 const given = (patch: RawConfig, name: string): Schema.Json | undefined =>
   Object.hasOwn(patch, name) ? patch[name] : undefined
 
-/** Lays a patch over a configuration: what it does not name stays, `null` unsets. Fails for a group that is no object. */
-export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<RawConfig, GatewayError> => {
+const patchAutoDelete = (raw: RawConfig, group: RawConfig): RawConfig => {
+  const { mode, sessions } = namedMode(group)
+  if (mode === undefined) return sessions === undefined ? raw : setField(raw, ["auto_delete", "sessions"], sessions)
+  // Left in place, the older flag would come into force again when the mode is unset.
+  return setField(setField(raw, ["auto_delete", "mode"], mode ?? undefined), ["auto_delete", "sessions"], undefined)
+}
+
+/**
+ * Lays a patch over a configuration: what it does not name stays, `null` unsets. What is no group at all is put in the
+ * group's place, for the configuration's check to refuse together with all else.
+ */
+export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<RawConfig, never> => {
   let next = raw
   for (const [name, fields] of groups) {
     const values = given(patch, name)
     if (values === undefined) continue
-    if (values !== null && !isJsonObject(values)) return Result.fail(invalidRequest(`${name} must be an object`, name))
-    const group = values !== null && name === "auto_delete" ? namedMode(values) : Result.succeed(values)
-    if (Result.isFailure(group)) return Result.fail(group.failure)
-    for (const field of fields) {
-      const value = group.success === null ? null : given(group.success, field)
-      if (value === undefined) continue
-      next = setField(next, [name, field], value ?? undefined)
-      // Left in place, the older flag would come into force again when the mode is unset.
+    if (values !== null && !isJsonObject(values)) next = setField(next, [name], values)
+    else if (values !== null && name === "auto_delete") next = patchAutoDelete(next, values)
+    else {
+      for (const field of fields) {
+        const value = values === null ? null : given(values, field)
+        if (value !== undefined) next = setField(next, [name, field], value ?? undefined)
+      }
       if (name === "auto_delete") next = setField(next, [name, "sessions"], undefined)
     }
   }

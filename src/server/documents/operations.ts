@@ -169,7 +169,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "admin-config.import": {
     summary: "Import a configuration",
-    description: "All or nothing. `mode` is `merge` (the default) or `replace`.",
+    description: "All or nothing. `mode` is `merge` (the default) or `replace`. `dry_run=true` changes nothing.",
     access: "admin",
     errors: changing,
     example: { config: { keys: ["another-business-key"] } }
@@ -187,9 +187,17 @@ export const operations: Readonly<Record<string, Operation>> = {
     example: { keys: ["one-more-key"], accounts: [{ email: "user@example.com", password: "secret" }] }
   },
   "admin-settings.get": { summary: "Read the runtime settings", access: "admin", errors: reading },
+  "admin-settings.fields": {
+    summary: "List every setting with its range, default and values",
+    description: "Made from the configuration's schemas. `revision` names the configuration that the values are of.",
+    access: "admin",
+    errors: reading
+  },
   "admin-settings.set": {
     summary: "Change runtime settings",
-    description: "Groups and fields that are left out stay as they are.",
+    description:
+      "Groups and fields that are left out stay as they are. A 400 lists all `faults`. With `If-Match` and a " +
+      "revision of `GET /admin/settings/fields` it is a 409 where the configuration is another one by now.",
     access: "admin",
     errors: changing,
     example: { runtime: { account_max_inflight: 4 }, compat: { strip_reference_markers: true } }
@@ -251,8 +259,23 @@ export const operations: Readonly<Record<string, Operation>> = {
     errors: [...reading, ...bodies],
     example: { model: "upstream-chat", message: "Hello" }
   },
-  "admin-captures.list": { summary: "List captured exchanges with the upstream", access: "admin", errors: reading },
+  "admin-captures.list": {
+    summary: "List captured exchanges with the upstream",
+    description: "With `summary=true` sizes stand in the place of the bodies.",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
+  "admin-captures.get": { summary: "Read one captured exchange", access: "admin", errors: finding },
   "admin-captures.clear": { summary: "Clear the captures", access: "admin", errors: reading },
+  "admin-samples.list": { summary: "List saved samples", access: "admin", errors: reading },
+  "admin-samples.replay": {
+    summary: "Play a saved sample in a style",
+    description: "The reply is the one that a caller of the style would get, from the sample alone.",
+    access: "admin",
+    errors: [...finding, ...bodies],
+    example: { sample_id: "a-sample", style: "chat", stream: false }
+  },
+  "admin-samples.remove": { summary: "Delete a saved sample", access: "admin", errors: finding },
   "admin-samples.capture": {
     summary: "Send a chat request and save what the upstream replied",
     description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",

@@ -1,0 +1,117 @@
+/**
+ * Every setting of the configuration as a form needs it: made from the configuration's own schemas, so that a field that is
+ * added there is here too.
+ */
+import * as Schema from "effect/Schema"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { settingGroups } from "../../config/schema.ts"
+import type { SettingsField } from "./Api.ts"
+import { writablePaths } from "./patch.ts"
+
+/** What a JSON schema says, as far as a form asks. */
+const FieldSchema = Schema.Struct({
+  type: Schema.optionalKey(Schema.String),
+  minimum: Schema.optionalKey(Schema.Number),
+  maximum: Schema.optionalKey(Schema.Number),
+  enum: Schema.optionalKey(Schema.Array(Schema.String)),
+  description: Schema.optionalKey(Schema.String),
+  properties: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+})
+
+const decodeField = Schema.decodeUnknownSync(FieldSchema)
+const decodeJson = Schema.decodeUnknownSync(Schema.Json)
+
+/** State that the gateway itself keeps in the configuration, secrets, and older names of other fields. */
+const hidden: ReadonlySet<string> = new Set([
+  "admin.password_hash",
+  "admin.jwt_valid_after_unix",
+  "admin.generation",
+  "auth.removed_keys",
+  "auto_delete.sessions"
+])
+
+const typeOf = ({ enum: choices, type }: typeof FieldSchema.Type): (typeof SettingsField.Type)["type"] => {
+  if (choices !== undefined) return "choice"
+  switch (type) {
+    case "integer":
+    case "number":
+    case "boolean":
+      return type
+    case "object":
+      return "map"
+    default:
+      return "text"
+  }
+}
+
+const at = (value: unknown, path: ReadonlyArray<string>): unknown => {
+  let found = value
+  for (const name of path) {
+    found = typeof found === "object" && found !== null && Object.hasOwn(found, name)
+      ? Reflect.get(found, name)
+      : undefined
+  }
+  return found
+}
+
+/** A value as JSON: maps as objects, nothing as `null`. */
+const toJson = (value: unknown): Schema.Json =>
+  value === undefined ? null : decodeJson(value instanceof Map ? Object.fromEntries(value) : value)
+
+/** A setting without its values. */
+interface Described extends Omit<typeof SettingsField.Type, "configured" | "effective"> {
+  readonly keys: ReadonlyArray<string>
+}
+
+const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknown): ReadonlyArray<Described> => {
+  const field = decodeField(schema)
+  const path = keys.join(".")
+  if (hidden.has(path)) return []
+  if (field.properties !== undefined) {
+    return Object.entries(field.properties).flatMap(([name, of]) => describe([...keys, name], of, at(defaults, [name])))
+  }
+  return [{
+    keys,
+    path,
+    type: typeOf(field),
+    minimum: field.minimum ?? null,
+    maximum: field.maximum ?? null,
+    choices: field.enum ?? null,
+    default: toJson(defaults),
+    writable: writablePaths.has(path),
+    description: field.description ?? ""
+  }]
+}
+
+/** Worked out once: schemas do not change. */
+let described: ReadonlyArray<Described> | undefined
+
+const describeAll = (): ReadonlyArray<Described> =>
+  Object.entries(settingGroups).flatMap(([name, group]: [string, Schema.ConstraintDecoder<unknown>]) =>
+    describe([name], Schema.toJsonSchemaDocument(group).schema, Schema.decodeUnknownSync(group)({}))
+  )
+
+/** The mapping by its older name, where the file still has that. */
+const namedAnew = (raw: RawConfig): RawConfig => {
+  const older = raw["msgcompat_model_mapping"]
+  return isJsonObject(older) && !Object.hasOwn(raw, "msgcompat_mapping") ? { ...raw, msgcompat_mapping: older } : raw
+}
+
+const effectiveOf = (config: GatewayConfig, keys: ReadonlyArray<string>, path: string): unknown =>
+  path === "upstream.models"
+    ? Object.fromEntries(
+      config.upstream.models.map(({ id, model, reasoning, search }) => [id, { model, reasoning, search }])
+    )
+    : at(config, keys)
+
+/** Every setting with what is configured and what is in effect. */
+export const settingsFields = (raw: RawConfig, config: GatewayConfig): ReadonlyArray<typeof SettingsField.Type> => {
+  described ??= describeAll()
+  const configured = namedAnew(raw)
+  return described.map(({ keys, ...field }) => ({
+    ...field,
+    configured: toJson(at(configured, keys)),
+    effective: toJson(effectiveOf(config, keys, field.path))
+  }))
+}

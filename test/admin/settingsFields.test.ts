@@ -1,0 +1,179 @@
+/** The list of all settings, which a form is made of, and changes that are made for a revision of it. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { settingGroups } from "../../src/config/schema.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller, storeOf } from "./support.ts"
+
+interface Field {
+  readonly path: string
+  readonly type: string
+  readonly minimum: number | null
+  readonly maximum: number | null
+  readonly choices: ReadonlyArray<string> | null
+  readonly default: unknown
+  readonly configured: unknown
+  readonly effective: unknown
+  readonly writable: boolean
+  readonly description: string
+}
+
+let gateway: RunningGateway
+const call = caller(() => gateway)
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    accounts: [{ email: "a@x.org", password: "a-secret-password" }],
+    runtime: { account_max_inflight: 3 },
+    msgcompat_model_mapping: { fast: "upstream-reasoner" },
+    model_aliases: { mine: "upstream-chat" },
+    upstream: { models: { further: "their-name" } },
+    host: { token: "a-secret-token" }
+  })
+})
+afterAll(() => gateway.stop())
+
+const read = async () => {
+  const { json, text } = await call("GET", "/admin/settings/fields")
+  const fields = json["fields"] as ReadonlyArray<Field>
+  return { revision: String(json["revision"]), fields, text, at: (path: string) => fields.find((f) => f.path === path) }
+}
+
+const put = (body: unknown, headers: Record<string, string> = {}) =>
+  fetch(`${gateway.url}/admin/settings`, {
+    method: "PUT",
+    headers: { authorization: "Bearer test-admin-key", "content-type": "application/json", ...headers },
+    body: JSON.stringify(body)
+  }).then(async (response) => ({ status: response.status, json: await response.json() as Record<string, unknown> }))
+
+describe("the fields of the settings", () => {
+  it("tell type, range, default, what is configured and what is in effect", async () => {
+    const { at } = await read()
+    assert.deepStrictEqual(at("runtime.account_max_inflight"), {
+      path: "runtime.account_max_inflight",
+      type: "integer",
+      minimum: 1,
+      maximum: 256,
+      choices: null,
+      default: null,
+      configured: 3,
+      effective: 3,
+      writable: true,
+      description: "Requests that one account serves at once."
+    })
+    assert.deepInclude(at("runtime.global_max_inflight"), { configured: null, effective: 3, default: null })
+    assert.deepInclude(at("auto_delete.mode"), {
+      type: "choice",
+      choices: ["none", "single", "all"],
+      configured: null,
+      effective: "none",
+      writable: true
+    })
+    assert.deepInclude(at("compat.strip_reference_markers"), { type: "boolean", default: true, effective: true })
+    assert.deepInclude(at("msgcompat_mapping.fast"), {
+      type: "text",
+      default: "upstream-chat",
+      configured: "upstream-reasoner",
+      effective: "upstream-reasoner",
+      writable: true
+    })
+    assert.deepInclude(at("model_aliases"), {
+      type: "map",
+      configured: { mine: "upstream-chat" },
+      effective: { mine: "upstream-chat" },
+      writable: true
+    })
+    assert.deepInclude(at("captures.limit"), { minimum: 1, maximum: 50, default: 20, effective: 20, writable: true })
+    assert.deepInclude(at("upstream.timeouts.connect"), {
+      type: "number",
+      minimum: 0.01,
+      default: 10,
+      effective: 10,
+      writable: false
+    })
+    assert.deepInclude(at("upstream.models"), { type: "map", configured: { further: "their-name" }, writable: false })
+  })
+
+  it("are all settings that can be written, each with words and no secret", async () => {
+    const { fields, text } = await read()
+    assert.strictEqual(new Set(fields.map(({ path }) => path)).size, fields.length)
+    for (const field of fields) {
+      assert.isNotEmpty(field.description, field.path)
+      assert.notStrictEqual(field.effective, undefined, field.path)
+    }
+    for (const group of Object.keys(settingGroups)) {
+      assert.isTrue(fields.some(({ path }) => path.split(".")[0] === group))
+    }
+    assert.notMatch(text, /secret|password_hash|generation|removed_keys/)
+    assert.notInclude(text, businessKey)
+    // Each one that is said to be writable is taken, with the value that is in effect.
+    for (const { effective, path, writable } of fields) {
+      if (!writable || effective === null) continue
+      const keys = path.split(".")
+      const body = keys.reduceRight<unknown>((value, key) => ({ [key]: value }), effective)
+      assert.strictEqual((await put(body)).status, 200, path)
+      assert.deepStrictEqual((await read()).at(path)?.configured, effective, path)
+    }
+  })
+})
+
+describe("a change of the settings", () => {
+  it("is refused with all faults, each with the place of its field", async () => {
+    const { json, status } = await put({
+      runtime: { account_max_inflight: 0, global_max_inflight: "many" },
+      compat: 7,
+      captures: { limit: 51 },
+      auto_delete: { sessions: "yes" },
+      model_aliases: { x: "nowhere" }
+    })
+    assert.strictEqual(status, 400)
+    const faults = json["faults"] as ReadonlyArray<{ field: string; message: string }>
+    assert.sameMembers(faults.map(({ field }) => field), [
+      "runtime.account_max_inflight",
+      "runtime.global_max_inflight",
+      "compat",
+      "captures.limit",
+      "auto_delete.sessions",
+      "model_aliases.x"
+    ])
+    for (const { field, message } of faults) assert.include(message, field)
+    assert.include(String(json["detail"]), "runtime.account_max_inflight must be between 1 and 256")
+    const broken = await put([])
+    assert.deepEqual([broken.status, (broken.json["faults"] as ReadonlyArray<unknown>).length], [400, 1])
+  })
+
+  it("holds for the revision that it was made for, and for no other", async () => {
+    const { revision } = await read()
+    assert.strictEqual((await put({ captures: { limit: 7 } }, { "if-match": "\"another\"" })).status, 409)
+    assert.strictEqual((await put({ captures: { limit: 7 } }, { "if-match": `"${revision}"` })).status, 200)
+    const next = await read()
+    assert.deepInclude(next.at("captures.limit"), { configured: 7, effective: 7 })
+    assert.notStrictEqual(next.revision, revision)
+    const late = await put({ captures: { limit: 8 } }, { "if-match": revision })
+    assert.strictEqual(late.status, 409)
+    assert.match(String(late.json["detail"]), /changed since/)
+    assert.strictEqual((await put({ captures: { limit: 8 } }, { "if-match": next.revision })).status, 200)
+    assert.strictEqual((await put({ captures: { limit: 9 } }, { "if-match": "*" })).status, 200)
+    const raw = await Effect.runPromise(storeOf(gateway).currentRaw)
+    assert.deepInclude(raw["captures"], { limit: 9 })
+  })
+})
+
+describe("an import that is only tried", () => {
+  const imported = (body: unknown, search: string) => call("POST", `/admin/config/import${search}`, { body })
+  const rawOf = () => Effect.runPromise(storeOf(gateway).currentRaw)
+
+  it("answers as the import would, and changes nothing", async () => {
+    const before = await rawOf()
+    const body = { keys: ["one", "two"], accounts: [{ email: "new@x.org", password: "p" }] }
+    const tried = await imported(body, "?mode=merge&dry_run=true")
+    assert.deepInclude(tried.json, { success: true, mode: "merge", imported_keys: 2, imported_accounts: 1 })
+    assert.deepStrictEqual(await rawOf(), before)
+    const refused = await imported({ runtime: { account_max_inflight: 0 } }, "?dry_run=true")
+    assert.deepEqual([refused.status, refused.detail], [400, "runtime.account_max_inflight must be between 1 and 256"])
+    assert.strictEqual((await imported(body, "?dry_run=perhaps")).status, 400)
+    const made = await imported(body, "?mode=merge&dry_run=false")
+    assert.deepStrictEqual({ ...made.json, message: "" }, { ...tried.json, message: "" })
+    assert.notDeepEqual(await rawOf(), before)
+  })
+})
