@@ -1,6 +1,7 @@
 /** The list of all settings, which a form is made of, and changes that are made for a revision of it. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { writablePaths } from "../../src/admin/settings/patch.ts"
 import { settingGroups } from "../../src/config/schema.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller, storeOf } from "./support.ts"
@@ -104,6 +105,9 @@ describe("the fields of the settings", () => {
     for (const group of Object.keys(settingGroups)) {
       assert.isTrue(fields.some(({ path }) => path.split(".")[0] === group))
     }
+    const paths = fields.map(({ path }) => path)
+    assert.includeMembers(paths, [...writablePaths])
+    assert.sameMembers(fields.filter(({ writable }) => writable).map(({ path }) => path), [...writablePaths])
     assert.notMatch(text, /secret|password_hash|generation|removed_keys/)
     assert.notInclude(text, businessKey)
     // Each one that is said to be writable is taken, with the value that is in effect.

@@ -22,15 +22,6 @@ const FieldSchema = Schema.Struct({
 const decodeField = Schema.decodeUnknownSync(FieldSchema)
 const decodeJson = Schema.decodeUnknownSync(Schema.Json)
 
-/** State that the gateway itself keeps in the configuration, secrets, and older names of other fields. */
-const hidden: ReadonlySet<string> = new Set([
-  "admin.password_hash",
-  "admin.jwt_valid_after_unix",
-  "admin.generation",
-  "auth.removed_keys",
-  "auto_delete.sessions"
-])
-
 const typeOf = ({ enum: choices, type }: typeof FieldSchema.Type): (typeof SettingsField.Type)["type"] => {
   if (choices !== undefined) return "choice"
   switch (type) {
@@ -67,10 +58,11 @@ interface Described extends Omit<typeof SettingsField.Type, "configured" | "effe
 const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknown): ReadonlyArray<Described> => {
   const field = decodeField(schema)
   const path = keys.join(".")
-  if (hidden.has(path)) return []
   if (field.properties !== undefined) {
     return Object.entries(field.properties).flatMap(([name, of]) => describe([...keys, name], of, at(defaults, [name])))
   }
+  // Without words it is no setting but what the gateway itself keeps there, a secret, or an older name.
+  if (field.description === undefined) return []
   return [{
     keys,
     path,
@@ -80,7 +72,7 @@ const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknow
     choices: field.enum ?? null,
     default: toJson(defaults),
     writable: writablePaths.has(path),
-    description: field.description ?? ""
+    description: field.description
   }]
 }
 
