@@ -6,12 +6,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Account } from "../config/Account.ts"
+import { type Account, isSameAccount } from "../config/Account.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { inSlices } from "../config/inSlices.ts"
 import { eachSliced, type Sliced } from "../stream/slices.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import { isSameAccount, PooledAccount } from "./PooledAccount.ts"
+import { PooledAccount } from "./PooledAccount.ts"
 import type { PoolState } from "./PoolState.ts"
 
 /** Makes the roster of a pool. `apply` costs two comparisons as long as nothing changed; else all wait for one who applies it. */

@@ -13,6 +13,8 @@ const told = (error: UpdateError): GatewayError => {
       return gatewayError("conflict", error.message)
     case "ConfigFileError":
       return gatewayError("config_not_saved", error.message)
+    case "StoreUnavailable":
+      return gatewayError("store_unavailable", error.message, { retryAfter: 1 })
   }
 }
 

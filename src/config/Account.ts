@@ -160,3 +160,13 @@ export const findAccount = (table: AccountTable, name: string): Account | undefi
   }
   return undefined
 }
+
+const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undefined =>
+  secret === undefined ? undefined : Redacted.value(secret)
+
+/** Whether two configurations of an account log in alike and go by the same name. */
+export const isSameAccount = (one: Account, other: Account): boolean =>
+  one === other || (
+    one.identifier === other.identifier && one.email === other.email && one.mobile === other.mobile &&
+    secretOf(one.password) === secretOf(other.password) && secretOf(one.token) === secretOf(other.token)
+  )

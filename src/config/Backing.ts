@@ -4,18 +4,32 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import type { StoreUnavailable } from "../store/StoreError.ts"
 import type { ConfigFileError } from "./ConfigError.ts"
 import type { ConfigFile, FileContent, FileVersion } from "./ConfigFile.ts"
-import { type RawConfig, stringifyConfig } from "./json.ts"
+import type { Snapshot } from "./GatewayConfig.ts"
+import { stringifyConfig } from "./json.ts"
+
+/** Somebody else saved meanwhile: `edited` has what. */
+export interface Superseded {
+  readonly _tag: "Superseded"
+}
 
 /** Keeps one configuration. Only one fiber at a time may use it, but for `edits` and `writable`. */
 export interface Backing {
+  /** Where it is kept, for log lines and errors. */
+  readonly place: string
   /** What is there now, when it is not what was last read or saved. */
-  readonly edited: Effect.Effect<Option.Option<FileContent>, ConfigFileError>
+  readonly edited: Effect.Effect<Option.Option<FileContent>, ConfigFileError | StoreUnavailable>
   /** Says that an edit was taken over: it is what the next save replaces. */
   readonly adopted: (edit: FileContent) => void
-  /** Saves atomically and durably. */
-  readonly save: (raw: RawConfig) => Effect.Effect<void, ConfigFileError>
+  /** Says that an edit cannot be taken over. */
+  readonly refused: () => void
+  /** Saves atomically and durably what is to follow `before`. */
+  readonly save: (
+    next: Snapshot,
+    before: Snapshot
+  ) => Effect.Effect<void, ConfigFileError | StoreUnavailable | Superseded>
   /** Whether what is saved outlives the process. */
   readonly writable: Effect.Effect<boolean>
   /** Emits when there may be an edit to look at. */
@@ -24,8 +38,10 @@ export interface Backing {
 
 /** Keeps nothing: changes live as long as the process. */
 export const memoryBacking: Backing = {
+  place: "the configuration",
   edited: Effect.succeedNone,
   adopted: () => undefined,
+  refused: () => undefined,
   save: () => Effect.void,
   writable: Effect.succeed(false),
   edits: Stream.empty
@@ -61,6 +77,8 @@ export const fileBacking = Effect.fnUntraced(function*(
   })
 
   return {
+    place: file.path,
+    refused: () => undefined,
     edited: Effect.gen(function*() {
       const content = yield* file.read
       stamp = Option.match(content, { onNone: () => "", onSome: (found) => found.stamp })
@@ -69,7 +87,7 @@ export const fileBacking = Effect.fnUntraced(function*(
     adopted: (edit) => {
       digest = Option.some(edit.digest)
     },
-    save: Effect.fnUntraced(function*(raw) {
+    save: Effect.fnUntraced(function*({ raw }) {
       const text = yield* stringifyConfig(raw, "indented")
       const saved = yield* Effect.tapError(file.replace(text), () =>
         Effect.sync(() => {

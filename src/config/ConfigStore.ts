@@ -17,6 +17,8 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { Store } from "../store/Store.ts"
+import type { StoreInvalid, StoreUnavailable } from "../store/StoreError.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
@@ -28,6 +30,7 @@ import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig 
 import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
 import { mergeConfigs } from "./merge.ts"
 import { noteRemovedKeys, withoutOwnFields } from "./ownFields.ts"
+import { followFile, loadShared } from "./sharedConfig.ts"
 import { loadConfig } from "./sources.ts"
 
 /** Facts about where the configuration comes from, by the names that the admin API has for them. */
@@ -62,7 +65,10 @@ export interface Exported {
 }
 
 /** Why a change did not take effect: it is not valid, met another change, or could not be saved. */
-export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError
+export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
+
+/** How often a change is merged anew with what others saved meanwhile. */
+const mostMerges = 5
 
 /** How a change is made. */
 export interface UpdateOptions {
@@ -117,6 +123,10 @@ interface ConfigStoreShape {
   readonly isAdminKey: (candidate: string) => boolean
   /** What admin JWTs are signed with. */
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
+  /** Waits until the configuration in effect is that of a revision of the shared document or a later one, as far as it can. */
+  readonly reach: (revision: number) => Effect.Effect<void>
+  /** False while the shared document is one that this node cannot take. */
+  readonly isCurrent: () => boolean
 }
 
 interface Options {
@@ -125,6 +135,8 @@ interface Options {
   readonly source: ConfigSource
   readonly adminKey: Redacted.Redacted<string> | undefined
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
+  /** Set where other nodes share the configuration: nothing is generated then. */
+  readonly shared?: { readonly revision: () => number; readonly isCurrent: () => boolean } | undefined
 }
 
 const generateKey = (prefix: string): Effect.Effect<string> =>
@@ -138,10 +150,12 @@ const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effe
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<ConfigStoreShape, never, Scope.Scope> {
-  const { backing, source } = options
+  const { backing, shared, source } = options
   yield* logWarnings(source.config_path, options.initial.warnings)
 
-  const generatedKey = options.initial.snapshot.config.keys.length === 0 ? yield* generateKey("gw") : undefined
+  const generatedKey = options.initial.snapshot.config.keys.length === 0 && shared === undefined
+    ? yield* generateKey("gw")
+    : undefined
   const adminKey = options.adminKey ?? Redacted.make(yield* generateKey("admin"))
   const adminDigest = digest(Redacted.value(adminKey))
   const { config, raw } = options.initial.snapshot
@@ -182,17 +196,21 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
 
   /** Applies an edit that was made by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
-    const raw = yield* parseConfig(source.config_path, edit.text)
+    const raw = yield* parseConfig(backing.place, edit.text)
     const before = SubscriptionRef.getUnsafe(state).raw
     const { snapshot, warnings } = yield* decode(noteRemovedKeys(before, raw), "keep-first")
-    yield* logWarnings(source.config_path, warnings)
+    yield* logWarnings(backing.place, warnings)
     backing.adopted(edit)
+    const previous = SubscriptionRef.getUnsafe(state)
     yield* SubscriptionRef.set(state, snapshot)
     // Keys that the edit took out must be known after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
-      yield* Effect.catch(backing.save(snapshot.raw), (error) => Effect.logWarning(error.message))
+      yield* Effect.catch(
+        backing.save(snapshot, previous),
+        (error) => error._tag === "Superseded" ? Effect.void : Effect.logWarning(error.message)
+      )
     }
-    yield* Effect.logInfo(`${source.config_path} was edited: the change is applied`)
+    yield* Effect.logInfo(`${backing.place} was edited: the change is applied`)
     return snapshot.raw
   })
 
@@ -201,10 +219,12 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     const edit = yield* backing.edited
     if (Option.isNone(edit)) return Option.none<RawConfig>()
     return yield* Effect.asSome(adopt(edit.value)).pipe(
-      Effect.catchTag("ConfigInvalid", (error) =>
-        new ConfigConflict({
-          message: `${source.config_path} was edited and the edit is not valid: correct it first (${error.message})`
-        }))
+      Effect.catchTag("ConfigInvalid", (error) => {
+        backing.refused()
+        return new ConfigConflict({
+          message: `${backing.place} was edited and the edit is not valid: correct it first (${error.message})`
+        })
+      })
     )
   })
 
@@ -213,18 +233,33 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     { dryRun = false, expected }: UpdateOptions = {}
   ) {
     const base = SubscriptionRef.getUnsafe(state)
-    const edited = yield* meetEdit
-    if (expected !== undefined && (yield* hashOf(SubscriptionRef.getUnsafe(state).raw)) !== expected) {
+    let edited = yield* meetEdit
+    const checkExpected = Effect.gen(function*() {
+      if (expected === undefined || (yield* hashOf(SubscriptionRef.getUnsafe(state).raw)) === expected) return
       return yield* new ConfigConflict({ message: "the configuration was changed since it was read: read it again" })
-    }
+    })
+    yield* checkExpected
     const ours = yield* f(base.raw, base.config)
     if (ours === base.raw) return yield* saved(SubscriptionRef.getUnsafe(state))
-    const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
-    const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
-    if (!dryRun) {
-      yield* Effect.uninterruptible(Effect.andThen(backing.save(snapshot.raw), SubscriptionRef.set(state, snapshot)))
+    for (let merges = 0;; merges++) {
+      const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
+      const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
+      if (dryRun) return yield* saved(snapshot)
+      const done = yield* Effect.uninterruptible(
+        backing.save(snapshot, SubscriptionRef.getUnsafe(state)).pipe(
+          Effect.andThen(SubscriptionRef.set(state, snapshot)),
+          Effect.as(true),
+          Effect.catchTag("Superseded", () => Effect.succeed(false))
+        )
+      )
+      if (done) return yield* saved(snapshot)
+      if (merges >= mostMerges) {
+        return yield* new ConfigConflict({ message: "the configuration is being changed elsewhere: try again" })
+      }
+      const newer = yield* meetEdit
+      if (Option.isSome(newer)) edited = newer
+      yield* checkExpected
     }
-    return yield* saved(snapshot)
   }, writer.withPermit)
 
   const importConfig = Effect.fn("ConfigStore.importConfig")(function*(
@@ -278,9 +313,16 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     needsHostSync,
     generatedKey,
     adminKey,
-    adminKeyGenerated: options.adminKey === undefined,
+    adminKeyGenerated: options.adminKey === undefined && shared === undefined,
     isAdminKey: (candidate) => timingSafeEqual(digest(candidate), adminDigest),
-    jwtSecret: options.jwtSecret
+    jwtSecret: options.jwtSecret,
+    reach: (revision) =>
+      Effect.suspend(() =>
+        shared === undefined || shared.revision() >= revision
+          ? Effect.void
+          : Effect.ignore(writer.withPermit(meetEdit))
+      ),
+    isCurrent: shared === undefined ? () => true : shared.isCurrent
   }
 })
 
@@ -312,6 +354,39 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         // While the admin key itself is a generated one, a login must not outlive it.
         jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret
       })
+    })
+  )
+
+  /**
+   * The configuration that the nodes of a store share. Whoever is first puts there what its file or the environment has; an
+   * edit of the file while the node runs is a change like any other.
+   */
+  static readonly layerShared: Layer.Layer<
+    ConfigStore,
+    ConfigInvalid | ConfigFileError | StoreInvalid | StoreUnavailable,
+    Environment | FileSystem.FileSystem | Path.Path | Store
+  > = Layer.effect(
+    ConfigStore,
+    Effect.gen(function*() {
+      const environment = yield* Environment
+      const file = yield* makeConfigFile(environment.configPath)
+      const loaded = yield* loadConfig(environment, file)
+      const shared = yield* loadShared(yield* Store, loaded)
+      const config = yield* make({
+        initial: shared.initial,
+        backing: shared.backing,
+        source: {
+          env_backed: false,
+          env_source_present: environment.configJson !== undefined,
+          env_writeback_enabled: environment.configWriteback,
+          config_path: environment.configPath
+        },
+        adminKey: environment.adminKey,
+        jwtSecret: shared.jwtSecret,
+        shared
+      })
+      if (!loaded.envBacked) yield* followFile(file, loaded, config.update)
+      return config
     })
   )
 

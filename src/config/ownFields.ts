@@ -17,9 +17,19 @@ const without = (raw: RawConfig, group: string, field: string): RawConfig => {
     : next
 }
 
-/** The configuration without what the host sync keeps, the digests of removed keys, and the check of the admin password. */
+/** The configuration without what says where its node finds the store. */
+export const withoutStore = (raw: RawConfig): RawConfig => setField(raw, ["store"], undefined)
+
+/**
+ * The configuration without what the host sync keeps, the digests of removed keys, the check of the admin password, and
+ * where the store is.
+ */
 export const withoutOwnFields = (raw: RawConfig): RawConfig =>
-  without(without(setField(raw, ["host"], undefined), "auth", "removed_keys"), "admin", "password_check")
+  without(
+    without(withoutStore(setField(raw, ["host"], undefined)), "auth", "removed_keys"),
+    "admin",
+    "password_check"
+  )
 
 const removedOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => {
   const auth = raw["auth"]

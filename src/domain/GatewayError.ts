@@ -25,6 +25,7 @@ export const errorTable = {
   embeddings_unavailable: { status: 501, type: "api_error", rpc: "UNIMPLEMENTED", retry: false },
   config_not_saved: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: false },
   no_account_available: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
+  store_unavailable: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
   upstream_error: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
   upstream_timeout: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },
   upstream_empty_output: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true },

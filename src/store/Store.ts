@@ -5,8 +5,8 @@
  * and attaches anew when the store has dropped it, was lost, or came back without its data.
  */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { makeStore } from "./makeStore.ts"
 import type { StoreInvalid } from "./StoreError.ts"
 import type { StoreOptions, StoreShape } from "./StoreShape.ts"
 
@@ -15,5 +15,8 @@ export type { HoldingCounts, Holdings, StoreOptions, StoreShape, StoreStatus } f
 export class Store extends Context.Service<Store, StoreShape>()("model-gateway/store/Store") {
   /** A server that speaks the Redis protocol, 7.0 or later. Waits 30 s for it; fails saying why this node cannot use it. */
   static readonly layerRedis = (options: StoreOptions): Layer.Layer<Store, StoreInvalid> =>
-    Layer.effect(Store, makeStore(options))
+    Layer.effect(
+      Store,
+      Effect.flatMap(Effect.promise(() => import("./makeStore.ts")), (made) => made.makeStore(options))
+    )
 }

@@ -65,9 +65,12 @@ export interface StoreShape extends Seals {
   readonly clockOffset: () => number
   /**
    * Hears what the store and other nodes say, a line each: `grant …`, `refuse …`, `config <revision>`, `login <account>`,
-   * `cleaned <account>`, `due <account>`; and `lost`, `up`, `restored` (attached to an empty store), `beat`.
+   * `cleaned <account>`, `due <account>`; and `lost`, `up`, `beat`, `restored` (attached to an
+   * empty store), `dropped <leases>` (the store had dropped this node while they ran).
    */
   readonly listen: (listener: (kind: string, rest: string) => void) => void
+  /** A secret that all nodes have alike: what is there, else what is given; `undefined` where it cannot be opened. */
+  readonly agree: (name: string, ours: string) => Effect.Effect<string | undefined, StoreUnavailable>
   /** Says what the node has: in whole whenever it attaches, in numbers at each beat. */
   readonly holds: (holdings: () => Holdings, counts: () => HoldingCounts) => void
   /** Says which revision of the configuration is in effect here. */

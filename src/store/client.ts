@@ -12,7 +12,7 @@ import type { Script } from "./scripts.ts"
 import { StoreUnavailable } from "./StoreError.ts"
 
 /** A command that took longer has failed, in milliseconds. */
-const patience = 250
+const commandPatience = 250
 /** So many failures in a row mean that the store is lost. */
 const failuresToLose = 3
 
@@ -47,7 +47,11 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
   let seconds = 0
   const scripts = new Map<string, number>()
 
-  const raw = (command: string, args: ReadonlyArray<string>): Effect.Effect<unknown, StoreUnavailable | "NOSCRIPT"> =>
+  const raw = (
+    command: string,
+    args: ReadonlyArray<string>,
+    patience: number
+  ): Effect.Effect<unknown, StoreUnavailable | "NOSCRIPT"> =>
     Effect.flatMap(Clock.Clock, (clock) => {
       const began = clock.monotonicTimeNanosUnsafe()
       return connection.redis.send<unknown>(command, ...args).pipe(
@@ -67,17 +71,19 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
       )
     })
 
-  const send: StoreClient["send"] = (command, ...args) => Effect.mapError(raw(command, args), () => unavailable)
+  const send: StoreClient["send"] = (command, ...args) =>
+    Effect.mapError(raw(command, args, commandPatience), () => unavailable)
 
   const client: StoreClient = {
     send,
     run: (script, args) =>
       Effect.suspend(() => {
         scripts.set(script.name, (scripts.get(script.name) ?? 0) + 1)
-        return raw("EVALSHA", [script.sha1, "0", ...args]).pipe(
+        return raw("EVALSHA", [script.sha1, "0", ...args], script.patience).pipe(
           Effect.catch((error) =>
-            error === "NOSCRIPT" ? send("EVAL", script.lua, "0", ...args) : Effect.fail(unavailable)
+            error === "NOSCRIPT" ? raw("EVAL", [script.lua, "0", ...args], script.patience) : Effect.fail(error)
           ),
+          Effect.mapError(() => unavailable),
           Effect.map((reply) => Array.isArray(reply) ? reply.map(String) : [String(reply)])
         )
       }),

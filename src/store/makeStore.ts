@@ -199,7 +199,7 @@ export const makeStore = Effect.fnUntraced(function*(
       JSON.stringify(has.tickets)
     ])
     if (reply[0] !== "ok") return { taken: true, quiet: 0 }
-    const [, nextEpoch = "", storeTime, quiet, storeRevision, ...lines] = reply
+    const [, nextEpoch = "", storeTime, quiet, storeRevision, dropped, ...lines] = reply
     incarnation = as
     seen = lines.length
     differing = 0
@@ -219,6 +219,7 @@ export const makeStore = Effect.fnUntraced(function*(
       emit("restored")
     }
     for (const line of lines) emit(line)
+    if (dropped !== "0") emit(`dropped ${dropped}`)
     emit(`config ${storeRevision}`)
     return { taken: false, quiet: Number(quiet) - Number(storeTime) }
   })
@@ -322,6 +323,7 @@ export const makeStore = Effect.fnUntraced(function*(
     run: (name, ...args) => guarded(run(name, ...args)),
     send: (command, ...args) =>
       Effect.suspend(() => state === "up" ? guarded(client.send(command, ...args)) : Effect.fail(unavailable)),
+    agree,
     nameOf: (text) => createHmac("sha256", names).update(text).digest("hex").slice(0, 16),
     clockOffset: () => offset,
     listen: (listener) => {

@@ -15,17 +15,24 @@ export interface Script {
   readonly name: string
   readonly lua: string
   readonly sha1: string
+  /** Milliseconds after which it has failed. */
+  readonly patience: number
 }
 
 /** Makes a script of a text. */
-export const makeScript = (name: string, lua: string): Script => ({
+export const makeScript = (name: string, lua: string, patience = 250): Script => ({
   name,
   lua,
-  sha1: createHash("sha1").update(lua).digest("hex")
+  sha1: createHash("sha1").update(lua).digest("hex"),
+  patience
 })
 
 /** A script that works on the pool; tests make their own. */
-export const poolScript = (name: string, own: string): Script => makeScript(name, `${pool}\n${health}\n${own}`)
+export const poolScript = (name: string, own: string, patience?: number): Script =>
+  makeScript(name, `${pool}\n${health}\n${own}`, patience)
+
+/** A document of many accounts takes its time. */
+const documentPatience = 5_000
 
 /** Every script, by name. */
 export const scripts = {
@@ -33,11 +40,14 @@ export const scripts = {
   attach: poolScript("attach", text(new URL("./scripts/attach.lua", import.meta.url))),
   beat: poolScript("beat", text(new URL("./scripts/beat.lua", import.meta.url))),
   cleaned: poolScript("cleaned", text(new URL("./scripts/cleaned.lua", import.meta.url))),
-  configure: poolScript("configure", text(new URL("./scripts/configure.lua", import.meta.url))),
+  configure: poolScript("configure", text(new URL("./scripts/configure.lua", import.meta.url)), documentPatience),
+  facts: poolScript("facts", text(new URL("./scripts/facts.lua", import.meta.url))),
   late: poolScript("late", text(new URL("./scripts/late.lua", import.meta.url))),
   leave: poolScript("leave", text(new URL("./scripts/leave.lua", import.meta.url))),
+  login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
-  report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url)))
+  report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),
+  status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url)))
 }
 
 export type ScriptName = keyof typeof scripts

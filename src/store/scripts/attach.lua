@@ -1,6 +1,7 @@
 -- Makes a node known, with the leases and tickets that it really has: these become the store's view of it. Takes whether the
 -- process starts, an id for the data where there is none, the id that the node knows, its version and start, a JSON array
--- of leases (ticket, account, fence) and one of tickets (ticket, wish, number, milliseconds left and waited, style).
+-- of leases (ticket, account, fence) and one of tickets (ticket, wish, number, milliseconds left and waited, style); a number
+-- of 0 means that the node does not know yet whether the store has the ticket. Tells how many leases had been dropped.
 reap()
 local starts, fresh, known = ARGV[4] == '1', ARGV[5], ARGV[6]
 local leases, tickets = cjson.decode(ARGV[9]), cjson.decode(ARGV[10])
@@ -24,11 +25,12 @@ end
 
 call('ZADD', K .. 'nodes', now + ALIVE, me)
 call('HSET', node, 'incarnation', incarnation, 'version', ARGV[7], 'started', ARGV[8], 'beat', int(now), 'state', 'up')
-local has = {}
+local has, dropped = {}, 0
 for _, lease in ipairs(leases) do
   has[lease[1]] = true
   if call('HEXISTS', K .. 'leases:' .. me, lease[1]) == 0 then
     if call('HEXISTS', K .. 'tickets:' .. me, lease[1]) == 1 then close(me, lease[1]) end
+    dropped = dropped + 1
     hold(me, lease[1], lease[2], lease[3])
     given = math.max(given, lease[3])
   end
@@ -45,8 +47,8 @@ for _, ticket in ipairs(tickets) do
   local held = call('HGET', K .. 'leases:' .. me, ticket[1])
   if held then
     local fence, account = string.match(held, '^(%S+) (.*)$')
-    tell(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' '))
-  elseif call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 then
+    if ticket[3] > 0 then tell(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' ')) end
+  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 then
     -- Nobody is refused while the roster may not be back yet.
     local reason, till
     if quiet <= now then reason, till = hopeless(ticket[2], now + ticket[4]) end
@@ -60,6 +62,6 @@ for _, ticket in ipairs(tickets) do
 end
 serve()
 finish()
-local reply = { 'ok', epoch, int(now), int(quiet), revision }
+local reply = { 'ok', epoch, int(now), int(quiet), revision, int(dropped) }
 for _, item in ipairs(call('LRANGE', K .. 'out:' .. me, 0, -1)) do reply[#reply + 1] = item end
 return reply

@@ -1,9 +1,11 @@
 -- Saves a document together with the roster and the limits that follow from it. Takes the revision that it was made from and
 -- its own, the sealed document, the limits, whether all tokens are to be dropped, and JSON arrays: the accounts whose
--- credentials changed, all accounts, in order, and those of them that are disabled. A document that is brought back to an empty store has no revision
+-- credentials changed, all accounts, in order, and those of them that are disabled; then the time after which nothing is to be
+-- done, since who asked has been told that it failed. A document that is brought back to an empty store has no revision
 -- that it was made from: the highest one wins.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
+if ARGV[15] and now > tonumber(ARGV[15]) then return finish({ 'late' }) end
 local expected, own = ARGV[4], ARGV[5]
 if expected == '' and tonumber(revision) >= tonumber(own) then return finish({ 'older', revision }) end
 if expected ~= '' and expected ~= revision then return finish({ 'conflict', revision }) end
