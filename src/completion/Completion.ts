@@ -150,8 +150,8 @@ export class Completion extends Context.Service<Completion, {
               orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
             })
           )
-          stats.firstEventAt = yield* Clock.currentTimeMillis
-          stats.upstream = monotonicMillis(clock) - began
+          stats.firstEventAt = monotonicMillis(clock)
+          stats.upstream = stats.firstEventAt - began
           yield* lease.report(undefined, undefined)
           const batches = whole ? yield* collect(first, reply.next) : [first]
           return { reply, batches }

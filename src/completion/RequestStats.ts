@@ -5,7 +5,7 @@
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 
-/** Times are milliseconds of the clock; counts start at 0. */
+/** Times are monotonic milliseconds, which no calendar knows; counts start at 0. */
 export interface RequestStats {
   readonly id: string
   readonly startedAt: number

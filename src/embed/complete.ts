@@ -14,6 +14,7 @@ import type { Conversation } from "../domain/Conversation.ts"
 import { Text } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { resolveModel } from "../domain/models.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { Reply } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { CurrentRequestWatch } from "../http/edge.ts"
@@ -60,7 +61,7 @@ export const openReply = Effect.fnUntraced(function*(
   const watch = yield* CurrentRequestWatch
   const stats = makeRequestStats(
     `req_${crypto.randomUUID().replaceAll("-", "")}`,
-    yield* Clock.currentTimeMillis
+    monotonicMillis(yield* Clock.Clock)
   )
   stats.style = owner
   stats.requestedModel = request.model

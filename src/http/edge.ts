@@ -20,6 +20,7 @@ import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { credentialOf } from "./credential.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
@@ -95,7 +96,10 @@ export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, un
 
 const begin = Effect.fnUntraced(function*({ endpoint, group }: EdgeOptions) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), yield* Clock.currentTimeMillis)
+  const stats = makeRequestStats(
+    request.headers["x-request-id"] ?? crypto.randomUUID(),
+    monotonicMillis(yield* Clock.Clock)
+  )
   stats.style = group.identifier
   const watch = yield* CurrentRequestWatch
   const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
@@ -138,8 +142,8 @@ const answered = (idHeader: string | undefined, stats: RequestStats) =>
     const named = idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, stats.id)
     if (stats.attempts === 0) return Effect.succeed(named)
     return Effect.map(
-      Clock.currentTimeMillis,
-      (now) => HttpServerResponse.setHeader(named, "server-timing", timing(stats, now))
+      Clock.Clock,
+      (clock) => HttpServerResponse.setHeader(named, "server-timing", timing(stats, monotonicMillis(clock)))
     )
   })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import {
@@ -10,6 +10,7 @@ import {
   wrongAMinute,
   wrongInTenMinutes
 } from "../../src/admin/auth/turns.ts"
+import { makeWallClock } from "../support/wallClock.ts"
 
 const wrong = Effect.succeed(false)
 const right = Effect.succeed(true)
@@ -65,6 +66,21 @@ describe("turns", () => {
       const last = yield* Effect.forkChild(turns.inTurn(here, right))
       yield* TestClock.adjust("250 millis")
       assert.isTrue(yield* Fiber.join(last))
+    }))
+
+  it.effect("are by the time that passes, whatever the wall clock says", () =>
+    Effect.gen(function*() {
+      const clock = makeWallClock(yield* Clock.Clock)
+      const turns = makeTurns()
+      yield* Effect.gen(function*() {
+        for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+        for (const offset of [3_600_000, -3_600_000]) {
+          clock.offset = offset
+          assert.strictEqual(yield* turns.slowedFor(here), 60_000)
+        }
+        yield* TestClock.adjust("60 seconds")
+        assert.strictEqual(yield* turns.slowedFor(here), 0)
+      }).pipe(Effect.provideService(Clock.Clock, clock))
     }))
 
   it.effect("never hold up another address", () =>

@@ -11,6 +11,7 @@ import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { Finish, TextDelta } from "../../src/domain/ReplyEvent.ts"
 import { CurrentRequest } from "../../src/http/Request.ts"
 import { type FrameRenderer, streamReply } from "../../src/http/streamReply.ts"
+import { makeWallClock } from "../support/wallClock.ts"
 
 const renderer = (): FrameRenderer => ({
   keepAlive: "[ping]",
@@ -202,23 +203,17 @@ describe("a streamed reply", () => {
   for (const hours of [-1, 1]) {
     it.effect(`neither ends nor waits longer when the wall clock jumps by ${hours} h`, () =>
       Effect.gen(function*() {
-        const clock = yield* Clock.Clock
-        let offset = 0
-        const jumping: Clock.Clock = {
-          ...clock,
-          currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + offset,
-          monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe()
-        }
+        const clock = makeWallClock(yield* Clock.Clock)
         const { events, seen } = letters()
         yield* Effect.gen(function*() {
           yield* Effect.forkScoped(Effect.andThen(answer(Effect.succeed(output(events))), Effect.never))
           yield* TestClock.adjust("100 seconds")
-          offset = hours * 3_600_000
+          clock.offset = hours * 3_600_000
           yield* TestClock.adjust("15 seconds")
           assert.isFalse(seen.closed)
           yield* TestClock.adjust("15 seconds")
           assert.isTrue(seen.closed)
-        }).pipe(queueOf(50), Effect.provideService(Clock.Clock, jumping))
+        }).pipe(queueOf(50), Effect.provideService(Clock.Clock, clock))
       }))
   }
 })

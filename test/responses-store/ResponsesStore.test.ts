@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { setField } from "../../src/config/edit.ts"
 import { jsonSize } from "../../src/responses-store/jsonSize.ts"
 import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
+import { makeWallClock } from "../support/wallClock.ts"
 
 const roomy = { count: 10_000, bytes: 128 * 1024 * 1024 }
 
@@ -42,6 +43,21 @@ describe("ResponsesStore", () => {
       assert.isDefined(yield* store.get("alice", "resp_1"))
       yield* TestClock.adjust("1 seconds")
       assert.isUndefined(yield* store.get("alice", "resp_1"))
+    }))
+
+  it.effect("neither drops nor prolongs anything when the wall clock jumps", () =>
+    Effect.gen(function*() {
+      const clock = makeWallClock(yield* Clock.Clock)
+      const { store } = yield* Effect.provideService(start(), Clock.Clock, clock)
+      for (const offset of [3_600_000, -3_600_000]) {
+        clock.offset = 0
+        yield* store.put("alice", response("resp_1"))
+        clock.offset = offset
+        yield* TestClock.adjust("899 seconds")
+        assert.isDefined(yield* store.get("alice", "resp_1"))
+        yield* TestClock.adjust("1 seconds")
+        assert.isUndefined(yield* store.get("alice", "resp_1"))
+      }
     }))
 
   it.effect("counts the time-to-live from the last change", () =>

@@ -17,6 +17,7 @@ import { type Conversation, Text } from "../../domain/Conversation.ts"
 import { estimateConversation } from "../../domain/estimateConversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Model } from "../../domain/models.ts"
+import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { foldReply, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -176,14 +177,15 @@ export class AccountTests extends Context.Service<AccountTests, {
       test: Effect.fn("AccountTests.test")(function*(test) {
         const { identifier, message, modelName } = test
         const known = yield* Effect.result(accounts.withAccount(identifier))
-        const began = yield* Clock.currentTimeMillis
+        const clock = yield* Clock.Clock
+        const began = monotonicMillis(clock)
         const outcome = Result.isFailure(known)
           ? Result.fail(known.failure)
           : yield* Effect.result(using(
             known.success,
             (access) => message.trim() === "" ? trySession(access) : tryCompletion(access, test)
           ))
-        const response_time = (yield* Clock.currentTimeMillis) - began
+        const response_time = Math.round(monotonicMillis(clock) - began)
         yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
         const thinking = Result.isSuccess(outcome) ? outcome.success.thinking : ""
         return {

@@ -1,7 +1,6 @@
 /**
  * The latest public release, looked up at `GATEWAY_RELEASES_URL` (a GitHub-style latest-release document) and remembered.
  */
-import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,7 +10,9 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import * as SemVer from "effect/SemVer"
+import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
 import { currentVersion } from "./currentVersion.ts"
 
@@ -33,9 +34,10 @@ export class ReleaseUnknown extends Schema.TaggedError<ReleaseUnknown>()("Releas
 
 /** Behaviour "Version". */
 const longestLookup = "4 seconds"
-const rememberFound = "1 hour"
+/** Milliseconds. */
+const rememberFound = 3_600_000
 /** Not for long, but long enough that a console which asks every second does not ask the server each time. */
-const rememberUnknown = "1 minute"
+const rememberUnknown = 60_000
 const mostRedirects = 3
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -95,10 +97,18 @@ export class LatestRelease extends Context.Service<LatestRelease, {
         onSuccess: (found) => Effect.map(Clock.currentTimeMillis, (checkedAt) => ({ ...found, checkedAt }))
       })
 
-    const cache = yield* Cache.makeWith(lookUp, {
-      capacity: 1,
-      timeToLive: (exit) => Exit.isSuccess(exit) ? rememberFound : rememberUnknown
-    })
+    // Remembered by what passed, not by what the clock on the wall says.
+    const one = yield* Semaphore.make(1)
+    let known: { readonly exit: Exit.Exit<Release, ReleaseUnknown>; readonly until: number } | undefined
+    const remembered = (url: string) =>
+      one.withPermit(Effect.gen(function*() {
+        const clock = yield* Clock.Clock
+        if (known === undefined || monotonicMillis(clock) >= known.until) {
+          const exit = yield* Effect.exit(lookUp(url))
+          known = { exit, until: monotonicMillis(clock) + (Exit.isSuccess(exit) ? rememberFound : rememberUnknown) }
+        }
+        return yield* known.exit
+      }))
 
     const notConfigured = Effect.flatMap(
       Clock.currentTimeMillis,
@@ -106,7 +116,7 @@ export class LatestRelease extends Context.Service<LatestRelease, {
         new ReleaseUnknown({ message: "GATEWAY_RELEASES_URL is not set: no release was looked up", checkedAt })
     )
 
-    return LatestRelease.of({ get: releasesUrl === undefined ? notConfigured : Cache.get(cache, releasesUrl) })
+    return LatestRelease.of({ get: releasesUrl === undefined ? notConfigured : remembered(releasesUrl) })
   })
 
   static readonly layer: Layer.Layer<LatestRelease, never, HttpClient.HttpClient> = Layer.effect(

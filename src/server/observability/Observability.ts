@@ -19,6 +19,7 @@ import type * as Tracer from "effect/Tracer"
 import { currentVersion } from "../../admin/version/currentVersion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { EnvironmentInvalid } from "../../config/Environment.ts"
+import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { CurrentRequestWatch } from "../../http/edge.ts"
 import { logRequest } from "./requestLog.ts"
 import { countRequest } from "./requestMetrics.ts"
@@ -47,7 +48,7 @@ export const watchRequests = (traced: boolean): Layer.Layer<never> =>
     traced,
     ended: (stats, span) =>
       Effect.contextWith((context: Context.Context<never>) => {
-        const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+        const now = monotonicMillis(Context.get(context, Clock.Clock))
         if (span !== undefined) describe(span, stats)
         countRequest(stats, now, context)
         return logRequest(stats, now, Context.get(context, References.MinimumLogLevel))

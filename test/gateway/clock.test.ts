@@ -1,0 +1,70 @@
+/** A wall clock that is set an hour forward or back while everything runs: nothing ends, nothing lasts longer. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { adminKey, businessKey } from "../support/gateway.ts"
+import { makeWallClock, type WallClock } from "../support/wallClock.ts"
+import { accounts, admin, chat, hold, queueOf, send, type Site, startSite, textOf } from "./support.ts"
+
+let site: Site
+let clock: WallClock
+afterEach(() => site.stop())
+
+const start = async () => {
+  clock = makeWallClock()
+  site = await startSite({ accounts: accounts("a", "b"), captures: { limit: 5 } }, { clock })
+}
+
+const millisOf = (timing: string | null) =>
+  [...(timing ?? "").matchAll(/dur=(\d+)/g)].map(([, millis]) => Number(millis))
+
+for (const hours of [1, -1]) {
+  describe(`a wall clock that jumps by ${hours} h`, () => {
+    it("ends no stream, and leaves the pool, what is stored and what was logged in as it is", async () => {
+      await start()
+      const stored = await fetch(`${site.url}/v1/responses`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify({ model: "upstream-chat", input: "!say kept" })
+      }).then((response) => response.json()) as { readonly id: string }
+      const { end, response } = await hold(site)
+      clock.offset = hours * 3_600_000
+
+      assert.strictEqual((await queueOf(site))["in_use"], 1)
+      assert.strictEqual(textOf(await chat(site.url, "!say two three")), "two three")
+      const again = await fetch(`${site.url}/v1/responses/${stored.id}`, {
+        headers: { authorization: `Bearer ${businessKey}` }
+      })
+      assert.strictEqual(again.status, 200)
+      assert.strictEqual((await queueOf(site))["in_use"], 1)
+      const { logins } = await site.report()
+      for (const count of Object.values(logins)) assert.strictEqual(count, 1)
+
+      end()
+      await response.text().then(() => assert.fail("the stream was left"), () => undefined)
+    })
+
+    it("is not in the times of a request that it happens in", async () => {
+      await start()
+      const asked = send(site.url, "!wait 200ms\n!say late")
+      await site.until((report) => report.streams === 1)
+      clock.offset = hours * 3_600_000
+      const response = await asked
+      assert.strictEqual(response.status, 200)
+      const millis = millisOf(response.headers.get("server-timing"))
+      assert.lengthOf(millis, 3)
+      for (const each of millis) assert.isBelow(each, 60_000)
+      const metrics = await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
+      const sum = /^gen_ai_server_request_duration_seconds_sum\{.*style="chat".*\} (\S+)$/m.exec(await metrics.text())
+        ?.[1]
+      assert.isAbove(Number(sum), 0)
+      assert.isBelow(Number(sum), 60)
+    })
+
+    it("changes when a login ends, as its times are the calendar's", async () => {
+      await start()
+      const { token } = await admin(site.url, "POST", "/admin/login", { admin_key: adminKey, expire_hours: 1 })
+      clock.offset = hours * 3_600_000
+      const verified = await fetch(`${site.url}/admin/verify`, { headers: { authorization: `Bearer ${token}` } })
+      assert.strictEqual(verified.status, hours > 0 ? 401 : 200)
+    })
+  })
+}
