@@ -7,6 +7,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { inSlices } from "../../config/inSlices.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
@@ -39,7 +40,7 @@ export const ChatHandlers = HttpApiBuilder.group(
         stats.stream = body.stream === true
         if (model === undefined) return yield* modelNotFound(body.model)
         stats.model = model.id
-        const conversation = yield* Effect.fromResult(decodeChat(body))
+        const conversation = yield* Effect.fromResult(yield* inSlices(decodeChat(body)))
         const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
         if (!stats.stream) {

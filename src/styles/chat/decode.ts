@@ -17,6 +17,7 @@ import { dataUrl } from "../../domain/dataUrl.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { makeFaults } from "../../http/Faults.ts"
+import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { ChatMessage, ChatRequest, ContentPart } from "./Api.ts"
 
 type Request = typeof ChatRequest.Type
@@ -78,45 +79,55 @@ const contentPart = (part: Content, field: string, faults: Faults): TextPart | I
   }
 }
 
-const contentParts = (
+function* contentParts(
   content: Message["content"],
   field: string,
-  faults: Faults
-): ReadonlyArray<TextPart | ImagePart | FilePart> =>
-  content === undefined || content === null
-    ? []
-    : typeof content === "string"
-    ? content === "" ? [] : [Text(content)]
-    : content.map((part, i) => contentPart(part, `${field}[${i}]`, faults))
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<TextPart | ImagePart | FilePart>> {
+  if (content === undefined || content === null || content === "") return []
+  return typeof content === "string"
+    ? [Text(content)]
+    : yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
+}
 
 const argumentsText = (args: string | object | null | undefined): string =>
   typeof args === "string" ? args : args === null || args === undefined ? "{}" : JSON.stringify(args)
 
-const assistantParts = (message: Message, field: string, faults: Faults): ReadonlyArray<Part> => {
+function* assistantParts(
+  message: Message,
+  field: string,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Part>> {
+  const said = yield* contentParts(message.content, `${field}.content`, faults, slice)
+  const calls = yield* mapSliced(slice, message.tool_calls ?? [], (call): Part => ({
+    _tag: "Call",
+    id: call.id ?? "",
+    name: call.function.name,
+    arguments: argumentsText(call.function.arguments)
+  }))
   const parts: Array<Part> = []
   if (message.reasoning_content) parts.push({ _tag: "Reasoning", text: message.reasoning_content })
-  parts.push(...contentParts(message.content, `${field}.content`, faults))
-  if (message.refusal) parts.push(Text(message.refusal))
-  for (const call of message.tool_calls ?? []) {
-    parts.push({
-      _tag: "Call",
-      id: call.id ?? "",
-      name: call.function.name,
-      arguments: argumentsText(call.function.arguments)
-    })
-  }
-  return parts
+  const refusal = message.refusal ? [Text(message.refusal)] : []
+  return parts.concat(said, refusal, calls)
 }
 
-const turn = (message: Message, field: string, faults: Faults): Turn => {
+function* turn(message: Message, field: string, faults: Faults, slice: Slice): Sliced<Turn> {
+  if (slice.add(1)) yield slice.end()
   switch (message.role) {
     case "system":
     case "developer":
-      return { role: "system", parts: contentParts(message.content, `${field}.content`, faults) }
-    case "user":
-      return { role: "user", parts: contentParts(message.content, `${field}.content`, faults) }
+      return { role: "system", parts: yield* contentParts(message.content, `${field}.content`, faults, slice) }
+    case "user": {
+      const { content } = message
+      if (content === undefined || content === null || (typeof content !== "string" && content.length === 0)) {
+        faults.at(`${field}.content`, "is required")
+      }
+      return { role: "user", parts: yield* contentParts(content, `${field}.content`, faults, slice) }
+    }
     case "assistant":
-      return { role: "assistant", parts: assistantParts(message, field, faults) }
+      return { role: "assistant", parts: yield* assistantParts(message, field, faults, slice) }
     case "tool":
     case "function":
       return {
@@ -125,7 +136,7 @@ const turn = (message: Message, field: string, faults: Faults): Turn => {
           _tag: "Result",
           callId: message.tool_call_id ?? "",
           name: message.name ?? undefined,
-          content: contentParts(message.content, `${field}.content`, faults),
+          content: yield* contentParts(message.content, `${field}.content`, faults, slice),
           isError: false
         }]
       }
@@ -164,13 +175,18 @@ const stopSequences = (stop: Request["stop"]): ReadonlyArray<string> =>
   stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
 
 /** The conversation that a request asks to continue. */
-export const decodeChat = (request: Request): Result.Result<Conversation, GatewayError> => {
+export function* decodeChat(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
   const faults = makeFaults()
+  const slice = new Slice()
+  const turns: Array<Turn> = []
+  for (const [i, message] of request.messages.entries()) {
+    turns.push(yield* turn(message, `messages[${i}]`, faults, slice))
+  }
   if (request.n !== undefined && request.n !== null && request.n !== 1) {
     faults.at("n", "only 1 choice is supported")
   }
   return faults.result<Conversation>({
-    turns: request.messages.map((message, i) => turn(message, `messages[${i}]`, faults)),
+    turns,
     tools: (request.tools ?? []).map((tool) => ({
       name: tool.function.name,
       description: tool.function.description ?? undefined,

@@ -9,7 +9,7 @@ import { OpenAiEdge } from "../edges.ts"
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /** Dimensions that a caller may ask for. */
-export const dimensionsRange = { minimum: 1, maximum: 3072 }
+export const dimensionsRange = { minimum: 1, maximum: 4096 }
 
 const fields = {
   model: Schema.NonEmptyString,

@@ -10,19 +10,27 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { inSlices } from "../../config/inSlices.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
+import { counting } from "../../http/counting.ts"
+import { own } from "../../http/decodePieces.ts"
+import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
+import { Slice, type Sliced } from "../../stream/slices.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import type { Input } from "./decode.ts"
 import { decodeInputs } from "./decode.ts"
 import type { Vectorizer } from "./vector.ts"
 import { defaultDimensions, makeVectorizer } from "./vector.ts"
 
-const readBody = jsonBody(EmbeddingsBody)
+/** The inputs are counted by `decodeInputs`. */
+const embeddingsOutline: BodyOutline = { turns: [], stops: "" }
+
+const readBody = jsonBody(EmbeddingsBody, { outline: embeddingsOutline, pieces: { input: own } })
 
 /** Values of `embeddings.provider` with which there are embeddings; they all mean the same. */
 const providers: ReadonlySet<string> = new Set(["mock", "deterministic", "builtin"])
@@ -33,13 +41,18 @@ const unavailable = gatewayError(
 )
 
 /** Characters or tokens that are worked on in one go. */
-const pieceSize = 256 * 1024
+const pieceSize = 64 * 1024
 
-/** Adds an input to the vectorizer and gives its tokens. */
-const embed = Effect.fnUntraced(function*(vectorizer: Vectorizer, input: Input) {
+interface Embedded {
+  readonly tokens: number
+  readonly vector: Float64Array
+}
+
+/** The vector of an input, and its tokens. */
+function* embed(vectorizer: Vectorizer, input: Input): Sliced<Embedded> {
+  const slice = new Slice()
   let tokens = 0
   for (let from = 0; from < input.length; from += pieceSize) {
-    if (from > 0) yield* Effect.yieldNow
     const piece = input.slice(from, from + pieceSize)
     if (typeof piece === "string") {
       vectorizer.addText(piece)
@@ -48,9 +61,11 @@ const embed = Effect.fnUntraced(function*(vectorizer: Vectorizer, input: Input) 
       vectorizer.addTokens(piece)
       tokens += piece.length
     }
+    // A character costs here about four times what one costs to be read.
+    if (slice.add(1, piece.length * 4)) yield slice.end()
   }
-  return tokens
-})
+  return { tokens, vector: yield* vectorizer.take() }
+}
 
 /** Seven digits are as exact as the 32-bit floats of the other encoding. */
 const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
@@ -81,8 +96,11 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const model = resolveModel(current.model_table, body.model)
         if (model === undefined) return yield* modelNotFound(body.model)
         stats.model = model.id
-        const inputs = yield* Effect.fromResult(decodeInputs(body.input))
-        const vectorizer = makeVectorizer(body.dimensions ?? defaultDimensions)
+        const dimensions = body.dimensions ?? defaultDimensions
+        const inputs = yield* Effect.fromResult(
+          yield* inSlices(decodeInputs(body.input, dimensions, current.limits))
+        )
+        const vectorizer = makeVectorizer(dimensions)
         const written = body.encoding_format === "base64" ? base64 : floats
         let tokens = 0
 
@@ -90,10 +108,10 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
           Stream.rechunk(1),
           Stream.zipWithIndex,
           Stream.mapEffect(([input, index]) =>
-            Effect.map(embed(vectorizer, input), (count) => {
-              tokens += count
+            Effect.map(counting(inSlices(embed(vectorizer, input))), (embedded) => {
+              tokens += embedded.tokens
               const comma = index === 0 ? "" : ","
-              return `${comma}{"object":"embedding","index":${index},"embedding":${written(vectorizer.take())}}`
+              return `${comma}{"object":"embedding","index":${index},"embedding":${written(embedded.vector)}}`
             })
           )
         )

@@ -4,42 +4,74 @@
 import * as Result from "effect/Result"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
+import type { Limits } from "../../domain/limits.ts"
+import { Slice, type Sliced } from "../../stream/slices.ts"
 
 /** One input: a text, or its token ids. */
 export type Input = string | ReadonlyArray<number>
 
-/** Inputs that one request may have, as at the vendor's. */
-export const mostInputs = 2048
+/** Characters that a token id counts for. */
+const charsPerToken = 4
 
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
 
 const isToken = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-const tokenIds = (
+const charsOf = (value: unknown): number =>
+  typeof value === "string" ? value.length : Array.isArray(value) ? value.length * charsPerToken : 0
+
+function* tokenIds(
   values: ReadonlyArray<unknown>,
-  field: string
-): Result.Result<ReadonlyArray<number>, GatewayError> => {
-  const bad = values.findIndex((value) => !isToken(value))
-  return bad === -1 ? Result.succeed(values.filter(isToken)) : at(`${field}[${bad}]`, "Expected a token id")
+  field: string,
+  slice: Slice
+): Sliced<Result.Result<ReadonlyArray<number>, GatewayError>> {
+  const tokens: Array<number> = []
+  for (const [i, value] of values.entries()) {
+    if (slice.add(1)) yield slice.end()
+    if (!isToken(value)) return at(`${field}[${i}]`, "Expected a token id")
+    tokens.push(value)
+  }
+  return Result.succeed(tokens)
 }
 
-const oneInput = (value: unknown, field: string): Result.Result<Input, GatewayError> => {
+function* oneInput(value: unknown, field: string, slice: Slice): Sliced<Result.Result<Input, GatewayError>> {
+  if (slice.add(1)) yield slice.end()
   if (value === "" || (Array.isArray(value) && value.length === 0)) return at(field, "must not be empty")
   if (typeof value === "string") return Result.succeed(value)
-  return Array.isArray(value) ? tokenIds(value, field) : at(field, "Expected string | array of token ids")
+  return Array.isArray(value)
+    ? yield* tokenIds(value, field, slice)
+    : at(field, "Expected string | array of token ids")
 }
 
-/** The inputs in order. Fails at the first element that is none, naming it. */
-export const decodeInputs = (
-  input: string | ReadonlyArray<unknown>
-): Result.Result<ReadonlyArray<Input>, GatewayError> => {
-  if (typeof input === "string" || input.length === 0 || typeof input[0] === "number") {
-    return Result.map(oneInput(input, "input"), (one) => [one])
+/** The inputs in order. Fails at the first element that is none, naming it, and at the first limit that is exceeded. */
+export function* decodeInputs(
+  input: string | ReadonlyArray<unknown>,
+  dimensions: number,
+  limits: Limits
+): Sliced<Result.Result<ReadonlyArray<Input>, GatewayError>> {
+  const slice = new Slice()
+  const isOne = typeof input === "string" || input.length === 0 || typeof input[0] === "number"
+  const values: ReadonlyArray<unknown> = isOne ? [input] : input
+  if (values.length > limits.embedding_inputs) {
+    return at("input", `has ${values.length} elements; at most ${limits.embedding_inputs} are allowed`)
   }
-  if (input.length > mostInputs) return at("input", `must have at most ${mostInputs} elements`)
+  let chars = 0
+  for (const value of values) {
+    if (slice.add(1)) yield slice.end()
+    chars += charsOf(value)
+  }
+  if (chars > limits.embedding_chars) {
+    return at(
+      "input",
+      `is ${chars} characters long, a token counted as ${charsPerToken}; at most ${limits.embedding_chars} are allowed`
+    )
+  }
+  if (values.length * dimensions > limits.embedding_numbers) {
+    return at("dimensions", `inputs times dimensions must be at most ${limits.embedding_numbers}`)
+  }
   const inputs: Array<Input> = []
-  for (const [i, value] of input.entries()) {
-    const one = oneInput(value, `input[${i}]`)
+  for (const [i, value] of values.entries()) {
+    const one = yield* oneInput(value, isOne ? "input" : `input[${i}]`, slice)
     if (Result.isFailure(one)) return Result.fail(one.failure)
     inputs.push(one.success)
   }

@@ -6,8 +6,13 @@
  * features that occurred. In a text with far more different features than the table has places some share one.
  */
 
+import { Slice, type Sliced } from "../../stream/slices.ts"
+
 /** Dimensions unless the caller wants others. */
 export const defaultDimensions = 256
+
+/** A slice has 64 Ki numbers. */
+const charsPerNumber = 4
 
 const tableBits = 16
 const tableSize = 1 << tableBits
@@ -21,8 +26,8 @@ export interface Vectorizer {
   readonly addText: (text: string) => void
   /** Adds a text, or the next piece of one, that comes as token ids. */
   readonly addTokens: (tokens: ReadonlyArray<number>) => void
-  /** The unit vector of what was added since the last `take`. */
-  readonly take: () => Float64Array
+  /** The unit vector of what was added since the last `take`, in slices. */
+  readonly take: () => Sliced<Float64Array>
 }
 
 /** Finalizer of MurmurHash3: every bit of the input reaches every bit of the output. */
@@ -64,9 +69,12 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
   }
 
   /** Adds up the features' directions, damped so that a word that is repeated does not drown the others. */
-  const project = (): Float64Array => {
+  function* project(): Sliced<Float64Array> {
+    const slice = new Slice()
     const vector = new Float64Array(dimensions)
     for (const place of touched) {
+      // A number costs much less than an item.
+      if (slice.add(0, dimensions * charsPerNumber)) yield slice.end()
       const weight = Math.sqrt(weights[place]!) * 2 ** -31
       weights[place] = 0
       // Xorshift: the place seeds one pseudo-random direction over all dimensions.
@@ -138,13 +146,13 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
         lastToken = token
       }
     },
-    take() {
+    *take() {
       endWord()
       if (touched.length === 0) add(separators, 1)
       lastHan = 0
       lastToken = -1
       separators = fnvOffset
-      return project()
+      return yield* project()
     }
   }
 }

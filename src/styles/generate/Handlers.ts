@@ -7,8 +7,11 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { estimateConversation } from "../../domain/estimateConversation.ts"
+import { inSlices } from "../../config/inSlices.ts"
+import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
+import { counting } from "../../http/counting.ts"
+import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -35,6 +38,8 @@ export const GenerateHandlers = HttpApiBuilder.group(
     /** The native model of a requested name; notes both for the log. */
     const modelOf = Effect.fnUntraced(function*(requested: string) {
       const stats = yield* CurrentRequest
+      const tooLong = modelFault(requested, config.unsafeCurrent().limits)
+      if (tooLong !== undefined) return yield* tooLong
       stats.requestedModel = requested
       const model = resolveModel(config.unsafeCurrent().model_table, requested)
       if (model === undefined) return yield* modelNotFound(requested)
@@ -49,7 +54,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const requested = modelName(params.model)
       const model = yield* modelOf(requested)
       const body = yield* readGenerateRequest(request)
-      const conversation = yield* Effect.fromResult(decodeGenerate(body))
+      const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
       const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
       return { open: completion.open({ caller, model, conversation, stats, whole: !stats.stream }), info }
     })
@@ -76,8 +81,8 @@ export const GenerateHandlers = HttpApiBuilder.group(
     const countTokens = Effect.fnUntraced(function*({ params, request }: Raw) {
       yield* modelOf(modelName(params.model))
       const body = yield* readCountRequest(request)
-      const conversation = yield* Effect.fromResult(decodeGenerate(body))
-      return jsonReply({ totalTokens: estimateConversation(conversation) })
+      const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
+      return jsonReply({ totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
 
     return handlers

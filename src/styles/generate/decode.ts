@@ -19,6 +19,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { makeFaults } from "../../http/Faults.ts"
+import { flatMapSliced, mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { Content, GenerateRequest, Part as RequestPart } from "./Api.ts"
 import { toJsonSchema } from "./jsonSchema.ts"
 
@@ -110,25 +111,39 @@ const contentParts = (
   content: typeof Content.Type,
   fromModel: boolean,
   field: string,
-  faults: Faults
-): ReadonlyArray<Part> =>
-  (content.parts ?? []).flatMap((part, i) => partOf(part, fromModel, `${field}.parts[${i}]`, faults))
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Part>> =>
+  flatMapSliced(slice, content.parts ?? [], (part, i) => partOf(part, fromModel, `${field}.parts[${i}]`, faults))
 
-const turns = (content: typeof Content.Type, field: string, faults: Faults): ReadonlyArray<Turn> => {
+const isEmpty = (content: typeof Content.Type): boolean =>
+  (content.parts ?? []).every((part) => Object.keys(part).length === 0)
+
+function* turns(
+  content: typeof Content.Type,
+  field: string,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Turn>> {
   const fromModel = content.role === "model"
-  const parts = contentParts(content, fromModel, field, faults)
+  if ((content.role ?? "user") === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
+  const parts = yield* contentParts(content, fromModel, field, faults, slice)
   if (fromModel) return [{ role: "assistant", parts }]
   return content.role === "system" ? [{ role: "system", parts }] : userTurns(parts)
 }
 
-const systemTurns = (instruction: Request["systemInstruction"], faults: Faults): ReadonlyArray<Turn> => {
+function* systemTurns(
+  instruction: Request["systemInstruction"],
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Turn>> {
   if (instruction === undefined || instruction === null) return []
-  const parts = contentParts(instruction, false, "systemInstruction", faults)
+  const parts = yield* contentParts(instruction, false, "systemInstruction", faults, slice)
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
-const declarations = (tools: Request["tools"]): ReadonlyArray<ToolDeclaration> =>
-  (tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []).map((declared) => ({
+const declarations = (tools: Request["tools"], slice: Slice): Sliced<ReadonlyArray<ToolDeclaration>> =>
+  mapSliced(slice, (tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []), (declared) => ({
     name: declared.name,
     description: declared.description ?? undefined,
     parameters: declared.parametersJsonSchema ??
@@ -148,11 +163,13 @@ const calling = (
   if (mode === "NONE") return { tools: declared, toolChoice: { _tag: "None" } }
   if (mode !== "ANY" && mode !== "VALIDATED") return { tools: declared, toolChoice: { _tag: "Auto" } }
   const names = allowedFunctionNames ?? []
+  const known = new Set(declared.map((tool) => tool.name))
+  const wanted = new Set(names)
   names.forEach((name, i) => {
-    if (declared.some((tool) => tool.name === name)) return
+    if (known.has(name)) return
     faults.at(`${configField}.allowedFunctionNames[${i}]`, `the function "${name}" is not declared in tools`)
   })
-  const tools = names.length === 0 ? declared : declared.filter((tool) => names.includes(tool.name))
+  const tools = names.length === 0 ? declared : declared.filter((tool) => wanted.has(tool.name))
   if (mode === "VALIDATED") return { tools, toolChoice: { _tag: "Auto" } }
   if (tools.length === 0) faults.at(`${configField}.mode`, "ANY asks for a call but no functions are declared")
   return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : { _tag: "Required" } }
@@ -169,18 +186,22 @@ const output = (config: GenerationConfig, faults: Faults): StructuredOutput | un
 }
 
 /** The conversation that a request asks to continue. */
-export const decodeGenerate = (request: Request): Result.Result<Conversation, GatewayError> => {
+export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
   const faults = makeFaults()
+  const slice = new Slice()
   const config = request.generationConfig ?? {}
   if (config.candidateCount !== undefined && config.candidateCount !== null && config.candidateCount !== 1) {
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
+  const system = yield* systemTurns(request.systemInstruction, faults, slice)
+  const conversation = yield* flatMapSliced(
+    slice,
+    request.contents,
+    (content, i) => turns(content, `contents[${i}]`, faults, slice)
+  )
   return faults.result<Conversation>({
-    turns: [
-      ...systemTurns(request.systemInstruction, faults),
-      ...request.contents.flatMap((content, i) => turns(content, `contents[${i}]`, faults))
-    ],
-    ...calling(request.toolConfig, declarations(request.tools), faults),
+    turns: system.concat(conversation),
+    ...calling(request.toolConfig, yield* declarations(request.tools, slice), faults),
     parallelToolCalls: true,
     stop: config.stopSequences ?? [],
     sampling: {

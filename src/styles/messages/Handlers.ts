@@ -7,8 +7,10 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { estimateConversation } from "../../domain/estimateConversation.ts"
+import { inSlices } from "../../config/inSlices.ts"
+import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
+import { counting } from "../../http/counting.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
@@ -53,7 +55,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       const body = yield* readBody(request)
       stats.stream = body.stream === true
       const model = yield* modelOf(body.model)
-      const conversation = yield* Effect.fromResult(decodeMessages(body))
+      const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
       const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
       const info = (id: string): MessagesReplyInfo => ({
         id: `msg_${id}`,
@@ -66,9 +68,10 @@ export const MessagesHandlers = HttpApiBuilder.group(
         const reply = yield* wholeReply(output)
         return jsonReply(messageObject(info(output.id), reply), upstreamHeaders(output.driver))
       }
+      const promptTokens = yield* inSlices(estimateSliced(conversation))
       return yield* streamReply(
         open,
-        (output) => messagesFrames(info(output.id), estimateConversation(conversation)),
+        (output) => messagesFrames(info(output.id), promptTokens),
         messagesFailure(stats.id),
         { client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
       )
@@ -77,8 +80,8 @@ export const MessagesHandlers = HttpApiBuilder.group(
     const countTokens = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCount(request)
       yield* modelOf(body.model)
-      const conversation = yield* Effect.fromResult(decodeMessages(body))
-      return jsonReply({ input_tokens: estimateConversation(conversation) })
+      const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
+      return jsonReply({ input_tokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
 
     return handlers

@@ -19,6 +19,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { makeFaults } from "../../http/Faults.ts"
+import { flatMapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { MessageParam, MessagesRequest } from "./Api.ts"
 import type { ContentBlock, ResultBlock, SystemBlock } from "./contentBlocks.ts"
 
@@ -100,7 +101,13 @@ const carried = (block: typeof ResultBlock.Type): ReadonlyArray<Carried> => {
   }
 }
 
-const blockParts = (block: Block, role: Message["role"], field: string, faults: Faults): ReadonlyArray<Part> => {
+function* blockParts(
+  block: Block,
+  role: Message["role"],
+  field: string,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Part>> {
   if ("thinking" in block) {
     if (role !== "assistant") faults.at(`${field}.type`, "thinking blocks stand in assistant messages only")
     return block.thinking === "" ? [] : [{ _tag: "Reasoning", text: block.thinking }]
@@ -116,7 +123,7 @@ const blockParts = (block: Block, role: Message["role"], field: string, faults: 
       _tag: "Result",
       callId: block.tool_use_id,
       name: undefined,
-      content: typeof content === "string" ? [Text(content)] : (content ?? []).flatMap(carried),
+      content: typeof content === "string" ? [Text(content)] : yield* flatMapSliced(slice, content ?? [], carried),
       isError: block.is_error === true
     }]
   }
@@ -124,14 +131,23 @@ const blockParts = (block: Block, role: Message["role"], field: string, faults: 
   return block.type === "redacted_thinking" ? [] : carried(block)
 }
 
-const messageParts = (message: Message, field: string, faults: Faults): ReadonlyArray<Part> => {
+function* messageParts(
+  message: Message,
+  field: string,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Part>> {
   const { content, role } = message
   if (typeof content === "string") return content === "" ? [] : [Text(content)]
-  return content.flatMap((block, i) => blockParts(block, role, `${field}.content[${i}]`, faults))
+  return yield* flatMapSliced(
+    slice,
+    content,
+    (block, i) => blockParts(block, role, `${field}.content[${i}]`, faults, slice)
+  )
 }
 
-const turns = (message: Message, field: string, faults: Faults): ReadonlyArray<Turn> => {
-  const parts = messageParts(message, field, faults)
+function* turns(message: Message, field: string, faults: Faults, slice: Slice): Sliced<ReadonlyArray<Turn>> {
+  const parts = yield* messageParts(message, field, faults, slice)
   return message.role === "user" ? userTurns(parts) : [{ role: message.role, parts }]
 }
 
@@ -183,13 +199,16 @@ const output = (request: Request): StructuredOutput | undefined => {
  * The conversation that a request asks to continue. `max_tokens` counts only where the caller gave it: the 8192 that stand
  * for an absent one are not enforced (spec "Limits").
  */
-export const decodeMessages = (request: Request): Result.Result<Conversation, GatewayError> => {
+export function* decodeMessages(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
   const faults = makeFaults()
+  const slice = new Slice()
+  const conversation = yield* flatMapSliced(
+    slice,
+    request.messages,
+    (message, i) => turns(message, `messages[${i}]`, faults, slice)
+  )
   return faults.result<Conversation>({
-    turns: [
-      ...systemTurns(request.system),
-      ...request.messages.flatMap((message, i) => turns(message, `messages[${i}]`, faults))
-    ],
+    turns: systemTurns(request.system).concat(conversation),
     tools: tools(request.tools, faults),
     toolChoice: toolChoice(request.tool_choice, faults),
     parallelToolCalls: request.tool_choice?.disable_parallel_tool_use !== true,

@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
@@ -75,10 +76,10 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           if (model === undefined) return yield* modelNotFound(body.model)
           stats.model = model.id
           const { conversation, items } = yield* Effect.fromResult(
-            decodeResponse(body, {
+            yield* inSlices(decodeResponse(body, {
               wideInput: current.compat.wide_input_strict_output,
               stored: yield* referenced(caller.owner, body)
-            })
+            }))
           )
           const seed = responseSeed(crypto.randomUUID())
           const id = responseId(seed)

@@ -7,6 +7,7 @@ import { Text } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { makeFaults } from "../../http/Faults.ts"
+import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
 import type { DecodeOptions } from "./requestItems.ts"
@@ -49,29 +50,30 @@ const stopSequences = (stop: ResponseRequest["stop"]): ReadonlyArray<string> =>
   stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
 
 /** The conversation that a request asks to continue, `instructions` first. */
-export const decodeResponse = (
+export function* decodeResponse(
   request: ResponseRequest,
   options: DecodeOptions
-): Result.Result<DecodedRequest, GatewayError> => {
+): Sliced<Result.Result<DecodedRequest, GatewayError>> {
+  const slice = new Slice()
   const faults = makeFaults()
   for (const param of ["conversation", "prompt"] as const) {
     if (request[param]) {
       faults.add(gatewayError("unknown_reference", `${param}: the gateway keeps none`, { param }))
     }
   }
-  const items = requestItems(request, options, faults)
+  const items = yield* requestItems(request, options, faults, slice)
   const system: ReadonlyArray<Turn> = request.instructions
     ? [{ role: "system", parts: [Text(request.instructions)] }]
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: [...system, ...turnsOf(items, faults)],
+      turns: system.concat(yield* turnsOf(items, faults, slice)),
       ...decodeTools(request, faults),
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),
       sampling: sampling(request),
       output: structuredOutput(request)
     },
-    items: items.map(({ item }) => item)
+    items: yield* mapSliced(slice, items, ({ item }) => item)
   })
 }

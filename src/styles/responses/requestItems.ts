@@ -7,6 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import type { Faults } from "../../http/Faults.ts"
 import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
+import type { Slice, Sliced } from "../../stream/slices.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseOfItem } from "./ids.ts"
 import type { InputContent, InputItem, InputMessage } from "./items.ts"
@@ -137,11 +138,12 @@ const resolveReference = (id: string, previous: KnownResponse | undefined, lookU
  * The items of a request's conversation: those of the response that it continues, then its own, which come as `input` or as
  * `messages`. References are replaced by what they refer to.
  */
-export const requestItems = (
+export function* requestItems(
   request: ResponseRequest,
   options: DecodeOptions,
-  faults: Faults
-): ReadonlyArray<PlacedItem> => {
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<PlacedItem>> {
   const { input, messages } = request
   const hasInput = input !== undefined && input !== null
   if (hasInput && !options.wideInput) {
@@ -157,13 +159,17 @@ export const requestItems = (
   const lookUp = makeLookUp(options.stored)
   const previous = previousResponse(request, lookUp, faults)
   const items: Array<PlacedItem> = (previous?.items ?? []).map((item) => ({ item, field: "previous_response_id" }))
-  messages?.forEach((message, i) => {
-    for (const item of messageItems(message)) items.push({ item, field: `messages[${i}]` })
-  })
+  for (const [i, message] of (messages ?? []).entries()) {
+    for (const item of messageItems(message)) {
+      if (slice.add(1)) yield slice.end()
+      items.push({ item, field: `messages[${i}]` })
+    }
+  }
   if (!hasInput) return items
   const own = listed(input)
   if (own.length === 0) faults.at("input", "must not be empty")
-  own.forEach((item, i) => {
+  for (const [i, item] of own.entries()) {
+    if (slice.add(1)) yield slice.end()
     const field = Array.isArray(input) ? `input[${i}]` : "input"
     if (typeof item === "string") {
       items.push({ item: { type: "message", role: "user", content: item }, field })
@@ -174,6 +180,6 @@ export const requestItems = (
     } else {
       items.push({ item, field })
     }
-  })
+  }
   return items
 }

@@ -5,6 +5,7 @@ import type { FilePart, ImagePart, Part, Role, TextPart, Turn } from "../../doma
 import { Text } from "../../domain/Conversation.ts"
 import { dataUrl } from "../../domain/dataUrl.ts"
 import type { Faults } from "../../http/Faults.ts"
+import { mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
 import type { InputContent, InputContentPart, Item } from "./items.ts"
 import { isOtherItem } from "./items.ts"
 import { customArguments } from "./tools.ts"
@@ -86,14 +87,15 @@ const contentPart = (part: InputContentPart, field: string, faults: Faults): Tex
   }
 }
 
-const contentParts = (
+function* contentParts(
   content: InputContent,
   field: string,
-  faults: Faults
-): ReadonlyArray<TextPart | ImagePart | FilePart> =>
-  typeof content === "string"
-    ? content === "" ? [] : [Text(content)]
-    : content.map((part, i) => contentPart(part, `${field}[${i}]`, faults))
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<TextPart | ImagePart | FilePart>> {
+  if (typeof content === "string") return content === "" ? [] : [Text(content)]
+  return yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
+}
 
 const argumentsText = (args: string | object | null | undefined): string =>
   typeof args === "string" ? args : JSON.stringify(args ?? {})
@@ -137,7 +139,12 @@ const makeTurns = () => {
   }
 }
 
-const itemTurn = (turns: ReturnType<typeof makeTurns>, { field, item }: PlacedItem, faults: Faults): void => {
+function* itemTurn(
+  turns: ReturnType<typeof makeTurns>,
+  { field, item }: PlacedItem,
+  faults: Faults,
+  slice: Slice
+): Sliced<void> {
   if (isOtherItem(item)) {
     // Never dropped silently: what cannot be carried is named to the model.
     turns.add("user", [Text(`[${item.type} omitted]`)])
@@ -147,7 +154,7 @@ const itemTurn = (turns: ReturnType<typeof makeTurns>, { field, item }: PlacedIt
     case "message":
     case undefined:
     case null: {
-      const parts = contentParts(item.content, `${field}.content`, faults)
+      const parts = yield* contentParts(item.content, `${field}.content`, faults, slice)
       if (item.role === "assistant") turns.addAssistant("text", parts)
       else turns.add(item.role === "user" ? "user" : "system", parts)
       return
@@ -172,7 +179,7 @@ const itemTurn = (turns: ReturnType<typeof makeTurns>, { field, item }: PlacedIt
         _tag: "Result",
         callId: item.call_id ?? "",
         name: item.name ?? undefined,
-        content: contentParts(item.output, `${field}.output`, faults),
+        content: yield* contentParts(item.output, `${field}.output`, faults, slice),
         isError: false
       }])
       return
@@ -187,8 +194,11 @@ const itemTurn = (turns: ReturnType<typeof makeTurns>, { field, item }: PlacedIt
 }
 
 /** The turns that items stand for. */
-export const turnsOf = (items: ReadonlyArray<PlacedItem>, faults: Faults): ReadonlyArray<Turn> => {
+export function* turnsOf(items: ReadonlyArray<PlacedItem>, faults: Faults, slice: Slice): Sliced<ReadonlyArray<Turn>> {
   const turns = makeTurns()
-  for (const item of items) itemTurn(turns, item, faults)
-  return turns.turns.map(({ parts, role }) => ({ role, parts }))
+  for (const item of items) {
+    if (slice.add(1)) yield slice.end()
+    yield* itemTurn(turns, item, faults, slice)
+  }
+  return yield* mapSliced(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
 }

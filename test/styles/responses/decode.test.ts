@@ -8,6 +8,7 @@ import { Text } from "../../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import type { StoredResponse } from "../../../src/responses-store/ResponsesStore.ts"
+import { atOnce } from "../../../src/stream/slices.ts"
 import { ResponseRequest } from "../../../src/styles/responses/Api.ts"
 import type { DecodedRequest } from "../../../src/styles/responses/decode.ts"
 import { decodeResponse } from "../../../src/styles/responses/decode.ts"
@@ -29,7 +30,7 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
       // The handler looks up no more than what the request names.
       const named = storedReferences(value)
       const known = new Map([...stored].filter(([id]) => named.has(id)))
-      return Effect.fromResult(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known }))
+      return Effect.fromResult(atOnce(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known })))
     }),
     Effect.scoped,
     Effect.result,
