@@ -1,0 +1,170 @@
+/**
+ * Usage added up in memory: the history's buckets, and for each key what it has used of the windows that limits are counted
+ * in. A window of a week or a month is a sum of days, so that minutes, hours and days are all that is kept.
+ */
+import type { WindowName } from "../config/keyRecords.ts"
+import { isKeyId } from "../domain/identity.ts"
+import { addEntry, type DimensionName, type Sums, type UsageEntry, zero } from "./UsageEntry.ts"
+import { dayLength, windowAt } from "./windows.ts"
+
+/** Sums of the requests that began within an hour (or a day, once rolled up), by all dimensions. */
+export type Bucket = { readonly [Name in DimensionName]: string } & {
+  /** The hour's first millisecond. */
+  readonly hour: number
+  readonly sums: Sums
+}
+
+/** The windows that are kept for each key. */
+export const keptUnits = ["minute", "hour", "day"] as const
+
+export type KeptUnit = (typeof keptUnits)[number]
+
+/** What a key used of one window that is kept. */
+export interface KeyCount {
+  readonly key: string
+  readonly unit: KeptUnit
+  readonly start: number
+  requests: number
+  tokens: number
+}
+
+/** Requests and tokens that counted. */
+export interface Used {
+  readonly requests: number
+  readonly tokens: number
+}
+
+/** What a key has used of the windows that a time is in. */
+export interface KeyCounters {
+  readonly windows: { readonly [Window in WindowName]: Used }
+  /** When the last request that was admitted began; `undefined` when none is known. */
+  readonly lastUsedAt: number | undefined
+}
+
+/** What is looked up for a key's counters: the windows that are kept, and the days of the week and the month. */
+export interface CountersAt {
+  readonly minute: number
+  readonly hour: number
+  readonly week: number
+  readonly month: number
+  /** The first day that is looked at, and the last. */
+  readonly firstDay: number
+  readonly day: number
+}
+
+/** The beginnings of the windows that `now` is in. */
+export const countersAt = (now: number): CountersAt => {
+  const [minute, hour, day, week, month] = (["minute", "hour", "day", "week", "month"] as const)
+    .map((window) => windowAt(window, now).start) as [number, number, number, number, number]
+  return { minute, hour, day, week, month, firstDay: Math.min(week, month) }
+}
+
+/** Adds counts of one key up to its counters. */
+export const sumCounters = (
+  at: CountersAt,
+  counts: Iterable<Omit<KeyCount, "key">>,
+  lastUsedAt: number | undefined
+): KeyCounters => {
+  const windows: { [Window in WindowName]: { requests: number; tokens: number } } = {
+    minute: { requests: 0, tokens: 0 },
+    hour: { requests: 0, tokens: 0 },
+    day: { requests: 0, tokens: 0 },
+    week: { requests: 0, tokens: 0 },
+    month: { requests: 0, tokens: 0 }
+  }
+  for (const { requests, start, tokens, unit } of counts) {
+    const add = (window: WindowName) => {
+      windows[window].requests += requests
+      windows[window].tokens += tokens
+    }
+    if (unit !== "day") {
+      if (start === at[unit]) add(unit)
+      continue
+    }
+    if (start > at.day) continue
+    if (start === at.day) add("day")
+    if (start >= at.week) add("week")
+    if (start >= at.month) add("month")
+  }
+  return { windows, lastUsedAt }
+}
+
+const later = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : Math.max(a, b)
+
+/** The sum of counters of one key at one time. */
+export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => {
+  const sum = (window: WindowName): Used => ({
+    requests: a.windows[window].requests + b.windows[window].requests,
+    tokens: a.windows[window].tokens + b.windows[window].tokens
+  })
+  return {
+    windows: { minute: sum("minute"), hour: sum("hour"), day: sum("day"), week: sum("week"), month: sum("month") },
+    lastUsedAt: later(a.lastUsedAt, b.lastUsedAt)
+  }
+}
+
+const separator = "\u0000"
+
+/** Usage of any number of requests. */
+export class Batch {
+  readonly buckets = new Map<string, Bucket>()
+  readonly counts = new Map<string, KeyCount>()
+  /** When each key was last used. */
+  readonly lastUsed = new Map<string, number>()
+
+  get isEmpty(): boolean {
+    return this.buckets.size === 0 && this.counts.size === 0 && this.lastUsed.size === 0
+  }
+
+  /** Adds a request to the history. */
+  addBucket(entry: UsageEntry): void {
+    const { at, account, key, model, style } = entry
+    const hour = windowAt("hour", at).start
+    const id = hour + separator + key + separator + model + separator + account + separator + style
+    let bucket = this.buckets.get(id)
+    if (bucket === undefined) {
+      bucket = { hour, key, model, account, style, sums: zero() }
+      this.buckets.set(id, bucket)
+    }
+    addEntry(bucket.sums, entry)
+  }
+
+  /** Adds a request to what its key has used, if it counts. */
+  addCounts(entry: UsageEntry): void {
+    const { at, completionTokens, counted, key, promptTokens } = entry
+    if (!counted || !isKeyId(key)) return
+    this.lastUsed.set(key, Math.max(at, this.lastUsed.get(key) ?? 0))
+    for (const unit of keptUnits) {
+      const { start } = windowAt(unit, at)
+      const id = unit + separator + start + separator + key
+      let count = this.counts.get(id)
+      if (count === undefined) {
+        count = { key, unit, start, requests: 0, tokens: 0 }
+        this.counts.set(id, count)
+      }
+      count.requests += 1
+      count.tokens += promptTokens + completionTokens
+    }
+  }
+
+  /** What a key has used of the windows that `now` is in. */
+  counters(key: string, now: number): KeyCounters {
+    const at = countersAt(now)
+    const found: Array<KeyCount> = []
+    const look = (unit: KeptUnit, start: number) => {
+      const count = this.counts.get(unit + separator + start + separator + key)
+      if (count !== undefined) found.push(count)
+    }
+    look("minute", at.minute)
+    look("hour", at.hour)
+    for (let day = at.firstDay; day <= at.day; day += dayLength) look("day", day)
+    return sumCounters(at, found, this.lastUsed.get(key))
+  }
+
+  /** Takes the oldest bucket out of the history; false when there is none. */
+  dropOldest(): boolean {
+    for (const id of this.buckets.keys()) return this.buckets.delete(id)
+    return false
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * What is counted of requests, and where each is put: the measures, one request's share in them, and the bucket that it
+ * belongs to.
+ */
+
+/** The sums of a bucket, in the order in which they are shown and stored. */
+export const measureNames = [
+  "requests",
+  "succeeded",
+  "failed",
+  "left",
+  "counted_requests",
+  "prompt_tokens",
+  "completion_tokens",
+  "reasoning_tokens",
+  "cached_tokens",
+  "total_tokens",
+  "estimated_requests",
+  "tool_calls",
+  "attempts",
+  "queue_ms",
+  "upstream_ms",
+  "duration_ms"
+] as const
+
+export type MeasureName = (typeof measureNames)[number]
+
+/** Integers by name. */
+export type Measures = { readonly [Name in MeasureName]: number }
+
+/** What a bucket is of, beside its hour. */
+export const dimensionNames = ["key", "model", "account", "style"] as const
+
+export type DimensionName = (typeof dimensionNames)[number]
+
+/** Callers' own tokens, together: strangers cannot fill the store. */
+export const directKey = "direct"
+/** Requests of the process itself. */
+export const embeddedKey = "embedded"
+/** What has no name: no valid credential, no model, no account. */
+export const none = "none"
+
+/** How a request ended. */
+export type Outcome = "succeeded" | "failed" | "left"
+
+/** One request that is over. Times are milliseconds. */
+export interface UsageEntry {
+  /** When it began: Unix time. */
+  readonly at: number
+  /** A key id, or one of `directKey`, `embeddedKey` and `none`. */
+  readonly key: string
+  readonly model: string
+  readonly account: string
+  readonly style: string
+  readonly outcome: Outcome
+  /** Whether it counts for the limits of its key. */
+  readonly counted: boolean
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly reasoningTokens: number
+  readonly cachedTokens: number
+  /** Its tokens are not the upstream's figures. */
+  readonly estimated: boolean
+  readonly toolCalls: number
+  readonly attempts: number
+  readonly queued: number
+  readonly upstream: number
+  readonly duration: number
+  /** The code of the error that the caller was told. */
+  readonly error: string | undefined
+}
+
+/** Sums, in the order of `measureNames`, and errors by code. */
+export interface Sums {
+  readonly values: Array<number>
+  errors: Map<string, number> | undefined
+}
+
+/** Sums of nothing. */
+export const zero = (): Sums => ({ values: measureNames.map(() => 0), errors: undefined })
+
+/** Adds a number of errors of one code. */
+export const addErrors = (into: Sums, code: string, count: number): void => {
+  into.errors ??= new Map()
+  into.errors.set(code, (into.errors.get(code) ?? 0) + count)
+}
+
+/** Adds sums to others. */
+export const addSums = (into: Sums, from: Sums): void => {
+  for (let i = 0; i < measureNames.length; i++) into.values[i]! += from.values[i]!
+  from.errors?.forEach((count, code) => addErrors(into, code, count))
+}
+
+/** Adds a request. */
+export const addEntry = (into: Sums, entry: UsageEntry): void => {
+  const { values } = into
+  const total = entry.promptTokens + entry.completionTokens
+  values[0]! += 1
+  values[entry.outcome === "succeeded" ? 1 : entry.outcome === "failed" ? 2 : 3]! += 1
+  if (entry.counted) values[4]! += 1
+  values[5]! += entry.promptTokens
+  values[6]! += entry.completionTokens
+  values[7]! += entry.reasoningTokens
+  values[8]! += entry.cachedTokens
+  values[9]! += total
+  if (entry.estimated && total > 0) values[10]! += 1
+  values[11]! += entry.toolCalls
+  values[12]! += entry.attempts
+  values[13]! += entry.queued
+  values[14]! += entry.upstream
+  values[15]! += entry.duration
+  if (entry.error !== undefined) addErrors(into, entry.error, 1)
+}
+
+/** Sums by the names of their measures. */
+export const measuresOf = ({ values }: Sums): Measures =>
+  Object.fromEntries(measureNames.map((name, i) => [name, values[i]])) as Measures

@@ -1,0 +1,168 @@
+/**
+ * Questions about usage, and how buckets are made into the answer: grouped, sorted and cut off, in slices.
+ */
+import type { Sliced } from "../stream/slices.ts"
+import { sliceItems } from "../stream/steps.ts"
+import type { Bucket } from "./Batch.ts"
+import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
+import { dayOf } from "./windows.ts"
+
+/** What rows can be made by. */
+export const groupings = [...dimensionNames, "hour", "day"] as const
+
+export type Grouping = (typeof groupings)[number]
+
+/** A question about usage. Times are milliseconds of Unix time at full hours. */
+export interface UsageQuery {
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+  readonly by: ReadonlyArray<Grouping>
+  /** Only buckets of these; every one where a dimension is not named. */
+  readonly only: { readonly [Name in DimensionName]?: ReadonlySet<string> | undefined }
+  /** Most rows that are given. */
+  readonly limit: number
+}
+
+/** Sums of the buckets that are the same by what was asked for; what was not is empty or 0. */
+export interface UsageRow {
+  /** The hour's first millisecond, or the day's where rows are made by days but not by hours. */
+  readonly time: number
+  readonly key: string
+  readonly model: string
+  readonly account: string
+  readonly style: string
+  readonly sums: Sums
+}
+
+/** The answer. */
+export interface UsageReport {
+  /** By time, then by falling tokens, then by names. */
+  readonly rows: ReadonlyArray<UsageRow>
+  /** Sums over all that was asked for, rows that were cut off too. */
+  readonly totals: Sums
+  readonly truncated: boolean
+}
+
+/** The place of a bucket in time, as far as rows are made by it. */
+export const timeOf = (by: ReadonlyArray<Grouping>, hour: number): number =>
+  by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0
+
+/** Whether a bucket is asked for. */
+export const matches = ({ from, only, to }: UsageQuery, bucket: Bucket): boolean =>
+  bucket.hour >= from && bucket.hour < to && dimensionNames.every((name) => only[name]?.has(bucket[name]) !== false)
+
+const compareText = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
+
+const totalTokens = 9
+
+const compareRows = (a: UsageRow, b: UsageRow): number => {
+  if (a.time !== b.time) return a.time - b.time
+  const [tokensA, tokensB] = [a.sums.values[totalTokens]!, b.sums.values[totalTokens]!]
+  if (tokensA !== tokensB) return tokensB - tokensA
+  for (const name of dimensionNames) {
+    const order = compareText(a[name], b[name])
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+const slice = { items: sliceItems, chars: 0 }
+
+/** Sorts in slices: runs first, then merged two by two. */
+export function* sortSliced<A>(items: ReadonlyArray<A>, compare: (a: A, b: A) => number): Sliced<ReadonlyArray<A>> {
+  let runs: Array<ReadonlyArray<A>> = []
+  for (let start = 0; start < items.length; start += sliceItems) {
+    runs.push(items.slice(start, start + sliceItems).sort(compare))
+    if (start + sliceItems < items.length) yield slice
+  }
+  while (runs.length > 1) {
+    const merged: Array<ReadonlyArray<A>> = []
+    for (let i = 0; i < runs.length; i += 2) {
+      const [a, b] = [runs[i]!, runs[i + 1]]
+      merged.push(b === undefined ? a : yield* mergeSliced(a, b, compare))
+    }
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+function* mergeSliced<A>(
+  a: ReadonlyArray<A>,
+  b: ReadonlyArray<A>,
+  compare: (a: A, b: A) => number
+): Sliced<ReadonlyArray<A>> {
+  const out: Array<A> = []
+  let [i, j] = [0, 0]
+  while (i < a.length || j < b.length) {
+    const takesA = j === b.length || (i < a.length && compare(a[i]!, b[j]!) <= 0)
+    out.push(takesA ? a[i++]! : b[j++]!)
+    if (out.length % sliceItems === 0) yield slice
+  }
+  return out
+}
+
+const separator = "\u0000"
+
+/**
+ * Makes the answer of buckets, or of rows that are sums of some already. They come in pieces, each made as it is asked for,
+ * and in the order of their hours where rows are made by time: then no more is kept than the rows that are given and those
+ * of one hour or day.
+ */
+export function* makeReport(query: UsageQuery, pieces: Iterable<ReadonlyArray<Bucket>>): Sliced<UsageReport> {
+  const { by, limit } = query
+  const names = dimensionNames.filter((name) => by.includes(name))
+  const totals = zero()
+  const rows: Array<UsageRow> = []
+  let groups = new Map<string, UsageRow>()
+  let time = Number.NEGATIVE_INFINITY
+  let truncated = false
+
+  function* settle(): Sliced<void> {
+    const sorted = yield* sortSliced([...groups.values()], compareRows)
+    truncated ||= rows.length + sorted.length > limit
+    for (let i = 0; i < sorted.length && rows.length < limit; i++) rows.push(sorted[i]!)
+    groups = new Map()
+  }
+
+  for (const piece of pieces) {
+    for (const bucket of piece) {
+      addSums(totals, bucket.sums)
+      if (by.length === 0) continue
+      const at = timeOf(by, bucket.hour)
+      if (at !== time) {
+        yield* settle()
+        time = at
+      }
+      // What lies beyond the rows that are given counts for the totals alone.
+      if (rows.length >= limit) {
+        truncated = true
+        continue
+      }
+      let id = ""
+      for (const name of names) id += bucket[name] + separator
+      let group = groups.get(id)
+      if (group === undefined) {
+        const own = (name: DimensionName): string => names.includes(name) ? bucket[name] : ""
+        group = {
+          time: at,
+          key: own("key"),
+          model: own("model"),
+          account: own("account"),
+          style: own("style"),
+          sums: zero()
+        }
+        groups.set(id, group)
+      }
+      addSums(group.sums, bucket.sums)
+    }
+    yield { items: piece.length, chars: 0 }
+  }
+  yield* settle()
+  return { rows, totals, truncated }
+}
+
+/** Buckets in the order of their hours, in pieces. */
+export function* inPieces(buckets: ReadonlyArray<Bucket>): Generator<ReadonlyArray<Bucket>> {
+  for (let start = 0; start < buckets.length; start += sliceItems) yield buckets.slice(start, start + sliceItems)
+}

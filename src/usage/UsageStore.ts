@@ -1,0 +1,35 @@
+/**
+ * Where usage is kept: its history, and what each key has used of its windows.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { makeMemoryStore } from "./memoryStore.ts"
+import { makeSqliteStore, type SqliteOptions } from "./sqliteStore.ts"
+import type { UsageStoreShape } from "./UsageStoreShape.ts"
+
+/** Usage of keys, models, accounts and styles. */
+export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("model-gateway/usage/UsageStore") {
+  /** Kept in memory: the history begins anew with the process. */
+  static readonly layerMemory: Layer.Layer<UsageStore> = Layer.effect(UsageStore, makeMemoryStore())
+
+  /**
+   * Kept in a SQLite file, whose folder is made. Where that cannot be, it is kept in memory, which `status` and one log line
+   * tell.
+   */
+  static readonly layerSqlite = (options: SqliteOptions): Layer.Layer<UsageStore, never, FileSystem.FileSystem> =>
+    Layer.effect(UsageStore, makeSqliteStore(options))
+
+  /** The store that there is already; where there is none, memory. */
+  static readonly layerOrMemory: Layer.Layer<UsageStore> = Layer.unwrap(
+    Effect.map(
+      Effect.serviceOption(UsageStore),
+      Option.match({
+        onNone: () => UsageStore.layerMemory,
+        onSome: (store) => Layer.succeed(UsageStore, store)
+      })
+    )
+  )
+}

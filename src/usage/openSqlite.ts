@@ -1,0 +1,136 @@
+/**
+ * Opening the SQLite file that usage is kept in: its folder is made, and a file that cannot be read is moved aside.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as PlatformError from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { dirname } from "node:path"
+import type { DatabaseSync } from "node:sqlite"
+import { ForeignDatabase, prepareDatabase } from "./sqliteFile.ts"
+
+/** What is wrong with the file. */
+export class UsageFileError extends Schema.TaggedError<UsageFileError>()("UsageFileError", {
+  /** `busy`: another process writes; `corrupt`: it is no database any more. */
+  kind: Schema.Literals(["busy", "corrupt", "other"]),
+  message: Schema.String
+}) {}
+
+/** Primary result codes of SQLite. */
+const codes = { busy: 5, locked: 6, readOnly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 }
+
+const sentences: ReadonlyMap<number, string> = new Map([
+  [codes.busy, "is locked by another process"],
+  [codes.locked, "is locked by another process"],
+  [codes.readOnly, "may not be written to"],
+  [codes.ioError, "cannot be read or written: its disk fails or is full"],
+  [codes.corrupt, "is damaged"],
+  [codes.notADatabase, "is no database"],
+  [codes.full, "cannot be written: no space is left on its disk"],
+  [codes.cannotOpen, "cannot be opened"]
+])
+
+/** What SQLite threw, as an error that says what to do about it. Anything else is a bug, and thrown again. */
+export const usageFileError = (file: string, error: unknown): UsageFileError => {
+  if (error instanceof ForeignDatabase) {
+    return new UsageFileError({ kind: "other", message: `${file} ${error.message}` })
+  }
+  if (!Predicate.hasProperty(error, "errcode") || typeof error.errcode !== "number") throw error
+  const code = error.errcode & 0xff
+  return new UsageFileError({
+    kind: code === codes.busy || code === codes.locked
+      ? "busy"
+      : code === codes.corrupt || code === codes.notADatabase
+      ? "corrupt"
+      : "other",
+    message: `${file} ${sentences.get(code) ?? `cannot be used (SQLite error ${code})`}`
+  })
+}
+
+const platformError = (file: string) => (error: PlatformError.PlatformError): UsageFileError =>
+  new UsageFileError({ kind: "other", message: `${file} cannot be made (${error.reason._tag})` })
+
+/** The file's connections, and how to make more of them. */
+export interface SqliteConnections {
+  /** For one writer at a time. */
+  readonly writer: DatabaseSync
+  /** For short reads of what is committed. */
+  readonly reader: DatabaseSync
+  /** A connection for one long read. Throws what SQLite throws. */
+  readonly open: () => DatabaseSync
+  readonly close: () => void
+}
+
+/** Makes a connection to a file; the module is loaded when it is used. */
+export type Connect = (file: string, options: { readonly readOnly: boolean; readonly timeout: number }) => DatabaseSync
+
+const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
+  try: async () => {
+    const { DatabaseSync } = await import("node:sqlite")
+    return (file, options) => new DatabaseSync(file, options)
+  },
+  catch: () => new UsageFileError({ kind: "other", message: "this version of Node has no SQLite" })
+})
+
+/** Milliseconds that the start waits for other processes that open the same file. */
+const openTimeout = 2000
+
+const connectAll = (connect: Connect, file: string): SqliteConnections => {
+  const writer = connect(file, { readOnly: false, timeout: openTimeout })
+  try {
+    prepareDatabase(writer)
+    const open = () => connect(file, { readOnly: true, timeout: 0 })
+    const reader = open()
+    return {
+      writer,
+      reader,
+      open,
+      close: () => {
+        reader.close()
+        writer.close()
+      }
+    }
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
+/** Moves a file that cannot be read aside, with what belongs to it. */
+const setAside = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const aside = `${file}.corrupt-${Math.floor((yield* Clock.currentTimeMillis) / 1000)}`
+  for (const suffix of ["-wal", "-shm", ""]) {
+    if (yield* fs.exists(file + suffix)) yield* fs.rename(file + suffix, aside + suffix)
+  }
+  return aside
+})
+
+/**
+ * Opens the file, making it and its folder where they are not there. One that cannot be read is moved to
+ * `<file>.corrupt-<unix seconds>` and begun anew, which is logged.
+ */
+export const openSqlite = Effect.fnUntraced(function*(
+  file: string,
+  given?: Connect
+): Effect.fn.Return<SqliteConnections, UsageFileError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const connect = given ?? (yield* loadConnect)
+  const attempt = Effect.gen(function*() {
+    yield* fs.makeDirectory(dirname(file), { recursive: true, mode: 0o700 })
+    // SQLite gives what it makes beside the file the file's own rights.
+    yield* Effect.scoped(fs.open(file, { flag: "a", mode: 0o600 }))
+    return yield* Effect.try({
+      try: () => connectAll(connect, file),
+      catch: (error) => usageFileError(file, error)
+    })
+  }).pipe(Effect.catchTag("PlatformError", (error) => Effect.fail(platformError(file)(error))))
+  return yield* Effect.catchIf(attempt, (error) => error.kind === "corrupt", (error) =>
+    setAside(file).pipe(
+      Effect.mapError(platformError(file)),
+      Effect.tap((aside) => Effect.logError(`${error.message}: moved to ${aside}, a new history begins`)),
+      Effect.andThen(attempt)
+    ))
+})

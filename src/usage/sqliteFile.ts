@@ -1,0 +1,276 @@
+/**
+ * The SQLite file that usage is kept in: its layout, and what is read from and written to it. Every function works in steps
+ * that are short whatever the file holds; times are stored as milliseconds of Unix time.
+ *
+ * The windows of keys stand in a table of their own, written in the same transaction as the history, so that what a key has
+ * used is a look-up whatever the history holds.
+ */
+import type { DatabaseSync } from "node:sqlite"
+import type { Sliced } from "../stream/slices.ts"
+import {
+  type Batch,
+  type Bucket,
+  countersAt,
+  type KeptUnit,
+  keptUnits,
+  type KeyCounters,
+  sumCounters
+} from "./Batch.ts"
+import type { Ages } from "./tidying.ts"
+import { addErrors, dimensionNames, measureNames, type Sums, zero } from "./UsageEntry.ts"
+import type { UsageQuery } from "./UsageQuery.ts"
+import { dayLength, dayOf } from "./windows.ts"
+
+/** Raised with every change of the tables. */
+export const layoutVersion = 1
+
+const dimensions = dimensionNames.join(", ")
+const place = `hour, ${dimensions}`
+const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
+const added = (names: ReadonlyArray<string>, table: string): string =>
+  names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
+const quoted = measureNames.map((name) => `"${name}"`)
+
+const layout = `
+  CREATE TABLE usage (
+    hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, style TEXT NOT NULL,
+    ${quoted.map((name) => `${name} INTEGER NOT NULL`).join(", ")},
+    PRIMARY KEY (${place})
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE usage_errors (
+    hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, style TEXT NOT NULL,
+    code TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (${place}, code)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE key_counts (
+    unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    PRIMARY KEY (unit, start, key)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  PRAGMA user_version = ${layoutVersion};
+`
+
+/** The file is a database of a newer gateway, or of somebody else: it is left alone. */
+export class ForeignDatabase extends Error {}
+
+const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
+
+/** Makes an open database ours. Throws `ForeignDatabase`, or what SQLite throws, where that cannot be. */
+export const prepareDatabase = (db: DatabaseSync): void => {
+  const tables = Number(db.prepare("SELECT count(*) AS tables FROM sqlite_master").get()?.["tables"])
+  const version = versionOf(db)
+  if (version > layoutVersion) {
+    throw new ForeignDatabase(`was written by a newer version of the gateway (layout ${version})`)
+  }
+  if (version === 0 && tables > 0) throw new ForeignDatabase("is a database of another program")
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+  if (version === 0) {
+    db.exec("BEGIN IMMEDIATE")
+    try {
+      // Another process may have been first.
+      if (versionOf(db) === 0) db.exec(layout)
+      db.exec("COMMIT")
+    } catch (error) {
+      db.exec("ROLLBACK")
+      throw error
+    }
+  }
+  // Nothing that is done while requests are served waits for a lock.
+  db.exec("PRAGMA busy_timeout = 0")
+  db.prepare(`SELECT ${place}, ${quoted.join(", ")} FROM usage LIMIT 1`).get()
+}
+
+/** Writing or moving a bucket costs about as much as handling so many characters. */
+const bucketWeight = 1024
+/** Buckets that are handled between two yields. */
+export const bucketsInSlice = (256 * 1024) / bucketWeight
+
+const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
+
+const rollback = (db: DatabaseSync): void => {
+  if (db.isTransaction) db.exec("ROLLBACK")
+}
+
+/** Writes a batch in one transaction, all or nothing. Throws what SQLite throws. */
+export function* writeBatch(db: DatabaseSync, batch: Batch): Sliced<void> {
+  db.exec("BEGIN IMMEDIATE")
+  try {
+    let done = 0
+    const upsert = db.prepare(
+      `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(5 + measureNames.length)})
+       ON CONFLICT DO UPDATE SET ${added(measureNames, "usage")}`
+    )
+    const upsertError = db.prepare(
+      `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(7)})
+       ON CONFLICT DO UPDATE SET ${added(["count"], "usage_errors")}`
+    )
+    for (const { account, hour, key, model, style, sums } of batch.buckets.values()) {
+      upsert.run(hour, key, model, account, style, ...sums.values)
+      sums.errors?.forEach((count, code) => upsertError.run(hour, key, model, account, style, code, count))
+      if (++done % bucketsInSlice === 0) yield full
+    }
+    const upsertCount = db.prepare(
+      `INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES (${marks(5)})
+       ON CONFLICT DO UPDATE SET ${added(["requests", "tokens"], "key_counts")}`
+    )
+    for (const { key, requests, start, tokens, unit } of batch.counts.values()) {
+      upsertCount.run(unit, start, key, requests, tokens)
+      if (++done % bucketsInSlice === 0) yield full
+    }
+    const upsertUse = db.prepare(
+      "INSERT INTO key_last_used (key, at) VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(key_last_used.at, excluded.at)"
+    )
+    for (const [key, at] of batch.lastUsed) {
+      upsertUse.run(key, at)
+      if (++done % bucketsInSlice === 0) yield full
+    }
+    db.exec("COMMIT")
+  } catch (error) {
+    rollback(db)
+    throw error
+  }
+}
+
+/** What a key has used of the windows that `now` is in. */
+export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCounters => {
+  const at = countersAt(now)
+  const starts: Array<readonly [KeptUnit, number]> = [["minute", at.minute], ["hour", at.hour]]
+  for (let day = at.firstDay; day <= at.day; day += dayLength) starts.push(["day", day])
+  const one = db.prepare("SELECT requests, tokens FROM key_counts WHERE unit = ? AND start = ? AND key = ?")
+  const counts = starts.flatMap(([unit, start]) => {
+    const row = one.get(unit, start, key)
+    return row === undefined
+      ? []
+      : [{ unit, start, requests: Number(row["requests"]), tokens: Number(row["tokens"]) }]
+  })
+  const last = db.prepare("SELECT at FROM key_last_used WHERE key = ?").get(key)
+  return sumCounters(at, counts, last === undefined ? undefined : Number(last["at"]))
+}
+
+/** A place in the order of the history. */
+type Place = readonly [hour: number, key: string, model: string, account: string, style: string]
+
+const placeAfter = `(${place}) > (?, ?, ?, ?, ?)`
+const placeUpTo = `(${place}) <= (?, ?, ?, ?, ?)`
+
+/** Buckets of the file that are added up between two yields. */
+export const bucketsInPiece = 1000
+
+const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
+  const sums = zero()
+  for (let i = 0; i < measureNames.length; i++) sums.values[i] = Number(row[5 + i])
+  return sums
+}
+
+/**
+ * The buckets that are asked for, in the order of their hours and in pieces: those of a piece that are the same by what is
+ * asked for come as one. The database must be in a read transaction, so that all pieces are of one moment.
+ */
+export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<ReadonlyArray<Bucket>> {
+  const { by, from, only, to } = query
+  const time = by.includes("hour") ? "hour" : by.includes("day") ? `hour - hour % ${dayLength}` : "0"
+  const columns = [time, ...dimensionNames.map((name) => by.includes(name) ? name : "''")]
+  const filters = dimensionNames.filter((name) => only[name] !== undefined)
+  const wanted = filters.map((name) => ` AND ${name} IN (SELECT value FROM json_each(?))`).join("")
+  const values = filters.map((name) => JSON.stringify([...only[name]!]))
+  const range = `hour >= ? AND hour < ? AND ${placeAfter} AND ${placeUpTo}${wanted}`
+  const grouped = `GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
+  const ending = db.prepare(
+    `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${bucketsInPiece - 1}`
+  )
+  const sums = db.prepare(
+    `SELECT ${columns.join(", ")}, ${
+      quoted.map((name) => `sum(${name})`).join(", ")
+    } FROM usage WHERE ${range} ${grouped} ORDER BY 1`
+  )
+  const errors = db.prepare(
+    `SELECT ${columns.join(", ")}, code, sum(count) FROM usage_errors WHERE ${range} ${grouped}, code`
+  )
+  for (const statement of [ending, sums, errors]) statement.setReturnArrays(true)
+  let after: Place = [from, "", "", "", ""]
+  for (;;) {
+    const found = ending.get(...after, to) as Place | undefined
+    const upTo: Place = found ?? [to, "", "", "", ""]
+    const buckets = new Map<string, Bucket>()
+    for (const row of sums.all(from, to, ...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
+      const [hour, key, model, account, style] = row as unknown as Place
+      buckets.set(row.slice(0, 5).join("\u0000"), { hour, key, model, account, style, sums: sumsOf(row) })
+    }
+    for (const row of errors.all(from, to, ...after, ...upTo, ...values) as unknown as ReadonlyArray<Array<unknown>>) {
+      const bucket = buckets.get(row.slice(0, 5).join("\u0000"))
+      if (bucket !== undefined) addErrors(bucket.sums, String(row[5]), Number(row[6]))
+    }
+    yield [...buckets.values()]
+    if (found === undefined) return
+    after = found
+  }
+}
+
+/** Rows that one step of tidying handles. */
+const rowsInStep = 200
+
+/** Runs a step in a transaction of its own; gives what it gives. Throws what SQLite throws. */
+const inTransaction = <A>(db: DatabaseSync, step: () => A): A => {
+  db.exec("BEGIN IMMEDIATE")
+  try {
+    const result = step()
+    db.exec("COMMIT")
+    return result
+  } catch (error) {
+    rollback(db)
+    throw error
+  }
+}
+
+const stepSize = { items: rowsInStep, chars: 0 }
+
+/** Removes rows of a table in steps. */
+function* removeRows(db: DatabaseSync, table: string, key: string, where: string, value: number): Sliced<void> {
+  const remove = db.prepare(
+    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} LIMIT ${rowsInStep})`
+  )
+  while (Number(remove.run(value).changes) > 0) yield stepSize
+}
+
+/** Adds the rows of hours to those of their days, from `since` on, in steps. */
+function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> {
+  const names = [...quoted]
+  const next = db.prepare(
+    `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT ${rowsInStep}`
+  )
+  next.setReturnArrays(true)
+  const move = (table: string, columns: ReadonlyArray<string>, keys: string) => [
+    db.prepare(
+      `INSERT INTO ${table} (${keys}, ${columns.join(", ")})
+       SELECT hour - hour % ${dayLength}, ${keys.slice("hour, ".length)}, ${columns.join(", ")} FROM ${table}
+       WHERE (${place}) = (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET ${added(columns.map((name) => name.replaceAll(`"`, "")), table)}`
+    ),
+    db.prepare(`DELETE FROM ${table} WHERE (${place}) = (?, ?, ?, ?, ?)`)
+  ]
+  const statements = [...move("usage", names, place), ...move("usage_errors", ["count"], `${place}, code`)]
+  let after: Place = [since, "", "", "", ""]
+  for (;;) {
+    const rows = inTransaction(db, () => {
+      const found = next.all(...after, before) as unknown as ReadonlyArray<Place>
+      for (const row of found) {
+        if (row[0] !== dayOf(row[0])) { for (const statement of statements) statement.run(...row) }
+      }
+      return found
+    })
+    if (rows.length < rowsInStep) return
+    after = rows[rows.length - 1]!
+    yield stepSize
+  }
+}
+
+/** Makes days of old hours that began at `since` or later, and removes old days and counts, in steps. */
+export function* tidyDatabase(db: DatabaseSync, ages: Ages, since: number): Sliced<void> {
+  const { countsBefore, daysBefore, goneBefore } = ages
+  yield* removeRows(db, "usage", place, "hour < ?", goneBefore)
+  yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", goneBefore)
+  for (const unit of keptUnits) {
+    yield* removeRows(db, "key_counts", "unit, start, key", `unit = '${unit}' AND start < ?`, countsBefore[unit])
+  }
+  yield* rollUp(db, since, daysBefore)
+}

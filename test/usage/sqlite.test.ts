@@ -1,0 +1,288 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
+import * as TestClock from "effect/testing/TestClock"
+import { dirname } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { CurrentSliceWatch } from "../../src/config/inSlices.ts"
+import type { SliceSize } from "../../src/stream/slices.ts"
+import { sliceItems } from "../../src/stream/steps.ts"
+import { Batch } from "../../src/usage/Batch.ts"
+import { openSqlite } from "../../src/usage/openSqlite.ts"
+import { writeBatch } from "../../src/usage/sqliteFile.ts"
+import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
+import { hourLength } from "../../src/usage/windows.ts"
+import {
+  collectLogs,
+  entry,
+  everything,
+  expectedReport,
+  keyA,
+  NodeServices,
+  plain,
+  sqliteStore,
+  start,
+  usageFile
+} from "./support.ts"
+
+const requestsOf = (store: UsageStoreShape) =>
+  Effect.map(store.query({ ...everything, by: [] }), ({ totals }) => totals.values[0])
+
+const until = (done: Effect.Effect<boolean>): Effect.Effect<void> =>
+  Effect.flatMap(done, (is) => is ? Effect.void : Effect.andThen(Effect.yieldNow, until(done)))
+
+const detailOf = (store: UsageStoreShape) => Effect.map(store.status, ({ detail }) => detail)
+
+/** Lets the store write once, whatever comes of it. */
+const second = TestClock.adjust("1 second")
+
+const inScope = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(effect)
+
+describe("usage in a file", () => {
+  it.effect("is there after a restart, its folder 0700 and itself 0600", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      const told = [entry(), entry({ error: "upstream_error", outcome: "failed" }), entry({ at: start + hourLength })]
+      yield* inScope(Effect.map(sqliteStore({ file }), (store) => told.forEach(store.add)))
+      const modes = yield* Effect.forEach([dirname(file), file], (path) => fs.stat(path))
+      assert.deepStrictEqual(modes.map(({ mode }) => (mode & 0o777).toString(8)), ["700", "600"])
+      const store = yield* sqliteStore({ file })
+      assert.deepStrictEqual(plain(yield* store.query(everything)), expectedReport(told, everything))
+      assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
+      assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 2)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("is written within a second", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const store = yield* sqliteStore({ file })
+      store.add(entry())
+      const reader = yield* Effect.acquireRelease(
+        Effect.sync(() => new DatabaseSync(file, { readOnly: true })),
+        (db) => Effect.sync(() => db.close())
+      )
+      const written = () => reader.prepare("SELECT sum(requests) AS n FROM usage").get()?.["n"]
+      assert.isNull(written())
+      yield* second
+      yield* until(Effect.sync(() => written() === 1))
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("is added up rightly by two processes over one file", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      yield* inScope(Effect.gen(function*() {
+        const one = yield* sqliteStore({ file })
+        const other = yield* sqliteStore({ file })
+        for (let i = 0; i < 20; i++) {
+          one.add(entry())
+          other.add(entry())
+          yield* second
+        }
+      }))
+      const store = yield* sqliteStore({ file })
+      assert.strictEqual(yield* requestsOf(store), 40)
+      assert.strictEqual((yield* store.counters(keyA, start)).windows.day.requests, 40)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("goes on in a new file when the file cannot be read, which is moved aside and told once", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      yield* fs.makeDirectory(dirname(file))
+      yield* fs.writeFileString(file, "this is no database ".repeat(500))
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        store.add(entry())
+        assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
+      }))
+      const aside = `${file}.corrupt-${start / 1000}`
+      assert.include(yield* fs.readFileString(aside), "this is no database")
+      assert.deepStrictEqual(logs, [`Error ${file} is no database: moved to ${aside}, a new history begins`])
+      assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
+    }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+  })
+
+  it.effect("leaves the file of a newer version, and a database of another program, alone", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      for (
+        const [sql, detail] of [
+          ["PRAGMA user_version = 7", "was written by a newer version of the gateway (layout 7)"],
+          ["CREATE TABLE notes (text)", "is a database of another program"]
+        ] as const
+      ) {
+        const file = yield* usageFile
+        const logs: Array<string> = []
+        yield* fs.makeDirectory(dirname(file))
+        const db = new DatabaseSync(file)
+        db.exec(sql)
+        db.close()
+        const before = yield* fs.readFile(file)
+        yield* inScope(Effect.gen(function*() {
+          const store = yield* sqliteStore({ file })
+          store.add(entry())
+          assert.strictEqual(yield* requestsOf(store), 1)
+          assert.deepStrictEqual(yield* store.status, {
+            kind: "memory",
+            persistent: false,
+            detail: `${file} ${detail}`
+          })
+        })).pipe(Effect.provide(collectLogs(logs)))
+        assert.deepStrictEqual(yield* fs.readFile(file), before)
+        assert.deepStrictEqual(logs, [`Warn Usage is kept in memory only: ${file} ${detail}`])
+      }
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("is kept in memory where its folder cannot be made", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* usageFile
+      yield* fs.writeFileString(dirname(file), "a file in the folder's place")
+      const store = yield* sqliteStore({ file })
+      store.add(entry())
+      assert.strictEqual(yield* requestsOf(store), 1)
+      const { detail, kind } = yield* store.status
+      assert.strictEqual(kind, "memory")
+      assert.include(detail, "cannot be made")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("waits in memory while its disk is full, tells so once, and is written when there is room again", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      let writer: DatabaseSync | undefined
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({
+          file,
+          connect: (path, options) => {
+            const db = new DatabaseSync(path, options)
+            if (!options.readOnly) writer = db
+            return db
+          }
+        })
+        const pages = Number(writer?.prepare("PRAGMA page_count").get()?.["page_count"])
+        writer?.exec(`PRAGMA max_page_count = ${pages}`)
+        for (let i = 0; i < 500; i++) store.add(entry({ model: `model ${i}` }))
+        yield* second
+        yield* until(Effect.map(detailOf(store), (detail) => detail?.includes("no space is left on its disk") === true))
+        for (let i = 0; i < 500; i++) store.add(entry({ model: `model ${i}` }))
+        for (let i = 0; i < 3; i++) yield* second
+        assert.strictEqual(yield* requestsOf(store), 1000)
+        assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 1000)
+        writer?.exec("PRAGMA max_page_count = 1000000")
+        yield* second
+        yield* until(Effect.map(detailOf(store), (detail) => detail === null))
+        assert.strictEqual(yield* requestsOf(store), 1000)
+      }))
+      assert.deepStrictEqual(logs.map((line) => line.split(" ")[0]), ["Error", "Info"])
+      assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1000)
+    }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
+  })
+
+  it.effect("waits for another process that keeps the file, and tells so after ten seconds", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        const other = new DatabaseSync(file)
+        other.exec("BEGIN IMMEDIATE")
+        store.add(entry())
+        yield* second
+        assert.isNull(yield* detailOf(store))
+        for (let i = 0; i < 12; i++) yield* second
+        yield* until(Effect.map(detailOf(store), (detail) => detail?.includes("locked by another process") === true))
+        assert.strictEqual(yield* requestsOf(store), 1)
+        other.exec("COMMIT")
+        other.close()
+        yield* second
+        yield* until(Effect.map(detailOf(store), (detail) => detail === null))
+      }))
+      assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("holds so many entries in memory and no more: the oldest go, which is told", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const store = yield* sqliteStore({ file, most: 10 })
+      for (let i = 0; i < 13; i++) store.add(entry({ model: `model ${i}` }))
+      const { rows } = yield* store.query({ ...everything, by: ["model"] })
+      assert.deepStrictEqual(rows.map(({ model }) => Number(model.slice(6))).sort((a, b) => a - b), [
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+        11,
+        12
+      ])
+      assert.strictEqual(yield* detailOf(store), "the history in memory is full: 3 of its oldest entries were dropped")
+      assert.strictEqual((yield* store.counters(keyA, start)).windows.day.requests, 13)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("is read and written in slices, however large it is", () => {
+    const sizes: Array<SliceSize> = []
+    const rows = 100_000
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const store = yield* sqliteStore({ file })
+      for (let i = 0; i < rows; i++) {
+        store.add(
+          entry({
+            at: start - (i % 1000) * hourLength,
+            model: `model ${i % 500}`,
+            account: `a${i % 101}`,
+            error: i % 2 === 0 ? "upstream_error" : undefined
+          })
+        )
+      }
+      yield* second
+      yield* until(Effect.sync(() => sizes.reduce((sum, { items }) => sum + items, 0) >= rows))
+      sizes.length = 0
+      const { rows: days, totals } = yield* store.query({ ...everything, by: ["day", "model"] })
+      assert.strictEqual(totals.values[0], rows)
+      assert.strictEqual(totals.errors?.get("upstream_error"), rows / 2)
+      assert.strictEqual(days.reduce((sum, { sums }) => sum + sums.values[0]!, 0), rows)
+      assert.isAtLeast(sizes.length, 20)
+      for (const { items } of sizes) assert.isAtMost(items, sliceItems)
+    }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
+  })
+
+  it.effect("is not held by a read that was left", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const connections = yield* openSqlite(file)
+      const batch = new Batch()
+      for (let i = 0; i < 5000; i++) batch.addBucket(entry({ model: `model ${i}` }))
+      for (const _ of writeBatch(connections.writer, batch)) continue
+      connections.close()
+      const open: Array<DatabaseSync> = []
+      const store = yield* sqliteStore({
+        file,
+        connect: (path, options) => {
+          const db = new DatabaseSync(path, options)
+          open.push(db)
+          return db
+        }
+      })
+      const before = open.length
+      const reading = yield* Effect.forkChild(store.query(everything), { startImmediately: true })
+      yield* until(Effect.sync(() => open.length > before))
+      yield* Fiber.interrupt(reading)
+      assert.isFalse(open.at(-1)?.isOpen)
+    }).pipe(Effect.provide(NodeServices.layer)))
+})

@@ -1,0 +1,209 @@
+/** What tests of usage share: requests as they are told to the store, and a plain model of what a store says of them. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as fc from "fast-check"
+import { windowNames } from "../../src/config/schema.ts"
+import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
+import { dimensionNames, measureNames, measuresOf, type Sums, type UsageEntry } from "../../src/usage/UsageEntry.ts"
+import { groupings, type UsageQuery, type UsageReport } from "../../src/usage/UsageQuery.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
+import { dayLength, dayOf, hourLength, hourOf, windowAt } from "../../src/usage/windows.ts"
+
+/** Saturday, 28 February 2026, 22:00 UTC. */
+export const start = Date.UTC(2026, 1, 28, 22)
+
+export const keyA = "8879f6a4ae35c420"
+export const keyB = "00000000000000bb"
+
+/** A request that went well, but for what is given. */
+export const entry = (given: Partial<UsageEntry> = {}): UsageEntry => ({
+  at: start,
+  key: keyA,
+  model: "upstream-chat",
+  account: "a1",
+  style: "chat",
+  outcome: "succeeded",
+  counted: true,
+  promptTokens: 10,
+  completionTokens: 5,
+  reasoningTokens: 2,
+  cachedTokens: 1,
+  estimated: false,
+  toolCalls: 0,
+  attempts: 1,
+  queued: 3,
+  upstream: 4,
+  duration: 9,
+  error: undefined,
+  ...given
+})
+
+const small = fc.integer({ min: 0, max: 1000 })
+
+/** Requests that began within some days after `start`. */
+export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
+  fc.record({
+    at: fc.integer({ min: start, max: start + days * dayLength - 1 }),
+    key: fc.constantFrom(keyA, keyB, "direct", "none"),
+    model: fc.constantFrom("upstream-chat", "upstream-reasoner", "none"),
+    account: fc.constantFrom("a1", "a2", "none"),
+    style: fc.constantFrom("chat", "messages"),
+    outcome: fc.constantFrom("succeeded", "failed", "left"),
+    counted: fc.boolean(),
+    promptTokens: small,
+    completionTokens: small,
+    reasoningTokens: small,
+    cachedTokens: small,
+    estimated: fc.boolean(),
+    toolCalls: small,
+    attempts: small,
+    queued: small,
+    upstream: small,
+    duration: small,
+    error: fc.constantFrom(undefined, "upstream_error", "rate_limit_exceeded")
+  })
+
+const someOf = (...values: ReadonlyArray<string>) =>
+  fc.option(fc.subarray([...values], { minLength: 1 }).map((some) => new Set(some)), { nil: undefined })
+
+export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
+  fc.record({
+    from: fc.integer({ min: -1, max: 24 * days }).map((hours) => start + hours * hourLength),
+    hours: fc.integer({ min: 1, max: 24 * days + 1 }),
+    by: fc.shuffledSubarray([...groupings]),
+    limit: fc.constantFrom(1, 2, 7, 1000),
+    only: fc.record({
+      key: someOf(keyA, keyB, "direct", "nobody"),
+      model: someOf("upstream-chat", "none"),
+      account: someOf("a1", "a2"),
+      style: someOf("chat", "messages")
+    })
+  }).map(({ hours, ...query }) => ({ ...query, to: query.from + hours * hourLength }))
+
+const shown = (sums: Sums) => ({
+  ...measuresOf(sums),
+  errors: Object.fromEntries([...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1))
+})
+
+/** A report as plain values. */
+export const plain = ({ rows, totals, truncated }: UsageReport) => ({
+  rows: rows.map(({ sums, ...row }) => ({ ...row, ...shown(sums) })),
+  totals: shown(totals),
+  truncated
+})
+
+type Plain = ReturnType<typeof plain>
+type PlainMeasures = Plain["totals"]
+
+const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
+  const sum = (f: (request: UsageEntry) => number) => requests.reduce((total, request) => total + f(request), 0)
+  const count = (f: (request: UsageEntry) => boolean) => requests.filter(f).length
+  const codes = requests.flatMap(({ error }) => error ?? []).sort()
+  return {
+    requests: requests.length,
+    succeeded: count(({ outcome }) => outcome === "succeeded"),
+    failed: count(({ outcome }) => outcome === "failed"),
+    left: count(({ outcome }) => outcome === "left"),
+    counted_requests: count(({ counted }) => counted),
+    prompt_tokens: sum(({ promptTokens }) => promptTokens),
+    completion_tokens: sum(({ completionTokens }) => completionTokens),
+    reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
+    cached_tokens: sum(({ cachedTokens }) => cachedTokens),
+    total_tokens: sum(({ completionTokens, promptTokens }) => promptTokens + completionTokens),
+    estimated_requests: count((request) => request.estimated && request.promptTokens + request.completionTokens > 0),
+    tool_calls: sum(({ toolCalls }) => toolCalls),
+    attempts: sum(({ attempts }) => attempts),
+    queue_ms: sum(({ queued }) => queued),
+    upstream_ms: sum(({ upstream }) => upstream),
+    duration_ms: sum(({ duration }) => duration),
+    errors: Object.fromEntries(codes.map((code) => [code, codes.filter((each) => each === code).length]))
+  }
+}
+
+/** What a store is to answer that was told these requests; hours before `rolledUpTo` stand at their day's first. */
+export const expectedReport = (
+  requests: ReadonlyArray<UsageEntry>,
+  { by, from, limit, only, to }: UsageQuery,
+  rolledUpTo = 0
+): Plain => {
+  const placed = requests.map((request) => {
+    const hour = hourOf(request.at)
+    return { request, hour: hour < rolledUpTo ? dayOf(hour) : hour }
+  })
+  const asked = placed.filter(({ hour, request }) =>
+    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(request[name]) ?? true)
+  )
+  const groups = new Map<string, Array<(typeof asked)[number]>>()
+  const rowOf = ({ hour, request }: (typeof asked)[number]) => ({
+    time: by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0,
+    key: by.includes("key") ? request.key : "",
+    model: by.includes("model") ? request.model : "",
+    account: by.includes("account") ? request.account : "",
+    style: by.includes("style") ? request.style : ""
+  })
+  for (const one of by.length === 0 ? [] : asked) {
+    const id = JSON.stringify(rowOf(one))
+    groups.set(id, [...(groups.get(id) ?? []), one])
+  }
+  const rows = [...groups.values()].map((group) => ({
+    ...rowOf(group[0]!),
+    ...measured(group.map(({ request }) => request))
+  }))
+  const text = (row: (typeof rows)[number]) => [row.key, row.model, row.account, row.style].join("\u0000")
+  rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
+  return {
+    rows: rows.slice(0, limit),
+    totals: measured(asked.map(({ request }) => request)),
+    truncated: rows.length > limit
+  }
+}
+
+/** What a key has used of the windows that `now` is in, as far as the days up to that of `now` go. */
+export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: string, now: number) => {
+  const own = requests.filter((request) => request.counted && request.key === key)
+  const used = (window: (typeof windowNames)[number]) => {
+    const { end, start } = windowAt(window, now)
+    const { counted_requests, total_tokens } = measured(
+      own.filter(({ at }) => at >= start && at < end && dayOf(at) <= dayOf(now))
+    )
+    return { requests: counted_requests, tokens: total_tokens }
+  }
+  return {
+    windows: Object.fromEntries(windowNames.map((window) => [window, used(window)])),
+    lastUsedAt: own.length === 0 ? undefined : Math.max(...own.map(({ at }) => at))
+  }
+}
+
+/** Every bucket there is, one a row. */
+export const everything: UsageQuery = {
+  from: 0,
+  to: start + 1000 * dayLength,
+  by: ["key", "model", "account", "style", "hour"],
+  only: {},
+  limit: 1_000_000
+}
+
+/** A file in a folder that is gone afterwards. */
+export const usageFile = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  return `${yield* fs.makeTempDirectoryScoped({ prefix: "usage-" })}/data/usage.sqlite`
+})
+
+/** A store on a file, for the length of the scope. */
+export const sqliteStore = (options: SqliteOptions) =>
+  Effect.map(
+    Layer.build(UsageStore.layerSqlite(options).pipe(Layer.provide(NodeServices.layer))),
+    Context.get(UsageStore)
+  )
+
+/** Collects what is logged, with its level. */
+export const collectLogs = (into: Array<string>) =>
+  Logger.layer([Logger.make(({ logLevel, message }) => {
+    into.push(`${logLevel} ${String(message)}`)
+  })])
+
+export { measureNames, NodeServices }
