@@ -12,6 +12,7 @@ export const errorTable = {
   content_filter: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   unknown_reference: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   authentication_failed: { status: 401, type: "authentication_error", rpc: "UNAUTHENTICATED", retry: false },
+  model_not_allowed: { status: 403, type: "permission_error", rpc: "PERMISSION_DENIED", retry: false },
   not_found: { status: 404, type: "invalid_request_error", rpc: "NOT_FOUND", retry: false },
   method_not_allowed: { status: 405, type: "invalid_request_error", rpc: "UNIMPLEMENTED", retry: false },
   request_timeout: { status: 408, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: true },
@@ -49,7 +50,9 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   /** Whole seconds after which another try makes sense, for `Retry-After`. */
   retryAfter: Schema.optionalKey(Schema.Number),
   /** Everything that is wrong with a configuration, where that is what the error is about. */
-  faults: Schema.optionalKey(Schema.Array(ErrorFault))
+  faults: Schema.optionalKey(Schema.Array(ErrorFault)),
+  /** False where another try is pointless although the code's is not. */
+  retry: Schema.optionalKey(Schema.Boolean)
 }) {
   /** The HTTP status of a reply that fails with this error. */
   get status(): number {
@@ -65,7 +68,7 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
   /** False where the same request cannot succeed later; sent as `x-should-retry: false`. */
   get shouldRetry(): boolean {
-    return errorTable[this.code].retry
+    return this.retry ?? errorTable[this.code].retry
   }
 }
 
@@ -77,6 +80,7 @@ export const gatewayError = (
     readonly param?: string | undefined
     readonly retryAfter?: number | undefined
     readonly faults?: ReadonlyArray<typeof ErrorFault.Type> | undefined
+    readonly retry?: boolean | undefined
   }
 ): GatewayError =>
   new GatewayError({
@@ -84,7 +88,8 @@ export const gatewayError = (
     message,
     param: options?.param ?? null,
     ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter }),
-    ...(options?.faults === undefined ? {} : { faults: options.faults })
+    ...(options?.faults === undefined ? {} : { faults: options.faults }),
+    ...(options?.retry === undefined ? {} : { retry: options.retry })
   })
 
 /** A malformed or missing field. */

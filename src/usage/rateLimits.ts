@@ -1,0 +1,68 @@
+/**
+ * What callers are told of their limits: headers by the names that OpenAI gave them, and sentences.
+ */
+import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
+import { formatTimestamp } from "../domain/timestamp.ts"
+
+/** What is left of a window's requests or tokens. */
+export interface Remaining {
+  readonly window: WindowName
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds of Unix time at which the window is over. */
+  readonly resetsAt: number
+}
+
+/** A duration rounded up to whole seconds: `17s`, `6m0s`, `31h4m0s`. */
+export const formatReset = (millis: number): string => {
+  const seconds = Math.max(0, Math.ceil(millis / 1000))
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  return hours > 0 ? `${hours}h${minutes}m${rest}s` : minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`
+}
+
+/** The window with the least left; of equals, that which resets last. */
+export const tightest = (found: Remaining | undefined, next: Remaining): Remaining =>
+  found === undefined || next.remaining < found.remaining ||
+    (next.remaining === found.remaining && next.resetsAt > found.resetsAt)
+    ? next
+    : found
+
+/** What is left of requests and of tokens, each only where it is limited. */
+export interface RateLimits {
+  readonly requests: Remaining | undefined
+  readonly tokens: Remaining | undefined
+  /** When it was so: milliseconds of Unix time. */
+  readonly at: number
+}
+
+/** Names of all headers. */
+export const rateLimitHeaderNames: ReadonlyArray<string> = ["limit", "remaining", "reset"].flatMap((what) =>
+  ["requests", "tokens"].map((kind) => `x-ratelimit-${what}-${kind}`)
+)
+
+/** The headers that tell what is left. */
+export const rateLimitHeaders = (limits: RateLimits): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (const kind of ["requests", "tokens"] as const) {
+    const left = limits[kind]
+    if (left === undefined) continue
+    headers[`x-ratelimit-limit-${kind}`] = String(left.limit)
+    headers[`x-ratelimit-remaining-${kind}`] = String(left.remaining)
+    headers[`x-ratelimit-reset-${kind}`] = formatReset(left.resetsAt - limits.at)
+  }
+  return headers
+}
+
+/** A limit that a request would go beyond. */
+export interface Exceeded {
+  readonly kind: "requests" | "tokens"
+  readonly limit: number
+  readonly window: KeyLimit["window"]
+  readonly resetsAt: number
+}
+
+/** Says which limits are used up, and until when. */
+export const exceededMessage = (exceeded: ReadonlyArray<Exceeded>): string =>
+  exceeded.map(({ kind, limit, resetsAt, window }) =>
+    `This API key's limit of ${limit} ${kind} a ${window} is used up until ${formatTimestamp(resetsAt)}`
+  ).join("; ")

@@ -1,0 +1,370 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import * as fc from "fast-check"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { sha256Hex } from "../../src/config/json.ts"
+import type { KeyLimit } from "../../src/config/keyRecords.ts"
+import { windowNames } from "../../src/config/schema.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { Admission, type Admission as Admitted } from "../../src/usage/Admission.ts"
+import { KeyLimits, Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
+import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
+import { windowAt } from "../../src/usage/windows.ts"
+import { entry } from "./support.ts"
+
+const keys = ["one", "two"]
+const ids = keys.map((key) => keyId(key, sha256Hex))
+
+const services = (config: RawConfig) =>
+  KeyLimits.layer.pipe(
+    Layer.provideMerge(UsageStore.layerMemory),
+    Layer.provideMerge(ConfigStore.layerMemory(config))
+  )
+
+/** Runs with services that begin at a time. */
+const from =
+  (time: number, config: RawConfig) =>
+  <A, E>(effect: Effect.Effect<A, E, Layer.Success<ReturnType<typeof services>>>) =>
+    Effect.andThen(TestClock.setTime(time), Effect.provide(effect, services(config)))
+
+const limited = (key: string, record: RawConfig): RawConfig => ({
+  keys: [...keys],
+  key_records: { [keyId(key, sha256Hex)]: record }
+})
+
+/** A request of the model: reserved until it is settled. */
+interface Known {
+  readonly key: string
+  readonly at: number
+  readonly admission: Admitted
+  readonly scope: Scope.Closeable
+  tokens: number
+  counts: boolean
+  open: boolean
+}
+
+type Act =
+  | { readonly _tag: "admit"; readonly key: number; readonly tokens: number }
+  | { readonly _tag: "settle"; readonly which: number; readonly counted: boolean; readonly tokens: number }
+  | { readonly _tag: "leave"; readonly which: number }
+  | { readonly _tag: "pass"; readonly millis: number }
+  | {
+    readonly _tag: "limit"
+    readonly key: number
+    readonly most: number | undefined
+    readonly limits: ReadonlyArray<KeyLimit>
+  }
+  | { readonly _tag: "forget" }
+
+const minute = 60_000
+const which = fc.nat({ max: 30 })
+const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
+const limits = fc.subarray([...windowNames]).chain((windows) =>
+  fc.tuple(...windows.map((window) =>
+    fc.record({ window: fc.constant(window), requests: amount, tokens: amount })
+      .filter(({ requests, tokens }) => requests !== undefined || tokens !== undefined)
+  ))
+)
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ _tag: fc.constant("admit" as const), key: fc.nat({ max: 1 }), tokens: fc.nat({ max: 15 }) })
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      _tag: fc.constant("settle" as const),
+      which,
+      counted: fc.boolean(),
+      tokens: fc.nat({ max: 30 })
+    })
+  },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("leave" as const), which }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("pass" as const),
+      millis: fc.constantFrom(1, 999, 30_000, minute, 61 * minute, 25 * 60 * minute, 8 * 24 * 60 * minute)
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      _tag: fc.constant("limit" as const),
+      key: fc.nat({ max: 1 }),
+      most: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+      limits
+    })
+  },
+  { weight: 1, arbitrary: fc.constant<Act>({ _tag: "forget" }) }
+)
+
+/** Near the ends of minutes, days, weeks and months, leap days among them. */
+const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T23:58:00Z", "2026-11-22T23:00:00Z"]
+
+const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
+  Effect.gen(function*() {
+    const config = yield* ConfigStore
+    const store = yield* UsageStore
+    const keyLimits = yield* KeyLimits
+    const known: Array<Known> = []
+    let spare = 0
+
+    const used = (key: string, window: KeyLimit["window"], now: number) => {
+      const { end, start } = windowAt(window, now)
+      const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
+      return { requests: own.length, tokens: own.reduce((sum, { tokens }) => sum + tokens, 0) }
+    }
+    const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
+
+    const settle = (one: Known | undefined, counted: boolean, tokens: number) => {
+      if (one === undefined || !one.open) return
+      one.admission.settle(counted, tokens)
+      one.open = false
+      one.counts = counted
+      one.tokens = tokens
+      store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0 }))
+    }
+
+    for (const step of acts) {
+      const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+      switch (step._tag) {
+        case "pass":
+          yield* TestClock.adjust(step.millis)
+          break
+        case "settle":
+          settle(known[step.which], step.counted, step.tokens)
+          break
+        case "leave": {
+          const one = known[step.which]
+          if (one === undefined) break
+          yield* Scope.close(one.scope, Exit.void)
+          settle(one, false, 0)
+          break
+        }
+        case "limit": {
+          const key_records = {
+            [ids[step.key]!]: {
+              ...(step.most === undefined ? {} : { max_inflight: step.most }),
+              limits: step.limits.map((limit) =>
+                Object.fromEntries(Object.entries(limit).filter(([, value]) => value !== undefined))
+              )
+            }
+          }
+          yield* config.update((raw) => Effect.succeed({ ...raw, key_records }))
+          break
+        }
+        case "forget":
+          yield* config.update((raw) => Effect.succeed({ ...raw, keys: [...keys, `spare ${spare++}`] }))
+          break
+        case "admit": {
+          const key = ids[step.key]!
+          const record = config.unsafeCurrent().key_records.get(key)
+          const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
+          const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
+            (record?.limits ?? []).every(
+              ({ requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
+                const sum = used(key, window, now)
+                return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
+              }
+            )
+          const scope = yield* Scope.make()
+          const admitted = yield* keyLimits.admit({ key, promptTokens: () => step.tokens }).pipe(
+            Scope.provide(scope),
+            Effect.exit
+          )
+          assert.strictEqual(Exit.isSuccess(admitted), fits)
+          if (Exit.isSuccess(admitted)) {
+            known.push({ key, at: now, admission: admitted.value, scope, tokens: estimated, counts: true, open: true })
+          }
+          break
+        }
+      }
+      const after = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+      for (const key of ids) {
+        const seen = keyLimits.usageOf(key)
+        assert.strictEqual(seen.inFlight, inFlight(key))
+        for (const { requests, resetsAt, startedAt, tokens, window } of seen.windows) {
+          assert.deepStrictEqual({ start: startedAt, end: resetsAt }, windowAt(window, after))
+          assert.deepStrictEqual({ requests, tokens }, used(key, window, after), window)
+        }
+      }
+    }
+    for (const one of known) yield* Scope.close(one.scope, Exit.void)
+    for (const key of ids) assert.strictEqual(keyLimits.usageOf(key).inFlight, 0)
+  }).pipe(from(Date.parse(beginning), { keys: [...keys] }), Effect.provide(TestClock.layer()))
+
+const admitted = (result: Admission | Refused): Admission => {
+  assert.instanceOf(result, Admission)
+  return result
+}
+
+const refused = (result: Admission | Refused): Refused => {
+  assert.instanceOf(result, Refused)
+  return result
+}
+
+const ask = (tokens = 1) => ({ key: ids[0]!, promptTokens: () => tokens })
+
+const noon = Date.parse("2026-11-21T12:00:00Z")
+
+describe("the limits of keys", () => {
+  it("are never gone beyond and never leak, whatever comes in whatever order", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...beginnings),
+        fc.array(act, { maxLength: 40 }),
+        (beginning, acts) => Effect.runPromise(interleave(beginning, acts))
+      ),
+      { numRuns: 300 }
+    )
+  })
+
+  it.effect("refuse until every window that is used up is over, and open again then", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(noon + 15_000)
+      const keyLimits = yield* KeyLimits
+      admitted(keyLimits.admitUnsafe(ask())).settle(true, 5)
+      const { error, rateLimits } = refused(keyLimits.admitUnsafe(ask()))
+      assert.deepInclude(error, { code: "rate_limit_exceeded", retryAfter: 45 })
+      assert.isTrue(error.shouldRetry)
+      assert.strictEqual(
+        error.message,
+        "This API key's limit of 1 requests a minute is used up until 2026-11-21T12:01:00Z"
+      )
+      assert.deepStrictEqual(rateLimitHeaders(rateLimits!), {
+        "x-ratelimit-limit-requests": "1",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "45s",
+        "x-ratelimit-limit-tokens": "20",
+        "x-ratelimit-remaining-tokens": "15",
+        "x-ratelimit-reset-tokens": "11h59m45s"
+      })
+      yield* TestClock.setTime(noon + 59_999)
+      refused(keyLimits.admitUnsafe(ask()))
+      yield* TestClock.setTime(noon + 60_000)
+      admitted(keyLimits.admitUnsafe(ask(15)))
+      const both = refused(keyLimits.admitUnsafe(ask())).error
+      assert.deepInclude(both, { retryAfter: 12 * 3600 - 60 })
+      assert.isFalse(both.shouldRetry)
+      assert.include(both.message, "20 tokens a day")
+    }).pipe(from(
+      noon,
+      limited("one", {
+        limits: [{ window: "minute", requests: 1 }, { window: "day", tokens: 20 }]
+      })
+    )))
+
+  it.effect("refuse for good a prompt that is larger than a limit", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      const { error } = refused(keyLimits.admitUnsafe(ask(21)))
+      assert.deepInclude(error, { code: "rate_limit_exceeded" })
+      assert.isUndefined(error.retryAfter)
+      assert.isFalse(error.shouldRetry)
+    }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
+
+  it.effect("let tokens pass a limit by what was admitted; nothing remains then, and no less", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      admitted(keyLimits.admitUnsafe(ask())).settle(true, 1000)
+      assert.strictEqual(refused(keyLimits.admitUnsafe(ask())).rateLimits?.tokens?.remaining, 0)
+    }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
+
+  it.effect("never wait for a place: one request too many is refused at once, and told to come in a second", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      const first = admitted(keyLimits.admitUnsafe(ask()))
+      assert.deepInclude(refused(keyLimits.admitUnsafe(ask())).error, { code: "rate_limit_exceeded", retryAfter: 1 })
+      admitted(keyLimits.admitUnsafe({ key: ids[1]!, promptTokens: () => 1 }))
+      first.settle(false, 0)
+      first.settle(false, 0)
+      admitted(keyLimits.admitUnsafe(ask()))
+      refused(keyLimits.admitUnsafe(ask()))
+    }).pipe(from(noon, { ...limited("one", {}), runtime: { key_max_inflight: 1 } })))
+
+  it.effect("count what a key did before it had any, and meet no key without them", () =>
+    Effect.gen(function*() {
+      const config = yield* ConfigStore
+      const keyLimits = yield* KeyLimits
+      for (let i = 0; i < 100; i++) admitted(keyLimits.admitUnsafe(ask())).settle(true, 10)
+      yield* config.update((raw) =>
+        Effect.succeed({ ...raw, ...limited("one", { limits: [{ window: "day", requests: 100 }] }) })
+      )
+      refused(keyLimits.admitUnsafe(ask()))
+      for (const key of [ids[1]!, "direct", "embedded"]) {
+        admitted(keyLimits.admitUnsafe({ key, promptTokens: () => 10 ** 9 }))
+      }
+    }).pipe(from(noon, { keys: [...keys] })))
+
+  it.effect("stand still when the clock steps back a little, and follow it when it steps back far", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      const limit = ask()
+      yield* TestClock.setTime(noon)
+      admitted(keyLimits.admitUnsafe(limit))
+      yield* TestClock.setTime(noon - 30_000)
+      refused(keyLimits.admitUnsafe(limit))
+      yield* TestClock.setTime(noon - 3_600_000)
+      admitted(keyLimits.admitUnsafe(limit))
+      refused(keyLimits.admitUnsafe(limit))
+    }).pipe(from(noon, limited("one", { limits: [{ window: "minute", requests: 1 }] }))))
+
+  it("are told as durations that SDKs read", () => {
+    const cases: ReadonlyArray<readonly [number, string]> = [[17_000, "17s"], [16_001, "17s"], [360_000, "6m0s"], [
+      111_840_000,
+      "31h4m0s"
+    ], [0, "0s"]]
+    for (const [millis, text] of cases) assert.strictEqual(formatReset(millis), text)
+  })
+})
+
+describe("a key", () => {
+  it.effect("may use the models that its names stand for in any style, and no others", () =>
+    Effect.gen(function*() {
+      const keyLimits = yield* KeyLimits
+      assert.deepStrictEqual([...keyLimits.modelsOf(ids[0]!)!].sort(), ["big", "upstream-chat", "upstream-reasoner"])
+      const model = (id: string) => ({ id, reasoning: false, search: false })
+      assert.isUndefined(keyLimits.refuseModel(ids[0]!, model("big")))
+      const error = keyLimits.refuseModel(ids[0]!, model("upstream-chat-search"))
+      assert.deepInclude(error, {
+        code: "model_not_allowed",
+        status: 403,
+        type: "permission_error",
+        rpc: "PERMISSION_DENIED",
+        param: "model"
+      })
+      assert.isFalse(error?.shouldRetry)
+      assert.isUndefined(keyLimits.modelsOf(ids[1]!))
+    }).pipe(from(noon, {
+      ...limited("one", { models: ["gpt-4o", "claude-opus", "nobody"] }),
+      upstream: { models: { big: "big-1" } },
+      msgcompat_mapping: { slow: "big" }
+    })))
+
+  it("may not be used when it is disabled, or from its end on", () => {
+    const record = {
+      name: undefined,
+      note: undefined,
+      disabled: false,
+      expires_at: noon,
+      models: undefined,
+      max_inflight: undefined,
+      limits: [],
+      created_at: undefined
+    }
+    assert.isUndefined(refuseKey(undefined, noon))
+    assert.isUndefined(refuseKey(record, noon - 1))
+    assert.deepInclude(refuseKey(record, noon), {
+      code: "authentication_failed",
+      message: "This API key expired at 2026-11-21T12:00:00Z"
+    })
+    assert.strictEqual(refuseKey({ ...record, disabled: true }, noon)?.message, "This API key is disabled")
+  })
+})
