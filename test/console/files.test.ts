@@ -50,7 +50,7 @@ describe("the console's files", () => {
       for (const [, name] of text(file).matchAll(/(?:^|[;}])import(?:[\w$*{},\s]+?from)?\s*["']([^"']+)["']/g)) {
         assert.match(name!, /^\.\/[^/]+$/, file)
       }
-      for (const [, name] of text(file).matchAll(/\bimport\(\s*(?:["'`]([^"'`]*))?/g)) {
+      for (const [, name] of text(file).matchAll(/(?<![.\w])import\(\s*(?:["'`]([^"'`]*))?/g)) {
         assert.match(name ?? "", /^\.\/[^/]+$/, file)
       }
       assert.notMatch(text(file), /["'`]\/(?:admin|v1|v1beta|console|msgcompat)\/?["'`]/, file)

@@ -49,7 +49,7 @@ const shownAccounts = 50
 /** Those that do something or are held back, the busiest first. */
 const worthShowing = (heard: ReadonlyMap<string, Heard>): ReadonlyArray<Heard> =>
   [...heard.values()]
-    .filter(({ item }) => item.in_use > 0 || (item.health !== "ready" && item.disabled !== true))
+    .filter(({ item }) => item.in_use > 0 || (item.health !== "ready" && !item.disabled))
     .sort((a, b) => b.item.in_use - a.item.in_use || (a.item.identifier < b.item.identifier ? -1 : 1))
 
 const AccountsInUse = ({ pool }: { readonly pool: PoolNow }) => {

@@ -12,6 +12,7 @@ import {
   useTexts
 } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
+import { Select } from "./Select.tsx"
 
 export const Preferences = () => {
   const t = useTexts()
@@ -19,21 +20,20 @@ export const Preferences = () => {
   const theme = useAtom(themeAtom)
   return (
     <div class="preferences">
-      <label>
-        <span>{t.common.language}</span>
-        <select
-          value={language}
-          onChange={(event) => void chooseLanguage(event.currentTarget.value as Language)}
-        >
-          {Object.entries(languages).map(([id, name]) => <option key={id} value={id}>{name}</option>)}
-        </select>
-      </label>
-      <label>
-        <span>{t.common.theme}</span>
-        <select value={theme} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
-          {themes.map((id) => <option key={id} value={id}>{t.common.themes[id]}</option>)}
-        </select>
-      </label>
+      <Select
+        class=""
+        label={t.common.language}
+        value={language}
+        options={Object.entries(languages)}
+        onValue={(value) => void chooseLanguage(value as Language)}
+      />
+      <Select
+        class=""
+        label={t.common.theme}
+        value={theme}
+        options={themes.map((id) => [id, t.common.themes[id]] as const)}
+        onValue={(value) => chooseTheme(value as Theme)}
+      />
     </div>
   )
 }

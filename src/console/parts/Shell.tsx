@@ -15,7 +15,14 @@ import { Lazy } from "./Lazy.tsx"
 import { Preferences } from "./Preferences.tsx"
 
 /** Pages are loaded when they are first shown. */
-const loaders: Readonly<Partial<Record<Page, () => Promise<ComponentType<{ readonly of: string | undefined }>>>>> = {}
+const loaders: Readonly<Partial<Record<Page, () => Promise<ComponentType<{ readonly of: string | undefined }>>>>> = {
+  playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
+  keys: () => import("../pages/Keys.tsx").then((module) => module.Keys),
+  accounts: () => import("../pages/accounts/Accounts.tsx").then((module) => module.Accounts),
+  settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
+  transfer: () => import("../pages/Transfer.tsx").then((module) => module.Transfer),
+  about: () => import("../pages/About.tsx").then((module) => module.About)
+}
 
 /** Pages that begin a group of the navigation. */
 const groupStarts: ReadonlySet<string> = new Set(["keys", "settings", "usage", "about"])

@@ -9,7 +9,8 @@ export interface Column {
   readonly number?: boolean
   /** The name is for screen readers alone. */
   readonly hidden?: boolean
-  readonly class?: string
+  /** In the place of the name. */
+  readonly content?: ComponentChildren
 }
 
 /** A table with its name and its columns; `children` are its rows. */
@@ -30,8 +31,12 @@ export const Table = ({ busy = false, children, columns, empty, name, rows, scro
       <thead>
         <tr>
           {columns.map((column) => (
-            <th key={column.name} scope="col" class={`${column.number === true ? "number" : ""} ${column.class ?? ""}`}>
-              {column.hidden === true ? <span class="sr-only">{column.name}</span> : column.name}
+            <th key={column.name} scope="col" class={column.number === true ? "number" : ""}>
+              {column.content !== undefined
+                ? column.content
+                : column.hidden === true
+                ? <span class="sr-only">{column.name}</span>
+                : column.name}
             </th>
           ))}
         </tr>

@@ -6,7 +6,7 @@ import type { AccountItem } from "./types.ts"
 
 /** The one word for how an account is doing. Being disabled comes first, its last test last. */
 export const stateOf = (item: AccountItem): AccountState => {
-  if (item.disabled === true) return "disabled"
+  if (item.disabled) return "disabled"
   if (item.health !== "ready") return item.health
   return item.test_status === "failed" ? "failed" : "ready"
 }

@@ -4,7 +4,7 @@
 import type { Reply } from "./client.ts"
 
 export type Accounts = Reply<"admin-accounts", "list">
-export type AccountItem = Accounts["items"][number] & { readonly disabled?: boolean; readonly note?: string }
+export type AccountItem = Accounts["items"][number]
 
 /** The pool as the events tell it. */
 export interface PoolNow {

@@ -1,0 +1,79 @@
+/**
+ * Tests of accounts, run from the page: five at a time, with progress, until stopped.
+ */
+import * as Effect from "effect/Effect"
+import * as Atom from "effect/reactivity/Atom"
+import { reload, tell } from "../../state/actions.ts"
+import { Admin, withServices } from "../../state/client.ts"
+import { causeText } from "../../state/failure.ts"
+import { texts } from "../../state/preferences.ts"
+import { registry } from "../../state/registry.ts"
+
+/** How far the tests are; `undefined` while none runs. */
+export interface Progress {
+  readonly total: number
+  readonly passed: number
+  readonly failed: number
+}
+
+export const progressAtom = Atom.keepAlive(Atom.make<Progress | undefined>(undefined))
+
+const atOnce = 5
+const pageSize = 100
+
+let stop: AbortController | undefined
+
+/** Ends the tests; what runs is given up. */
+export const stopTests = (): void => stop?.abort()
+
+const testOne = (identifier: string) =>
+  Effect.map(
+    Admin.use((client) => client["admin-accounts"].test({ payload: { identifier } })),
+    ({ message, response_time, success }) => ({ message, response_time, success })
+  ).pipe(
+    Effect.catchCause((cause) => Effect.succeed({ success: false, message: causeText(cause), response_time: 0 })),
+    Effect.tap(({ success }) =>
+      Effect.sync(() =>
+        registry.update(progressAtom, (now) =>
+          now === undefined
+            ? now
+            : { ...now, passed: now.passed + (success ? 1 : 0), failed: now.failed + (success ? 0 : 1) })
+      )
+    )
+  )
+
+/** All identifiers, page by page. */
+const everyIdentifier = Effect.gen(function*() {
+  const found: Array<string> = []
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const list = yield* Admin.use((client) => client["admin-accounts"].list({ query: { page, page_size: pageSize } }))
+    pages = list.total_pages
+    found.push(...list.items.map((item) => item.identifier))
+  }
+  return found
+})
+
+/** Tests these accounts, or all, and tells what came of it. */
+export const runTests = async (which: ReadonlyArray<string> | "all"): Promise<void> => {
+  if (registry.get(progressAtom) !== undefined) return
+  const t = texts().accounts
+  const running = stop = new AbortController()
+  registry.set(progressAtom, { total: which === "all" ? 0 : which.length, passed: 0, failed: 0 })
+  const work = Effect.gen(function*() {
+    const identifiers = which === "all" ? yield* everyIdentifier : which
+    registry.set(progressAtom, { total: identifiers.length, passed: 0, failed: 0 })
+    return yield* Effect.forEach(identifiers, testOne, { concurrency: atOnce })
+  })
+  const exit = await Effect.runPromiseExit(withServices(work), { signal: running.signal })
+  const { failed, passed, total } = registry.get(progressAtom) ?? { failed: 0, passed: 0, total: 0 }
+  registry.set(progressAtom, undefined)
+  reload("accounts")
+  if (running.signal.aborted) return tell(t.testsStopped(passed, failed, total))
+  if (exit._tag === "Failure") return tell(causeText(exit.cause), true)
+  const only = exit.value.length === 1 && which !== "all" ? exit.value[0] : undefined
+  if (only === undefined) return tell(t.testsDone(passed, failed))
+  return tell(
+    only.success ? t.testPassed(which[0]!, only.response_time, only.message) : t.testFailed(which[0]!, only.message),
+    !only.success
+  )
+}

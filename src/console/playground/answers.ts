@@ -1,0 +1,176 @@
+/**
+ * Replies of each style as they grow: one function takes an event of a stream or a whole body, and changes what is known.
+ */
+import type { Answer, Call, Style } from "./conversation.ts"
+import { list, record, string } from "./conversation.ts"
+
+/** A reply while it grows. */
+interface Growing {
+  text: string
+  reasoning: string
+  finish: string | undefined
+  error: string | undefined
+  /** Calls by where they stand in the reply. */
+  readonly calls: Map<number | string, { id: string; name: string; arguments: string }>
+}
+
+type Take = (growing: Growing, value: Readonly<Record<string, unknown>>) => void
+
+const callAt = (growing: Growing, place: number | string): { id: string; name: string; arguments: string } => {
+  const known = growing.calls.get(place)
+  if (known !== undefined) return known
+  const added = { id: "", name: "", arguments: "" }
+  growing.calls.set(place, added)
+  return added
+}
+
+const chat: Take = (growing, value) => {
+  const choice = record(list(value["choices"])[0])
+  const part = record(choice["delta"] ?? choice["message"])
+  growing.text += string(part["content"])
+  growing.reasoning += string(part["reasoning_content"])
+  for (const [index, entry] of list(part["tool_calls"]).entries()) {
+    const given = record(entry)
+    const call = callAt(growing, typeof given["index"] === "number" ? given["index"] : index)
+    const named = record(given["function"])
+    call.id ||= string(given["id"])
+    call.name ||= string(named["name"])
+    call.arguments += string(named["arguments"])
+  }
+  if (typeof choice["finish_reason"] === "string") growing.finish = choice["finish_reason"]
+}
+
+const outputItem = (growing: Growing, item: Readonly<Record<string, unknown>>, place: number | string): void => {
+  if (item["type"] === "function_call") {
+    const call = callAt(growing, place)
+    call.id = string(item["call_id"])
+    call.name = string(item["name"])
+    if (string(item["arguments"]) !== "") call.arguments = string(item["arguments"])
+  }
+}
+
+const responses: Take = (growing, value) => {
+  const place = typeof value["output_index"] === "number" ? value["output_index"] : 0
+  switch (value["type"]) {
+    case "response.output_text.delta":
+      growing.text += string(value["delta"])
+      return
+    case "response.reasoning_summary_text.delta":
+      growing.reasoning += string(value["delta"])
+      return
+    case "response.function_call_arguments.delta":
+      callAt(growing, place).arguments += string(value["delta"])
+      return
+    case "response.output_item.added":
+    case "response.output_item.done":
+      outputItem(growing, record(value["item"]), place)
+      return
+    case "response.completed":
+    case "response.incomplete":
+    case "response.failed": {
+      const response = record(value["response"])
+      growing.finish = string(response["status"])
+      if (value["type"] === "response.failed") growing.error = string(record(response["error"])["message"])
+      return
+    }
+    default:
+  }
+  if (value["object"] !== "response" || value["type"] !== undefined) return
+  growing.finish = string(value["status"])
+  for (const [index, entry] of list(value["output"]).entries()) {
+    const item = record(entry)
+    outputItem(growing, item, index)
+    if (item["type"] === "message") {
+      growing.text += list(item["content"]).map((part) => string(record(part)["text"])).join("")
+    }
+    if (item["type"] === "reasoning") {
+      growing.reasoning += list(item["summary"]).map((part) => string(record(part)["text"])).join("")
+    }
+  }
+}
+
+const messages: Take = (growing, value) => {
+  const place = typeof value["index"] === "number" ? value["index"] : 0
+  const start = (block: Readonly<Record<string, unknown>>, at: number, whole: boolean) => {
+    if (block["type"] === "text") growing.text += string(block["text"])
+    if (block["type"] === "thinking") growing.reasoning += string(block["thinking"])
+    if (block["type"] === "tool_use") {
+      const call = callAt(growing, at)
+      call.id = string(block["id"])
+      call.name = string(block["name"])
+      if (whole) call.arguments = JSON.stringify(block["input"] ?? {})
+    }
+  }
+  switch (value["type"]) {
+    case "content_block_start":
+      return start(record(value["content_block"]), place, false)
+    case "content_block_delta": {
+      const delta = record(value["delta"])
+      growing.text += string(delta["text"])
+      growing.reasoning += string(delta["thinking"])
+      if (delta["type"] === "input_json_delta") callAt(growing, place).arguments += string(delta["partial_json"])
+      return
+    }
+    case "message_delta": {
+      const reason = record(value["delta"])["stop_reason"]
+      if (typeof reason === "string") growing.finish = reason
+      return
+    }
+    case "message":
+      for (const [index, block] of list(value["content"]).entries()) start(record(block), index, true)
+      if (typeof value["stop_reason"] === "string") growing.finish = value["stop_reason"]
+      return
+    default:
+  }
+}
+
+const generate: Take = (growing, value) => {
+  const candidate = record(list(value["candidates"])[0])
+  for (const entry of list(record(candidate["content"])["parts"])) {
+    const part = record(entry)
+    if (part["thought"] === true) growing.reasoning += string(part["text"])
+    else growing.text += string(part["text"])
+    if (part["functionCall"] !== undefined) {
+      const given = record(part["functionCall"])
+      const call = callAt(growing, growing.calls.size)
+      call.id = string(given["id"])
+      call.name = string(given["name"])
+      call.arguments = JSON.stringify(given["args"] ?? {})
+    }
+  }
+  if (typeof candidate["finishReason"] === "string") growing.finish = candidate["finishReason"]
+}
+
+const takes: Readonly<Record<Style, Take>> = { chat, responses, messages, generate }
+
+/** The message of an error in any style's shape; `undefined` where the value is none. */
+export const errorOf = (value: unknown): string | undefined => {
+  const { detail, error } = record(value)
+  const message = record(error)["message"] ?? detail
+  return typeof message === "string" && message !== "" ? message : undefined
+}
+
+/** Collects a reply of a style. */
+export const collect = (style: Style) => {
+  const growing: Growing = { text: "", reasoning: "", finish: undefined, error: undefined, calls: new Map() }
+  return {
+    /** Takes the data of an event, or a whole body. */
+    take: (value: unknown): void => {
+      const error = errorOf(value)
+      if (error === undefined) takes[style](growing, record(value))
+      else growing.error = error
+    },
+    /** What is known by now. */
+    answer: (): Answer => ({
+      text: growing.text,
+      reasoning: growing.reasoning,
+      finish: growing.finish,
+      error: growing.error,
+      calls: [...growing.calls.values()].map((call, index): Call => ({
+        id: call.id === "" ? `call_${index}` : call.id,
+        name: call.name,
+        arguments: call.arguments === "" ? "{}" : call.arguments
+      }))
+    })
+  }
+}

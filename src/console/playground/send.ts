@@ -1,0 +1,91 @@
+/**
+ * Sends a request of the playground, as any caller would: with a business key, and without the operator's session.
+ */
+import { at } from "../state/client.ts"
+import { collect, errorOf } from "./answers.ts"
+import type { Answer, Ask } from "./conversation.ts"
+import { parsed } from "./conversation.ts"
+import { wireOf } from "./wire.ts"
+
+/** An event as it came over the wire, or a whole body; and when, in milliseconds since the request. */
+export interface Frame {
+  readonly at: number
+  readonly data: string
+}
+
+/** How a request stands. */
+export interface Sent {
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly answer: Answer
+  readonly frames: ReadonlyArray<Frame>
+}
+
+const blankLine = /\r\n\r\n|\n\n|\r\r/g
+
+/** The data of an event's lines. */
+const dataOf = (frame: string): string =>
+  frame.split(/\r\n|\n|\r/).flatMap((line) => line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []).join(
+    "\n"
+  )
+
+/**
+ * Sends it and calls `onChange` as the reply grows, with the same list of frames, which is added to. Resolves to the end;
+ * rejects when the gateway is not reached or the signal ends it.
+ */
+export const send = async (
+  ask: Ask,
+  key: string,
+  signal: AbortSignal,
+  onChange: (sent: Sent) => void
+): Promise<Sent> => {
+  const { body, path } = wireOf(ask)
+  const started = performance.now()
+  const frames: Array<Frame> = []
+  const reply = collect(ask.style)
+  const response = await fetch(at(path), {
+    method: "POST",
+    signal,
+    credentials: "omit",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body: JSON.stringify(body)
+  })
+  const sent = (): Sent => ({
+    status: response.status,
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    answer: reply.answer(),
+    frames
+  })
+  const add = (data: string) => frames.push({ at: performance.now() - started, data })
+  if (response.body === null || !(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+    const text = await response.text()
+    add(text)
+    const value = parsed(text)
+    reply.take(value)
+    const end = sent()
+    return response.ok || end.answer.error !== undefined
+      ? end
+      : { ...end, answer: { ...end.answer, error: errorOf(value) ?? `HTTP ${response.status}` } }
+  }
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ""
+  const takeFrame = (frame: string) => {
+    add(frame)
+    const data = dataOf(frame)
+    if (data !== "" && data !== "[DONE]") reply.take(parsed(data))
+  }
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    rest += value
+    let from = 0
+    for (const found of rest.matchAll(blankLine)) {
+      takeFrame(rest.slice(from, found.index))
+      from = found.index + found[0].length
+    }
+    rest = rest.slice(from)
+    onChange(sent())
+  }
+  if (rest.trim() !== "") takeFrame(rest)
+  return sent()
+}

@@ -1,0 +1,152 @@
+/**
+ * What is asked for as a request of each style, as its vendor's SDK would send it.
+ */
+import type { Ask, Turn } from "./conversation.ts"
+import { parsed, record } from "./conversation.ts"
+import { localTools } from "./tools.ts"
+
+export interface WireRequest {
+  /** Below the gateway's address. */
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+const functions = () => localTools.map(({ description, name, parameters }) => ({ name, description, parameters }))
+
+const chat = (ask: Ask): WireRequest => ({
+  path: "/v1/chat/completions",
+  body: {
+    model: ask.model,
+    messages: [
+      ...(ask.system === "" ? [] : [{ role: "system", content: ask.system }]),
+      ...ask.turns.map((turn) => {
+        if (turn.role === "user") return { role: "user", content: turn.text }
+        if (turn.role === "tool") return { role: "tool", tool_call_id: turn.call.id, content: turn.result }
+        return {
+          role: "assistant",
+          content: turn.text === "" ? null : turn.text,
+          ...(turn.calls.length === 0 ? {} : {
+            tool_calls: turn.calls.map((call) => ({
+              id: call.id,
+              type: "function",
+              function: { name: call.name, arguments: call.arguments }
+            }))
+          })
+        }
+      })
+    ],
+    stream: ask.stream,
+    ...(ask.tools ? { tools: functions().map((each) => ({ type: "function", function: each })) } : {})
+  }
+})
+
+const responses = (ask: Ask): WireRequest => ({
+  path: "/v1/responses",
+  body: {
+    model: ask.model,
+    ...(ask.system === "" ? {} : { instructions: ask.system }),
+    input: ask.turns.flatMap((turn): ReadonlyArray<unknown> => {
+      if (turn.role === "user") return [{ role: "user", content: turn.text }]
+      if (turn.role === "tool") return [{ type: "function_call_output", call_id: turn.call.id, output: turn.result }]
+      return [
+        ...(turn.text === "" ? [] : [{ role: "assistant", content: turn.text }]),
+        ...turn.calls.map((call) => ({
+          type: "function_call",
+          call_id: call.id,
+          name: call.name,
+          arguments: call.arguments
+        }))
+      ]
+    }),
+    stream: ask.stream,
+    store: false,
+    ...(ask.tools ? { tools: functions().map((each) => ({ type: "function", ...each, strict: false })) } : {})
+  }
+})
+
+/** Neighbours of one role become one message, as the style wants it. */
+const grouped = <A>(
+  turns: ReadonlyArray<Turn>,
+  of: (turn: Turn) => { readonly role: string; readonly parts: ReadonlyArray<A> }
+): ReadonlyArray<{ readonly role: string; readonly parts: ReadonlyArray<A> }> => {
+  const found: Array<{ readonly role: string; readonly parts: Array<A> }> = []
+  for (const turn of turns) {
+    const { parts, role } = of(turn)
+    const last = found.at(-1)
+    if (parts.length === 0) continue
+    if (last?.role === role) last.parts.push(...parts)
+    else found.push({ role, parts: [...parts] })
+  }
+  return found
+}
+
+const messages = (ask: Ask): WireRequest => ({
+  path: "/v1/messages",
+  body: {
+    model: ask.model,
+    max_tokens: 8192,
+    ...(ask.system === "" ? {} : { system: ask.system }),
+    messages: grouped<unknown>(ask.turns, (turn) => {
+      if (turn.role === "user") return { role: "user", parts: [{ type: "text", text: turn.text }] }
+      if (turn.role === "tool") {
+        return { role: "user", parts: [{ type: "tool_result", tool_use_id: turn.call.id, content: turn.result }] }
+      }
+      return {
+        role: "assistant",
+        parts: [
+          ...(turn.text === "" ? [] : [{ type: "text", text: turn.text }]),
+          ...turn.calls.map((call) => ({
+            type: "tool_use",
+            id: call.id,
+            name: call.name,
+            input: record(parsed(call.arguments))
+          }))
+        ]
+      }
+    }).map(({ parts, role }) => ({ role, content: parts })),
+    stream: ask.stream,
+    ...(ask.tools
+      ? { tools: functions().map(({ parameters, ...each }) => ({ ...each, input_schema: parameters })) }
+      : {})
+  }
+})
+
+const generate = (ask: Ask): WireRequest => ({
+  path: `/v1beta/models/${encodeURIComponent(ask.model)}:${
+    ask.stream ? "streamGenerateContent?alt=sse" : "generateContent"
+  }`,
+  body: {
+    ...(ask.system === "" ? {} : { systemInstruction: { parts: [{ text: ask.system }] } }),
+    contents: grouped<unknown>(ask.turns, (turn) => {
+      if (turn.role === "user") return { role: "user", parts: [{ text: turn.text }] }
+      if (turn.role === "tool") {
+        const { id, name } = turn.call
+        return { role: "user", parts: [{ functionResponse: { id, name, response: { result: turn.result } } }] }
+      }
+      return {
+        role: "model",
+        parts: [
+          ...(turn.text === "" ? [] : [{ text: turn.text }]),
+          ...turn.calls.map((call) => ({
+            functionCall: { id: call.id, name: call.name, args: record(parsed(call.arguments)) }
+          }))
+        ]
+      }
+    }),
+    ...(ask.tools
+      ? {
+        tools: [{
+          functionDeclarations: functions().map(({ parameters, ...each }) => ({
+            ...each,
+            parametersJsonSchema: parameters
+          }))
+        }]
+      }
+      : {})
+  }
+})
+
+const wires = { chat, responses, messages, generate } as const
+
+/** The request that asks for it. */
+export const wireOf = (ask: Ask): WireRequest => wires[ask.style](ask)
