@@ -126,6 +126,7 @@ export interface Driver {
     request: CompletionRequest
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
+  /** Sessions of an account, `count` at most. */
   readonly listSessions: (
     token: string | undefined,
     count: number

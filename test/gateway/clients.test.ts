@@ -95,7 +95,7 @@ describe("connections", () => {
     assert.match(String(await metrics()), / 1$/)
   })
 
-  it("whose head is too large or too slow are told and closed", async () => {
+  it("whose head is too large are told and closed", async () => {
     gateway = await startGateway()
     const socket = open()
     const said: Array<string> = []

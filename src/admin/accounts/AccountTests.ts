@@ -43,7 +43,7 @@ interface Outcome {
 }
 
 /** Sessions that are counted at most. */
-const mostSessions = 100
+const mostSessions = 5000
 /** Time for what follows a test and must not fail it. */
 const tidyTime = "5 seconds"
 

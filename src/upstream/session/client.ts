@@ -33,6 +33,9 @@ export interface StreamCall {
   readonly budget: Budget
 }
 
+/** Sessions that are asked for first; most accounts have fewer. */
+const sessionsAtOnce = 100
+
 /** The calls. Tokens are sent in the `Authorization` header and nowhere else. */
 export interface SessionClient {
   readonly url: (path: string) => string
@@ -127,10 +130,10 @@ export const makeSessionClient = (
     return typeof id === "string" && id !== "" && id.length <= longestId ? id : yield* malformed("session")
   })
 
-  const listSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
-    const { chat_sessions: sessions } = yield* get(`chat_session/fetch_page?count=${count}`, token)
+  const firstSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
+    const { chat_sessions: sessions, has_more } = yield* get(`chat_session/fetch_page?count=${count}`, token)
     if (!Array.isArray(sessions)) return yield* malformed("session")
-    return sessions.flatMap((session): ReadonlyArray<UpstreamSession> => {
+    const listed = sessions.flatMap((session): ReadonlyArray<UpstreamSession> => {
       if (!isRecord(session) || typeof session["id"] !== "string" || session["id"].length > longestId) return []
       const { id, title, updated_at: updatedAt } = session
       return [{
@@ -139,6 +142,20 @@ export const makeSessionClient = (
         updatedAt: typeof updatedAt === "number" ? updatedAt : 0
       }]
     })
+    return { listed, more: has_more === true }
+  })
+
+  /** The protocol has no cursor: where there are more, more are asked for, as long as that brings any. */
+  const listSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
+    let asked = Math.min(count, sessionsAtOnce)
+    let page = yield* firstSessions(token, asked)
+    while (page.more && asked < count) {
+      asked = Math.min(count, asked * 10)
+      const longer = yield* Effect.orElseSucceed(firstSessions(token, asked), () => page)
+      if (longer.listed.length <= page.listed.length) break
+      page = longer
+    }
+    return page.listed
   })
 
   const openStream = Effect.fnUntraced(function*({ body, budget, path, phase, round, token }: StreamCall) {
