@@ -1,65 +1,90 @@
 /**
  * Finds stop sequences in streamed text: the text before the first one passes, and nothing after it does.
  *
- * An Aho–Corasick automaton over UTF-16 units, built once per request, so that any number of sequences costs one look-up a
+ * An Aho–Corasick automaton over UTF-16 units, built once per request, so that any number of sequences costs a few look-ups a
  * character and what is held back is exactly the longest suffix that may begin a sequence.
  */
+import type { Meter } from "./steps.ts"
 import type { Machine } from "./transducer.ts"
 
-interface Node {
-  readonly next: Map<number, Node>
-  readonly depth: number
-  /** Where the longest proper suffix of this node's text stands; only the root has none. */
-  fail: Node | undefined
-  /** The longest sequence that ends here. */
-  match: string | undefined
+/**
+ * An automaton for a set of sequences, in typed arrays: a state is an index, 0 the root; a state's children are linked through
+ * `sibling`. Memory is a constant for each character of the sequences, whatever they are.
+ */
+export interface StopSequences {
+  readonly sequences: ReadonlyArray<string>
+  /** The character that leads to the state. */
+  readonly code: Uint16Array
+  readonly firstChild: Int32Array
+  readonly sibling: Int32Array
+  /** The state of the longest proper suffix of this one's text. */
+  readonly fail: Int32Array
+  readonly depth: Int32Array
+  /** The longest sequence that ends here, as its index; -1 where none does. */
+  readonly match: Int32Array
 }
 
-const makeNode = (depth: number, fail: Node | undefined): Node => ({ next: new Map(), depth, fail, match: undefined })
-
-/** An automaton for a set of sequences. */
-export interface StopSequences {
-  readonly root: Node
+const childOf = ({ code, firstChild, sibling }: StopSequences, state: number, character: number): number => {
+  let child = firstChild[state]!
+  while (child !== 0 && code[child] !== character) child = sibling[child]!
+  return child
 }
 
 /** Builds the automaton; `undefined` when there is no sequence to look for. Empty sequences are ignored. */
-export const compileStopSequences = (sequences: ReadonlyArray<string>): StopSequences | undefined => {
+export const compileStopSequences = (sequences: ReadonlyArray<string>, meter?: Meter): StopSequences | undefined => {
   const wanted = sequences.filter((sequence) => sequence !== "")
   if (wanted.length === 0) return undefined
-  const root = makeNode(0, undefined)
-  for (const sequence of wanted) {
-    let node = root
+  const most = 1 + wanted.reduce((sum, sequence) => sum + sequence.length, 0)
+  const made: StopSequences = {
+    sequences: wanted,
+    code: new Uint16Array(most),
+    firstChild: new Int32Array(most),
+    sibling: new Int32Array(most),
+    fail: new Int32Array(most),
+    depth: new Int32Array(most),
+    match: new Int32Array(most).fill(-1)
+  }
+  const { code, depth, fail, firstChild, match, sibling } = made
+  let states = 1
+  for (let k = 0; k < wanted.length; k++) {
+    const sequence = wanted[k]!
+    let state = 0
     for (let i = 0; i < sequence.length; i++) {
-      const code = sequence.charCodeAt(i)
-      let child = node.next.get(code)
-      if (child === undefined) {
-        child = makeNode(i + 1, root)
-        node.next.set(code, child)
+      const character = sequence.charCodeAt(i)
+      let child = childOf(made, state, character)
+      if (child === 0) {
+        child = states++
+        code[child] = character
+        depth[child] = i + 1
+        sibling[child] = firstChild[state]!
+        firstChild[state] = child
       }
-      node = child
+      state = child
+      if (meter !== undefined) meter.steps++
     }
-    node.match = sequence
+    match[state] = k
   }
-  const queue: Array<Node> = [...root.next.values()]
-  for (let i = 0; i < queue.length; i++) {
-    const node = queue[i]!
-    for (const [code, child] of node.next) {
-      const fail = node.fail === undefined ? root : step(root, node.fail, code)
-      child.fail = fail
-      child.match ??= fail.match
-      queue.push(child)
+  // By depth, so that a state's suffixes, which are shorter, are done before it.
+  const queue = new Int32Array(states)
+  let filled = 1
+  for (let taken = 0; taken < filled; taken++) {
+    const state = queue[taken]!
+    for (let child = firstChild[state]!; child !== 0; child = sibling[child]!) {
+      fail[child] = state === 0 ? 0 : step(made, fail[state]!, code[child]!, meter)
+      if (match[child] === -1) match[child] = match[fail[child]!]!
+      queue[filled++] = child
+      if (meter !== undefined) meter.steps++
     }
   }
-  return { root }
+  return made
 }
 
-const step = (root: Node, from: Node, code: number): Node => {
-  let node = from
-  for (;;) {
-    const child = node.next.get(code)
-    if (child !== undefined) return child
-    if (node.fail === undefined) return root
-    node = node.fail
+const step = (automaton: StopSequences, from: number, character: number, meter?: Meter): number => {
+  for (let state = from;; state = automaton.fail[state]!) {
+    if (meter !== undefined) meter.steps++
+    const child = childOf(automaton, state, character)
+    if (child !== 0) return child
+    if (state === 0) return 0
   }
 }
 
@@ -75,14 +100,16 @@ export interface StopMachine extends Machine<string, string> {
  * Starts a machine. The first position at which any sequence is complete decides; of several that end there the longest
  * counts, so that the outcome does not depend on how the text was cut.
  */
-export const stopMachine = ({ root }: StopSequences): StopMachine => {
-  let node = root
+export const stopMachine = (automaton: StopSequences, meter?: Meter): StopMachine => {
+  const { depth, match, sequences } = automaton
+  let state = 0
+  /** What is held back: the text of the state. */
   let held = ""
   let found: string | undefined
   const flush = (out: Array<string>) => {
     if (held !== "") out.push(held)
     held = ""
-    node = root
+    state = 0
   }
   return {
     found: () => found,
@@ -90,9 +117,9 @@ export const stopMachine = ({ root }: StopSequences): StopMachine => {
     push(text, out) {
       if (found !== undefined) return
       for (let i = 0; i < text.length; i++) {
-        node = step(root, node, text.charCodeAt(i))
-        if (node.match !== undefined) {
-          found = node.match
+        state = step(automaton, state, text.charCodeAt(i), meter)
+        if (match[state] !== -1) {
+          found = sequences[match[state]!]!
           const whole = held + text.slice(0, i + 1)
           const before = whole.slice(0, whole.length - found.length)
           held = ""
@@ -100,12 +127,13 @@ export const stopMachine = ({ root }: StopSequences): StopMachine => {
           return
         }
       }
-      if (held === "" && node.depth === 0) {
+      if (held === "" && depth[state] === 0) {
         if (text !== "") out.push(text)
         return
       }
       const whole = held + text
-      const keep = whole.length - node.depth
+      const keep = whole.length - depth[state]!
+      if (meter !== undefined) meter.steps += Math.max(0, keep)
       if (keep === 0) {
         held = whole
         return

@@ -17,10 +17,16 @@ import { closes, isLess, readPiece, takeCloser } from "./tagPieces.ts"
 
 const BRACE = 123
 
-/** Tags around arguments. */
-export const argumentTags: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args", "params"])
+const argumentTags: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args", "params", "argument"])
 
-const parameterTags = new Set(["parameter", "param"])
+/** A tag around arguments. `<argument>` is one without a name; with a name it is a parameter. */
+export const isArgumentTag = (head: TagHead): boolean =>
+  argumentTags.has(head.name) && (head.name !== "argument" || nameOf(head) === undefined)
+
+const parameterTags = new Set(["parameter", "param", "argument"])
+
+/** The parameter's name that a tag gives: `<parameter name="city">` or `<parameter=city>`. */
+const nameOf = (head: TagHead): string | undefined => head.attributes.get("name") ?? head.value
 
 /** Reads arguments in JSON, perhaps in a CDATA section whose opening was read, and the closing tag. */
 function* readJsonBody(
@@ -43,7 +49,11 @@ const hintOf = (head: TagHead): Hint => {
 
 /** The parameter that a tag is, or `undefined`. A child tag is one if the tool does not say that it is none. */
 const parameterName = (context: Context, tool: string, head: TagHead): string | undefined => {
-  if (parameterTags.has(head.name)) return head.attributes.get("name") ?? head.value
+  if (parameterTags.has(head.name)) {
+    const name = nameOf(head)
+    // A tool may have a parameter of that name.
+    if (name !== undefined || head.name !== "argument") return name
+  }
   const schema = parametersOf(context.tools.get(tool))
   if (head.isMarked || (namesProperties(schema) && propertyOf(schema, head.written) === undefined)) return undefined
   return head.written
@@ -185,7 +195,7 @@ export function* readNamedBody(
   if (piece === undefined || !piece.isComplete) return "none"
   if (piece.name === "arg_key" && !piece.isClosing) return yield* readPairs(context, tool, piece, closers)
   const schema = parametersOf(context.tools.get(tool))
-  if (!piece.isClosing && argumentTags.has(piece.name) && propertyOf(schema, piece.written) === undefined) {
+  if (!piece.isClosing && isArgumentTag(piece) && propertyOf(schema, piece.written) === undefined) {
     return yield* readArgumentTag(context, tool, piece, closers)
   }
   return yield* readParameters(context, tool, piece, closers)

@@ -10,7 +10,7 @@ import type { Reading } from "../reading.ts"
 import { END, peek, readWith, skipBlanks, takeUntil } from "../reading.ts"
 import type { Outcome } from "./jsonArguments.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
-import { argumentTags, readNamedBody, readPairs } from "./tagArguments.ts"
+import { isArgumentTag, readNamedBody, readPairs } from "./tagArguments.ts"
 import type { Piece } from "./tagPieces.ts"
 import { closes, isLess, readPiece, takeCloser } from "./tagPieces.ts"
 
@@ -62,7 +62,7 @@ function* readChildren(context: Context, first: TagHead, closers: ReadonlySet<st
 /** Reads arguments in JSON that stand before the name. */
 function* readEarlyArguments(context: Context, head: TagHead): Reading<string | undefined> {
   const { source } = context
-  if (!argumentTags.has(head.name) || head.isSelfClosing || (yield* skipBlanks(source)) !== BRACE) return undefined
+  if (!isArgumentTag(head) || head.isSelfClosing || (yield* skipBlanks(source)) !== BRACE) return undefined
   let text = ""
   context.commit()
   const stretch = yield* readWith(
