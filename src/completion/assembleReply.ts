@@ -14,6 +14,7 @@ import type {
 } from "../domain/UpstreamEvent.ts"
 import type { PartialUsage, Usage } from "../domain/Usage.ts"
 import { markerMachine } from "../stream/referenceMarkers.ts"
+import type { Meter } from "../stream/steps.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
@@ -38,6 +39,8 @@ export interface AssembleOptions {
   readonly callId: (index: number) => string
   /** Estimates the prompt's tokens where the upstream gives no count. */
   readonly promptTokens: () => number
+  /** Told the steps that ordering the calls takes. */
+  readonly meter?: Meter | undefined
 }
 
 /** A structured call that waits for its name, or for its turn behind another one. */
@@ -199,7 +202,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
     if (finished) return
     if (!options.addCall()) return finish("length", out)
     const index = calls++
-    open = new OpenCall(index, call.id ?? options.callId(index), name, call.upstreamIndex)
+    open = new OpenCall(index, call.id ?? options.callId(index), name, call.upstreamIndex, options.meter)
     written.push(name)
     out.push(Reply.CallStarted(index, open.id, name))
     grow(open, call.arguments.toString(), out)
@@ -257,6 +260,7 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   const advance = (out: Array<ReplyEvent>) => {
     while (turn < waiting.length && !finished) {
       const next = waiting[turn]!
+      if (options.meter !== undefined) options.meter.steps++
       if (open !== undefined) {
         if (!open.isWhole && !(open.isBlank && next._tag === "WaitingCall")) return
         closeCall(out)

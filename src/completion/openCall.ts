@@ -2,6 +2,7 @@
  * A structured call that is still growing. Whether its arguments are a whole JSON object is followed as they come, a character
  * at a time, so that asking costs nothing; they are parsed once, where they may be whole.
  */
+import type { Meter } from "../stream/steps.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
 
 const BEFORE = 0
@@ -33,11 +34,14 @@ export class OpenCall {
   private depth = 0
   private parsed: boolean | undefined
 
-  constructor(index: number, id: string, name: string, upstreamIndex: number) {
+  private readonly meter: Meter | undefined
+
+  constructor(index: number, id: string, name: string, upstreamIndex: number, meter: Meter | undefined) {
     this.index = index
     this.id = id
     this.name = name
     this.upstreamIndex = upstreamIndex
+    this.meter = meter
   }
 
   get arguments(): string {
@@ -52,11 +56,16 @@ export class OpenCall {
   /** The arguments are a JSON object, to which nothing but blanks can be added. */
   get isWhole(): boolean {
     if (this.state !== AFTER) return false
-    return this.parsed ??= isObjectText(this.arguments)
+    if (this.parsed === undefined) {
+      if (this.meter !== undefined) this.meter.steps += this.pieces.length
+      this.parsed = isObjectText(this.arguments)
+    }
+    return this.parsed
   }
 
   push(delta: string): void {
     this.pieces.push(delta)
+    if (this.meter !== undefined) this.meter.steps += delta.length + 1
     for (let i = 0; i < delta.length && this.state !== BROKEN; i++) this.state = this.next(delta.charCodeAt(i))
   }
 

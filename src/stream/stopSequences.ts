@@ -20,6 +20,8 @@ export interface StopSequences {
   /** The state of the longest proper suffix of this one's text. */
   readonly fail: Int32Array
   readonly depth: Int32Array
+  /** A sequence that begins with the state's text, as its index. */
+  readonly origin: Int32Array
   /** The longest sequence that ends here, as its index; -1 where none does. */
   readonly match: Int32Array
 }
@@ -42,9 +44,10 @@ export const compileStopSequences = (sequences: ReadonlyArray<string>, meter?: M
     sibling: new Int32Array(most),
     fail: new Int32Array(most),
     depth: new Int32Array(most),
+    origin: new Int32Array(most),
     match: new Int32Array(most).fill(-1)
   }
-  const { code, depth, fail, firstChild, match, sibling } = made
+  const { code, depth, fail, firstChild, match, origin, sibling } = made
   let states = 1
   for (let k = 0; k < wanted.length; k++) {
     const sequence = wanted[k]!
@@ -56,6 +59,7 @@ export const compileStopSequences = (sequences: ReadonlyArray<string>, meter?: M
         child = states++
         code[child] = character
         depth[child] = i + 1
+        origin[child] = k
         sibling[child] = firstChild[state]!
         firstChild[state] = child
       }
@@ -101,14 +105,18 @@ export interface StopMachine extends Machine<string, string> {
  * counts, so that the outcome does not depend on how the text was cut.
  */
 export const stopMachine = (automaton: StopSequences, meter?: Meter): StopMachine => {
-  const { depth, match, sequences } = automaton
+  const { depth, match, origin, sequences } = automaton
   let state = 0
-  /** What is held back: the text of the state. */
-  let held = ""
   let found: string | undefined
+  /** The first `count` characters of what a state holds back, which is its text, and of what follows. */
+  const take = (held: number, text: string, count: number, out: Array<string>) => {
+    if (count <= 0) return
+    if (meter !== undefined) meter.steps += count
+    const before = sequences[origin[held]!]!.slice(0, Math.min(count, depth[held]!))
+    out.push(count > before.length ? before + text.slice(0, count - before.length) : before)
+  }
   const flush = (out: Array<string>) => {
-    if (held !== "") out.push(held)
-    held = ""
+    take(state, "", depth[state]!, out)
     state = 0
   }
   return {
@@ -116,30 +124,21 @@ export const stopMachine = (automaton: StopSequences, meter?: Meter): StopMachin
     flush,
     push(text, out) {
       if (found !== undefined) return
+      const held = state
       for (let i = 0; i < text.length; i++) {
         state = step(automaton, state, text.charCodeAt(i), meter)
         if (match[state] !== -1) {
           found = sequences[match[state]!]!
-          const whole = held + text.slice(0, i + 1)
-          const before = whole.slice(0, whole.length - found.length)
-          held = ""
-          if (before !== "") out.push(before)
+          take(held, text, depth[held]! + i + 1 - found.length, out)
+          state = 0
           return
         }
       }
-      if (held === "" && depth[state] === 0) {
+      if (held === 0 && depth[state] === 0) {
         if (text !== "") out.push(text)
         return
       }
-      const whole = held + text
-      const keep = whole.length - depth[state]!
-      if (meter !== undefined) meter.steps += Math.max(0, keep)
-      if (keep === 0) {
-        held = whole
-        return
-      }
-      out.push(whole.slice(0, keep))
-      held = whole.slice(keep)
+      take(held, text, depth[held]! + text.length - depth[state]!, out)
     },
     end: flush
   }

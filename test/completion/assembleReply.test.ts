@@ -12,6 +12,7 @@ import {
 } from "../../src/domain/UpstreamEvent.ts"
 import { compileStopSequences } from "../../src/stream/stopSequences.ts"
 import { run } from "../../src/stream/transducer.ts"
+import { assertLinear } from "../support/linear.ts"
 
 const options: AssembleOptions = {
   sieve: undefined,
@@ -185,5 +186,90 @@ describe("structured calls of the upstream", () => {
       "UsageReported",
       "Finish"
     ])
+  })
+})
+
+describe("calls that come in each other's midst", () => {
+  const shapes: { readonly [about: string]: (n: number) => ReadonlyArray<UpstreamEvent> } = {
+    "many at once, a piece of each in turn": (n) => {
+      const calls = Math.floor(Math.sqrt(n))
+      const pieces: Array<UpstreamEvent> = []
+      for (let i = 0; i < calls; i++) pieces.push(UpstreamCall(i, `id${i}`, "f", "{\"a\":\""))
+      for (let round = 0; round < calls; round++) {
+        for (let i = 0; i < calls; i++) pieces.push(UpstreamCall(i, undefined, undefined, "x"))
+      }
+      for (let i = calls - 1; i >= 0; i--) pieces.push(UpstreamCall(i, undefined, undefined, "\"}"))
+      return pieces
+    },
+    "text in the midst of one that goes on": (n) =>
+      Array.from({ length: n }, (_, i) => i % 2 === 0 ? UpstreamCall(0, "id", "f", "[") : UpstreamText("t")),
+    "arguments that seem whole at each step": (n) => [
+      UpstreamCall(0, "id", "f", "{}"),
+      ...Array.from({ length: n }, (_, i) => i % 2 === 0 ? UpstreamCall(0, "id", undefined, " ") : UpstreamText("t"))
+    ],
+    "blanks in the place of arguments": (n) =>
+      Array.from({ length: n }, (_, i) => i % 2 === 0 ? UpstreamCall(0, "id", "f", " ") : UpstreamText("t"))
+  }
+  for (const [about, make] of Object.entries(shapes)) {
+    it(`cost a constant for each character: ${about}`, () =>
+      assertLinear(
+        (n, meter) => {
+          const events = make(n)
+          assemble([...events, UpstreamFinish("stop")], { meter })
+          return events.length
+        },
+        2_000,
+        8
+      ))
+  }
+
+  it("are whole, in the order in which they began", () => {
+    const events = assemble([
+      UpstreamCall(0, "a", "f", "{\"x\":"),
+      UpstreamCall(1, "b", "g", "{"),
+      UpstreamCall(2, "c", undefined, "{}"),
+      UpstreamText("be"),
+      UpstreamCall(1, undefined, undefined, "}"),
+      UpstreamText("tween"),
+      UpstreamCall(2, undefined, "h", ""),
+      UpstreamCall(0, undefined, undefined, "1}"),
+      UpstreamFinish("tool_calls")
+    ])
+    const finished = events.flatMap((event) => event._tag === "CallFinished" ? [[event.id, event.arguments]] : [])
+    assert.deepStrictEqual(finished, [["a", "{\"x\":1}"], ["b", "{}"], ["c", "{}"]])
+    assert.strictEqual(textOf(events), "between")
+  })
+})
+
+describe("a reply's limits", () => {
+  it("drop the reasoning of a model that has none, count it, and find the calls at its end", () => {
+    const events = assemble([UpstreamReasoning("some words"), UpstreamText("Hi"), UpstreamFinish("stop")], {
+      showReasoning: false
+    })
+    assert.notInclude(events.map(({ _tag }) => _tag), "ReasoningDelta")
+    const usage = events.find((event) => event._tag === "UsageReported")?.usage
+    assert.strictEqual(usage?.reasoningTokens, 2)
+    assert.strictEqual(usage?.completionTokens, 3)
+    const called = assemble([UpstreamReasoning("CALL"), UpstreamFinish("stop")], {
+      showReasoning: false,
+      reasoningCalls: (reasoning) => [
+        { _tag: "CallStarted", index: 0, id: "call_0", name: reasoning },
+        { _tag: "CallFinished", index: 0, id: "call_0", name: reasoning, arguments: "{}" }
+      ]
+    })
+    assert.deepStrictEqual(called.map(({ _tag }) => _tag), ["CallStarted", "CallFinished", "UsageReported", "Finish"])
+  })
+
+  it("end it as by length at the call that is too many, and keep those before it", () => {
+    const addCall = () => {
+      let left = 2
+      return () => left-- > 0
+    }
+    for (const count of [2, 3]) {
+      const calls = Array.from({ length: count }, (_, i) => UpstreamCall(i, `id${i}`, "f", "{}"))
+      const events = assemble([...calls, UpstreamFinish("tool_calls")], { addCall: addCall() })
+      assert.lengthOf(events.filter(({ _tag }) => _tag === "CallFinished"), 2)
+      assert.strictEqual(finishOf(events).reason, count === 2 ? "tool_calls" : "length")
+    }
   })
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { compileStopSequences, stopMachine } from "../../src/stream/stopSequences.ts"
 import { cutsOf } from "../support/cuts.ts"
+import { assertLinear } from "../support/linear.ts"
 
 const runStops = (sequences: ReadonlyArray<string>, pieces: ReadonlyArray<string>) => {
   const compiled = compileStopSequences(sequences)
@@ -59,5 +60,31 @@ describe("stop sequences", () => {
   it("are not looked for when there are none", () => {
     assert.strictEqual(compileStopSequences([]), undefined)
     assert.strictEqual(compileStopSequences([""]), undefined)
+  })
+
+  it("costs a few steps for each character of the sequences and the text", () => {
+    const shapes: ReadonlyArray<
+      readonly [sequences: (n: number) => ReadonlyArray<string>, text: (n: number) => string]
+    > = [
+      [(n) => ["a".repeat(n) + "b"], (n) => "a".repeat(n - 1) + "c" + "a".repeat(n)],
+      [(n) => ["a".repeat(n), "b" + "a".repeat(n - 1), "ab".repeat(n)], (n) => "ab".repeat(n / 2)],
+      [() => Array.from({ length: 64 }, (_, i) => String.fromCharCode(200 + i) + "x"), (n) => "z".repeat(n)]
+    ]
+    for (const [sequences, text] of shapes) {
+      assertLinear(
+        (n, meter) => {
+          const wanted = sequences(n)
+          const compiled = compileStopSequences(wanted, meter)
+          assert(compiled !== undefined)
+          const machine = stopMachine(compiled, meter)
+          const out: Array<string> = []
+          for (const character of text(n)) machine.push(character, out)
+          machine.end(out)
+          return wanted.join("").length + text(n).length
+        },
+        1_000,
+        8
+      )
+    }
   })
 })

@@ -3,6 +3,7 @@
  */
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import type { Meter } from "../../stream/steps.ts"
 import { TextPieces } from "../../stream/TextPieces.ts"
 
 const openTag = "<think>"
@@ -26,7 +27,7 @@ const heldBack = (text: string): number => {
 }
 
 /** Starts a splitter. */
-export const inlineReasoning = (): InlineReasoning => {
+export const inlineReasoning = (meter?: Meter): InlineReasoning => {
   let state: "start" | "reasoning" | "separator" | "text" = "start"
   /** Blanks that lead the reply; they are text where no tag follows. */
   const blanks = new TextPieces()
@@ -34,6 +35,7 @@ export const inlineReasoning = (): InlineReasoning => {
 
   const push = (piece: string, out: Array<UpstreamEvent>): void => {
     if (piece === "") return
+    if (meter !== undefined) meter.steps += piece.length + held.length
     switch (state) {
       case "text":
         out.push(UpstreamText(piece))
