@@ -7,12 +7,13 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { bearerToken } from "../http/credential.ts"
 import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
 import { detailShape } from "../http/errorShapes.ts"
 import type { CurrentRequest } from "../http/Request.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
+import { adminCredential } from "./auth/sessionCookie.ts"
 import { AdminEdge, AdminOpenEdge } from "./edges.ts"
+import { CurrentOperator, type Operator } from "./Operator.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
 
@@ -23,28 +24,38 @@ export const addressOf = (request: HttpServerRequest.HttpServerRequest): string 
 /** Keeps a reply of the admin API out of every cache. */
 export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")
 
+const openEdge = publicEdge(detailShape)
+
 /** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
-const adminEdge = (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, GatewayError>) => {
-  const open = publicEdge(detailShape)
-  return (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) =>
+const guardedEdge =
+  (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>) =>
+  (httpEffect: Handled<CurrentRequest | CurrentOperator>, options: EdgeOptions) =>
     Effect.map(
-      open(
-        Effect.andThen(Effect.flatMap(HttpServerRequest.HttpServerRequest, authorize), httpEffect),
+      openEdge(
+        HttpServerRequest.HttpServerRequest.pipe(
+          Effect.flatMap(authorize),
+          Effect.flatMap((operator) => Effect.provideService(httpEffect, CurrentOperator, operator))
+        ),
         options
       ),
       uncached
     )
-}
 
 /** The edges of all admin groups; needs to know operators. */
 export const AdminEdges = Layer.mergeAll(
   Layer.effect(
     AdminEdge,
     Effect.map(AdminAuth, (auth) =>
-      adminEdge((request) => {
-        const bearer = bearerToken(request.headers)
-        return bearer === undefined ? Effect.fail(missing) : auth.authorize(bearer, addressOf(request))
+      guardedEdge((request) => {
+        const credential = adminCredential(request)
+        // The admin key itself is no session.
+        return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
+          ? Effect.fail(missing)
+          : auth.authorize(credential.token, addressOf(request))
       }))
   ),
-  Layer.succeed(AdminOpenEdge, adminEdge(() => Effect.void))
+  Layer.succeed(
+    AdminOpenEdge,
+    (httpEffect: Handled<CurrentRequest>, options: EdgeOptions) => Effect.map(openEdge(httpEffect, options), uncached)
+  )
 )

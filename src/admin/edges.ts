@@ -4,9 +4,10 @@
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import { detailErrors } from "../http/errorSchemas.ts"
 import type { CurrentRequest } from "../http/Request.ts"
+import type { CurrentOperator } from "./Operator.ts"
 
-/** A JWT or the admin key. */
-export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: CurrentRequest }>()(
+/** A JWT or the admin key, or a browser's session. */
+export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: CurrentRequest | CurrentOperator }>()(
   "model-gateway/admin/AdminEdge",
   { error: detailErrors }
 ) {}

@@ -12,6 +12,7 @@ import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
+import { AdminSessionHandlers } from "./session/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
 import { AdminVersionHandlers } from "./version/Handlers.ts"
 import { LatestRelease } from "./version/LatestRelease.ts"
@@ -19,6 +20,7 @@ import { layerWebClient } from "./webClient.ts"
 
 export const AdminHandlers = Layer.mergeAll(
   AdminAuthHandlers,
+  AdminSessionHandlers,
   AdminConfigHandlers,
   AdminSettingsHandlers,
   AdminKeysHandlers,

@@ -23,6 +23,7 @@ import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
+import { type EndedLogins, loadEndedLogins, makeEndedLogins } from "./EndedLogins.ts"
 import { Environment } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
@@ -127,6 +128,8 @@ interface ConfigStoreShape {
   readonly reach: (revision: number) => Effect.Effect<void>
   /** False while the shared document is one that this node cannot take. */
   readonly isCurrent: () => boolean
+  /** Logins that were ended before their time. */
+  readonly endedLogins: EndedLogins
 }
 
 interface Options {
@@ -137,6 +140,7 @@ interface Options {
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
   /** Set where other nodes share the configuration: nothing is generated then. */
   readonly shared?: { readonly revision: () => number; readonly isCurrent: () => boolean } | undefined
+  readonly endedLogins: EndedLogins
 }
 
 const generateKey = (prefix: string): Effect.Effect<string> =>
@@ -322,7 +326,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
           ? Effect.void
           : Effect.ignore(writer.withPermit(meetEdit))
       ),
-    isCurrent: shared === undefined ? () => true : shared.isCurrent
+    isCurrent: shared === undefined ? () => true : shared.isCurrent,
+    endedLogins: options.endedLogins
   }
 })
 
@@ -352,7 +357,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         },
         adminKey: environment.adminKey,
         // While the admin key itself is a generated one, a login must not outlive it.
-        jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret
+        jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
+        endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
       })
     })
   )
@@ -383,6 +389,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         },
         adminKey: environment.adminKey,
         jwtSecret: shared.jwtSecret,
+        endedLogins: yield* makeEndedLogins,
         shared
       })
       if (!loaded.envBacked) yield* followFile(file, loaded, config.update)
@@ -403,7 +410,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
           backing: memoryBacking,
           source: { env_backed: false, env_source_present: false, env_writeback_enabled: false, config_path: "" },
           adminKey: options?.adminKey === undefined ? undefined : Redacted.make(options.adminKey),
-          jwtSecret: yield* makeJwtSecret
+          jwtSecret: yield* makeJwtSecret,
+          endedLogins: yield* makeEndedLogins
         })
       })
     )

@@ -93,6 +93,7 @@ export interface GatewayConfig {
   readonly auth: AuthConfig
   readonly usage: typeof Groups.UsageGroup.Type
   readonly metrics: typeof Groups.Metrics.Type
+  readonly console: typeof Groups.ConsoleGroup.Type
   readonly telemetry: typeof Groups.Telemetry.Type
   readonly samples: typeof Groups.Samples.Type
   readonly host: typeof Groups.Host.Type

@@ -263,6 +263,11 @@ export const UsageGroup = group({
   keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400)
 })
 
+/** The web console, and the sessions of browsers that it needs. */
+export const ConsoleGroup = group({
+  enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
+})
+
 export const Metrics = group({
   public: withDefault(described(flag, "Show metrics without a credential."), false)
 })
@@ -310,6 +315,7 @@ export const settingGroups = {
   auth: Auth,
   limits: LimitsGroup,
   usage: UsageGroup,
+  console: ConsoleGroup,
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples

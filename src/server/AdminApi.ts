@@ -10,6 +10,7 @@ import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
+import { AdminSessionGroup } from "../admin/session/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
 import { AdminVersionGroup } from "../admin/version/Api.ts"
 import { apiId } from "../http/reply.ts"
@@ -17,6 +18,7 @@ import { apiId } from "../http/reply.ts"
 /** The admin groups of the gateway's API. */
 export class AdminApi extends HttpApi.make(apiId).add(
   AdminAuthGroup,
+  AdminSessionGroup,
   AdminConfigGroup,
   AdminSettingsGroup,
   AdminKeysGroup,

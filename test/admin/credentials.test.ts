@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-const open = new Set(["POST /admin/login"])
+const open = new Set(["POST /admin/login", "POST /admin/session", "GET /admin/session", "DELETE /admin/session"])
 
 const endpoints: ReadonlyArray<{ readonly method: string; readonly path: string; readonly group: string }> = (() => {
   const found: Array<{ readonly method: string; readonly path: string; readonly group: string }> = []

@@ -9,15 +9,19 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type { JWTPayload } from "jose"
 import { errors, jwtVerify, SignJWT } from "jose"
+import { randomUUID } from "node:crypto"
 import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
 import { Callers } from "../../accounts/Callers.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { setField } from "../../config/edit.ts"
+import type { LoginToken } from "../../config/EndedLogins.ts"
 import type { AdminConfig } from "../../config/GatewayConfig.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr } from "../configErrors.ts"
+import type { Operator } from "../Operator.ts"
 import { type Crowded, makeTurns } from "./turns.ts"
 
 const minPassword = 8
@@ -38,6 +42,16 @@ export interface Session {
   readonly remainingSeconds: number
 }
 
+/** What the gateway has signed: which login it is, and of which generation of the password. */
+interface Claims extends LoginToken {
+  readonly generation: unknown
+}
+
+const claimsOf = ({ exp, generation, iat, jti, role }: JWTPayload): Claims | undefined =>
+  role !== "admin" || exp === undefined
+    ? undefined
+    : { jti: jti ?? "", issuedAt: iat ?? 0, expiresAt: exp, generation }
+
 const unauthorized = gatewayError("authentication_failed", "The admin credential is missing, wrong or expired")
 
 export class AdminAuth extends Context.Service<AdminAuth, {
@@ -47,10 +61,14 @@ export class AdminAuth extends Context.Service<AdminAuth, {
    * `rate_limit_exceeded`.
    */
   readonly login: (key: string, hours: number | undefined, address: string) => Effect.Effect<Login, GatewayError>
+  /** Whether a credential has the form of a JWT. */
+  readonly isLogin: (credential: string) => boolean
   /** Checks a JWT. */
   readonly verify: (token: string, address: string) => Effect.Effect<Session, GatewayError>
-  /** Checks a bearer of any admin route: a JWT, or the admin key itself. */
-  readonly authorize: (bearer: string, address: string) => Effect.Effect<void, GatewayError>
+  /** Checks a bearer of any admin route: a JWT, or the admin key itself. Tells whether it holds later on. */
+  readonly authorize: (bearer: string, address: string) => Effect.Effect<Operator, GatewayError>
+  /** Ends a JWT before its time, wherever it is used. What is no valid JWT is left alone. */
+  readonly logout: (token: string) => Effect.Effect<void>
   /** Sets the password and invalidates every JWT. */
   readonly setPassword: (
     password: string
@@ -123,8 +141,16 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const wrongBearer = (address: string): Effect.Effect<never, GatewayError> =>
       Effect.andThen(checkBearer(address, turns.inTurn(address, Effect.succeed(false))), Effect.fail(unauthorized))
 
+    /** `now` in milliseconds. */
+    const counts = (claims: Claims, now: number): boolean =>
+      claims.expiresAt * 1000 > now && claims.generation === config.unsafeCurrent().admin.generation &&
+      !config.endedLogins.has(claims)
+
+    /** The admin key, or a password, holds until the password is another one. */
+    const keyHolds = (generation: number) => Effect.sync(() => config.unsafeCurrent().admin.generation === generation)
+
     /** A JWT of ours that no longer counts is no guess; one that we never signed is. */
-    const readJwt = (token: string, address: string): Effect.Effect<Session, GatewayError> =>
+    const readJwt = (token: string, address: string): Effect.Effect<Claims, GatewayError> =>
       Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
         const payload = yield* Effect.tryPromise({
@@ -134,11 +160,9 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           Effect.map((verified) => verified.payload),
           Effect.catch((expired) => expired ? Effect.fail(unauthorized) : wrongBearer(address))
         )
-        const { exp, generation, role } = payload
-        if (role !== "admin" || generation !== config.unsafeCurrent().admin.generation || exp === undefined) {
-          return yield* unauthorized
-        }
-        return { expiresAt: exp, remainingSeconds: Math.max(0, exp - Math.floor(now / 1000)) }
+        const claims = claimsOf(payload)
+        if (claims === undefined || !counts(claims, now)) return yield* unauthorized
+        return claims
       })
 
     const looksLikeJwt = (token: string) => token.startsWith("eyJ") && token.split(".").length === 3
@@ -163,21 +187,38 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         const token = yield* Effect.promise(() =>
           new SignJWT({ role: "admin", generation: admin.generation })
             .setProtectedHeader({ alg: "HS256", typ: "JWT" })
+            .setJti(randomUUID())
             .setIssuedAt(issuedAt)
             .setExpirationTime(issuedAt + expiresIn)
             .sign(secret)
         )
         return { token, expiresIn }
       }),
-      verify: (token, address) => readJwt(token, address),
+      isLogin: looksLikeJwt,
+      verify: (token, address) =>
+        Effect.flatMap(readJwt(token, address), ({ expiresAt }) =>
+          Effect.map(Clock.currentTimeMillis, (now) => ({
+            expiresAt,
+            remainingSeconds: Math.max(0, expiresAt - Math.floor(now / 1000))
+          }))),
       authorize: (bearer, address) =>
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
-            yield* readJwt(bearer, address)
-            return
+            const claims = yield* readJwt(bearer, address)
+            return { holds: Effect.map(Clock.currentTimeMillis, (now) => counts(claims, now)) }
           }
-          yield* checkBearer(address, isRight(bearer, config.unsafeCurrent().admin, address))
+          const { admin } = config.unsafeCurrent()
+          yield* checkBearer(address, isRight(bearer, admin, address))
+          return { holds: keyHolds(admin.generation) }
         }),
+      logout: (token) =>
+        Effect.promise(() =>
+          jwtVerify(token, secret, { algorithms: ["HS256"] }).then(({ payload }) => claimsOf(payload), () => undefined)
+        ).pipe(
+          Effect.flatMap((claims) =>
+            claims === undefined || claims.jti === "" ? Effect.void : config.endedLogins.end(claims)
+          )
+        ),
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
         if (chosen.length < minPassword) {
           return yield* invalidRequest(`new_password must have at least ${minPassword} characters`, "new_password")

@@ -19,6 +19,12 @@ const securitySchemes: Spec["components"]["securitySchemes"] = {
   key: { type: "apiKey", in: "query", name: "key", description: "For the content-generation style." },
   queryApiKey: { type: "apiKey", in: "query", name: "api_key", description: "For the content-generation style." },
   admin: { type: "http", scheme: "bearer", description: "The admin key, or a JWT of `POST /admin/login`." },
+  session: {
+    type: "apiKey",
+    in: "cookie",
+    name: "gateway_session",
+    description: "Set by `POST /admin/session`; counts on requests of the gateway's own origin only."
+  },
   jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A JWT of `POST /admin/login`." }
 }
 
@@ -26,7 +32,8 @@ const requirements: { readonly [A in Access]: ReadonlyArray<string> } = {
   none: [],
   business: ["bearer", "apiKey"],
   generate: ["bearer", "apiKey", "genApiKey", "key", "queryApiKey"],
-  admin: ["admin"],
+  admin: ["admin", "session"],
+  key: ["admin"],
   jwt: ["jwt"]
 }
 

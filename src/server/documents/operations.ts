@@ -3,8 +3,11 @@
  */
 import type { ErrorCode } from "../../domain/GatewayError.ts"
 
-/** Who may call: nobody is asked, a business key, the same in the content-generation style's words, an operator. */
-export type Access = "none" | "business" | "generate" | "admin" | "jwt"
+/**
+ * Who may call: nobody is asked, a business key, the same in the content-generation style's words, an operator, an operator
+ * who is no browser, one with a JWT.
+ */
+export type Access = "none" | "business" | "generate" | "admin" | "key" | "jwt"
 
 export interface Operation {
   readonly summary: string
@@ -149,7 +152,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "metrics.metrics": {
     summary: "Metrics in the Prometheus text format",
     description: "Needs no credential where `metrics.public` is true.",
-    access: "admin",
+    access: "key",
     errors: [...reading, "rate_limit_exceeded"]
   },
   "admin-auth.login": {
@@ -160,6 +163,24 @@ export const operations: Readonly<Record<string, Operation>> = {
     example: { admin_key: "your-admin-key", expire_hours: 24 }
   },
   "admin-auth.verify": { summary: "Check a JWT", access: "jwt", errors: reading },
+  "admin-session.create": {
+    summary: "Sign a browser in",
+    description: "For pages of the gateway's own origin: the login is a cookie that no script can read.",
+    access: "none",
+    errors: [...finding, ...bodies, "rate_limit_exceeded"],
+    example: { admin_key: "your-admin-key", expire_hours: 24 }
+  },
+  "admin-session.get": {
+    summary: "Read whether a browser is signed in",
+    access: "none",
+    errors: [...always, "not_found"]
+  },
+  "admin-session.end": {
+    summary: "Sign a browser out",
+    description: "Ends the login itself, wherever its token is.",
+    access: "none",
+    errors: finding
+  },
   "admin-config.get": { summary: "Read the configuration", access: "admin", errors: reading },
   "admin-config.set": {
     summary: "Replace keys, accounts or the model mapping",
@@ -328,6 +349,7 @@ export const groups: Readonly<Record<string, string>> = {
   health: "Health probes",
   metrics: "Metrics",
   "admin-auth": "Operators: login",
+  "admin-session": "Operators: sessions of browsers",
   "admin-config": "Operators: configuration",
   "admin-settings": "Operators: runtime settings and password",
   "admin-keys": "Operators: business keys",

@@ -1,0 +1,32 @@
+/**
+ * Sessions of browsers: the login as a cookie that no script can read.
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { LoginRequest } from "../auth/Api.ts"
+import { AdminOpenEdge } from "../edges.ts"
+
+const remaining = {
+  /** Unix seconds. */
+  expires_at: Schema.Int,
+  remaining_seconds: Schema.Int
+}
+
+/** The reply to a login; the token is in the cookie alone. */
+export const SessionCreated = Schema.Struct({ success: Schema.Boolean, ...remaining })
+
+/** Whether a session is there. */
+export const SessionReply = Schema.Union([
+  Schema.Struct({ active: Schema.Literal(true), ...remaining, default_password_warning: Schema.Boolean }),
+  Schema.Struct({ active: Schema.Literal(false) })
+]).annotate({ identifier: "Session" })
+
+export const SessionEnded = Schema.Struct({ success: Schema.Boolean })
+
+/** All take the cookie, and set one, only with `Sec-Fetch-Site: same-origin`. */
+export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(
+  HttpApiEndpoint.post("create", "/admin/session", { payload: LoginRequest, success: SessionCreated }),
+  HttpApiEndpoint.get("get", "/admin/session", { success: SessionReply }),
+  HttpApiEndpoint.delete("end", "/admin/session", { success: SessionEnded })
+).middleware(AdminOpenEdge) {}
