@@ -2,8 +2,9 @@
  * Every deadline of the hot path in one list that one fiber looks at: a request's deadlines cost no timer, no fiber and no
  * race of their own, and moving one is an assignment.
  *
- * Deadlines are kept to the next tick, so they are late by less than one: fine for limits of seconds, which these are. A
- * look at the list is linear in it, ten times a second: 20,000 open streams cost about a thousandth of a core.
+ * Deadlines are kept to a tick, so they are late by less than one: fine for limits of seconds, which these are. A look at the
+ * list is linear in it, ten times a second at most: 20,000 open streams cost about a thousandth of a core. The fiber sleeps
+ * until the first deadline that it saw, and is woken where an earlier one comes up.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -12,11 +13,8 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 
-/** Milliseconds between two looks at the list. */
+/** Milliseconds by which a deadline may be late, and between two looks at the list at least. */
 export const tickMillis = 100
-
-/** Ticks without any deadline after which nobody looks any more, until the next one comes. */
-const idleTicks = 10
 
 /** A moment at which something is to happen unless it is moved or cancelled before. */
 export interface Deadline {
@@ -28,17 +26,26 @@ export interface Deadline {
 
 /** An entry of the doubly linked list. */
 class Entry implements Deadline {
-  at: number
   readonly expired: (now: number) => void
   before: Entry | undefined = undefined
   after: Entry | undefined = undefined
   listed = true
-  readonly list: List
+  private readonly list: List
+  private moment: number
 
   constructor(list: List, at: number, expired: (now: number) => void) {
     this.list = list
-    this.at = at
+    this.moment = at
     this.expired = expired
+  }
+
+  get at(): number {
+    return this.moment
+  }
+
+  set at(at: number) {
+    this.moment = at
+    if (this.listed) this.list.expect(at)
   }
 
   readonly cancel = (): void => {
@@ -49,12 +56,20 @@ class Entry implements Deadline {
 class List {
   first: Entry | undefined = undefined
   size = 0
+  /** When the next look is, unless `early` is told of an earlier deadline. */
+  private nextLook = Infinity
+  private readonly early: () => void
+
+  constructor(early: () => void) {
+    this.early = early
+  }
 
   add(entry: Entry): void {
     entry.after = this.first
     if (this.first !== undefined) this.first.before = entry
     this.first = entry
     this.size++
+    this.expect(entry.at)
   }
 
   remove(entry: Entry): void {
@@ -65,13 +80,28 @@ class List {
     this.size--
   }
 
-  /** Runs what is due. What that adds, moves or cancels is no harm: an entry that was removed keeps its way on. */
-  look(now: number): void {
+  expect(at: number): void {
+    if (at >= this.nextLook - tickMillis / 2) return
+    this.nextLook = at
+    this.early()
+  }
+
+  /**
+   * Runs what is due and gives the time of the next look. What that adds, moves or cancels is no harm: an entry that was
+   * removed keeps its way on.
+   */
+  look(now: number): number {
+    // Whoever sets a deadline while this runs is seen by it, or tells of it.
+    this.nextLook = Infinity
     for (let entry = this.first; entry !== undefined; entry = entry.after) {
       if (!entry.listed || entry.at > now) continue
       entry.at = Infinity
       entry.expired(now)
     }
+    let next = Infinity
+    for (let entry = this.first; entry !== undefined; entry = entry.after) next = Math.min(next, entry.at)
+    this.nextLook = next
+    return next
   }
 }
 
@@ -80,8 +110,8 @@ export class Deadlines extends Context.Service<Deadlines, {
   /** Monotonic milliseconds, now. */
   readonly now: () => number
   /**
-   * Adds a deadline. `expired` runs in the fiber that watches: it must be quick and must not throw. It runs once for each
-   * time that is reached; `at` is then `Infinity` and may be set anew, there too. Whoever adds one cancels it.
+   * Adds a deadline. `expired` runs in the fiber that watches, never while it is added or moved: it must be quick and must
+   * not throw. It runs once for each time that is reached; `at` is then `Infinity` and may be set anew, there too. Whoever adds one cancels it.
    */
   readonly add: (at: number, expired: (now: number) => void) => Deadline
   /** Deadlines that are neither over nor cancelled. */
@@ -91,19 +121,16 @@ export class Deadlines extends Context.Service<Deadlines, {
     Deadlines,
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
-      const list = new List()
-      const wanted = Latch.makeUnsafe()
-      let watching = false
+      const early = Latch.makeUnsafe()
+      // Opening a latch runs who waits for it at once: never in the midst of whoever sets a deadline.
+      const list = new List(() => queueMicrotask(() => early.openUnsafe()))
       yield* Effect.forkScoped(Effect.gen(function*() {
         for (;;) {
-          yield* wanted.await
-          watching = true
-          for (let idle = 0; idle < idleTicks; idle = list.size === 0 ? idle + 1 : 0) {
-            yield* Effect.sleep(tickMillis)
-            list.look(monotonicMillis(clock))
-          }
-          watching = false
-          wanted.closeUnsafe()
+          early.closeUnsafe()
+          const now = monotonicMillis(clock)
+          const next = list.look(now)
+          if (next === Infinity) yield* early.await
+          else yield* Effect.raceFirst(Effect.sleep(Math.max(tickMillis, Math.ceil(next - now))), early.await)
         }
       }))
       return Deadlines.of({
@@ -111,7 +138,6 @@ export class Deadlines extends Context.Service<Deadlines, {
         add: (at, expired) => {
           const entry = new Entry(list, at, expired)
           list.add(entry)
-          if (!watching) wanted.openUnsafe()
           return entry
         },
         size: () => list.size

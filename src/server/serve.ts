@@ -1,6 +1,7 @@
 /**
  * The gateway as a running node service.
  */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -14,19 +15,23 @@ import * as References from "effect/References"
 import { layerAdminEnvironment } from "../admin/AdminEnvironment.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
-import * as UpstreamClient from "../upstream/httpClient.ts"
-import { GatewayRoutes, GatewayServices, routerConfig } from "./Gateway.ts"
+import { layerUndici } from "../upstream/exchanges/undici.ts"
+import * as UpstreamLayer from "../upstream/layer.ts"
+import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
 import { stdoutLogger } from "./stdoutLogger.ts"
+
+/** Everything below the routes, over the configured upstream, called through undici itself. */
+const NodeGatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerUndici))
 
 /** Serves the gateway on a node server. Provides what the routes are built on, for whoever shares it. */
 export const serveGateway = (options: ListenOptions) => {
   const node = NodeServer(options)
   return node.drain.pipe(
     Layer.provideMerge(HttpRouter.serve(GatewayRoutes, { routerConfig, disableLogger: true, disableListenLog: true })),
-    Layer.provideMerge(GatewayServices),
+    Layer.provideMerge(NodeGatewayServices),
     Layer.provideMerge(node.server),
     Layer.provide(Observability)
   )
@@ -73,7 +78,7 @@ export const serve = Effect.gen(function*() {
     Layer.effectDiscard(announce).pipe(
       Layer.provide(serveGateway({ port: environment.port, host: environment.host })),
       Layer.provide(layerAdminEnvironment),
-      Layer.provide(UpstreamClient.layer),
+      Layer.provide(NodeHttpClient.layerUndici),
       Layer.provide(ConfigStore.layer),
       Layer.provide(NodeServices.layer),
       Layer.provide(Logging(environment.logLevel))

@@ -10,6 +10,7 @@ import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
 import { layerLimits } from "../config/CurrentLimits.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
+import { layerHttpClient } from "../upstream/exchanges/httpClient.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -30,7 +31,7 @@ export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
   )
 
 /** Everything below the routes over the configured upstream; needs an HTTP client too. */
-export const GatewayServices = gatewayServices(UpstreamLayer.layer)
+export const GatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerHttpClient))
 
 /** How a router must take paths: long keys and ids stand in them, and method names in them are case-sensitive. */
 export const routerConfig = { maxParamLength: 4096, caseSensitive: true } as const

@@ -14,6 +14,7 @@ import type * as Pull from "effect/Pull"
 import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
 import type { FailurePhase } from "../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Budget } from "./budget.ts"
 
 /** A request, in the terms of HTTP. */
 export interface ExchangeRequest {
@@ -33,6 +34,15 @@ export interface ExchangeLimits {
   readonly firstByte: number
   /** Between two reads of the body. */
   readonly silence: number
+}
+
+/** What an exchange goes by. */
+export interface ExchangeOptions {
+  /** What a failure before the reply's head is a failure of. */
+  readonly phase: FailurePhase
+  readonly limits: ExchangeLimits
+  /** The time that the request has left in all, where it is part of a reply. */
+  readonly budget?: Budget | undefined
 }
 
 /** What carries an exchange, as far as the exchange commands it. Both do nothing once the exchange is over. */
@@ -74,13 +84,18 @@ export class Exchange {
   private readonly phase: FailurePhase
   private readonly limits: ExchangeLimits
   private readonly deadlines: Deadlines["Service"]
+  private readonly budget: Budget | undefined
+  private waitingSince: number
+  private mostWaiting = mostWaiting
 
-  constructor(phase: FailurePhase, limits: ExchangeLimits, deadlines: Deadlines["Service"]) {
-    this.phase = phase
-    this.limits = limits
+  constructor(options: ExchangeOptions, deadlines: Deadlines["Service"]) {
+    this.phase = options.phase
+    this.limits = options.limits
+    this.budget = options.budget
     this.deadlines = deadlines
-    this.limit = limits.firstByte
-    this.deadline = deadlines.add(deadlines.now() + limits.firstByte, () => this.expire())
+    this.limit = this.limits.firstByte
+    this.waitingSince = deadlines.now()
+    this.deadline = deadlines.add(this.waitingSince + this.timeLeft(this.waitingSince), (now) => this.expire(now))
   }
 
   /** The carrier is there. */
@@ -105,7 +120,7 @@ export class Exchange {
     if (this.state !== "body") return
     this.chunks.push(chunk)
     this.waitingBytes += chunk.length
-    if (this.waitingBytes > mostWaiting && !this.paused) {
+    if (this.waitingBytes > this.mostWaiting && !this.paused) {
       this.paused = true
       this.carrier?.pause()
     }
@@ -136,6 +151,38 @@ export class Exchange {
    * `timeout`; what came before is read first.
    */
   readonly bytes: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.suspend(() => this.bytesExit() ?? this.bytesToCome)
+
+  /** A header of the reply, by its name in lower case. */
+  header(name: string): string | undefined {
+    const value = this.headers[name]
+    return Array.isArray(value) ? value.join(", ") : value
+  }
+
+  /**
+   * The whole body as text, at most `most` bytes of it and what comes within `millis`. Never fails: what cannot be read is
+   * not there. For answers that are no stream.
+   */
+  text(most: number, millis: number): Effect.Effect<string> {
+    return Effect.callback((resume) => {
+      const until = this.deadlines.now() + millis
+      this.mostWaiting = most
+      const check = () => {
+        const now = this.deadlines.now()
+        if (this.isOver() || this.waitingBytes >= most || now >= until) {
+          resume(Effect.succeed(new TextDecoder().decode(join(this.chunks).subarray(0, most))))
+          return
+        }
+        if (this.paused) {
+          this.paused = false
+          this.carrier?.resume()
+        }
+        this.settled = true
+        this.limit = until - now
+        this.waitFor(check)
+      }
+      check()
+    })
+  }
 
   /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
   settle(millis: number): void {
@@ -182,6 +229,14 @@ export class Exchange {
 
   private bytesExit(): Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>> | undefined {
     if (this.chunks.length > 0) {
+      // Bytes that are always there at once leave the deadline no turn.
+      const left = this.budget?.timeLeft(0, this.deadlines.now())
+      if (left !== undefined && left.millis <= 0) {
+        const carrier = this.carrier
+        this.fail(this.budget!.overdue("stream", left.of))
+        carrier?.abort()
+        return Exit.fail(this.failure!)
+      }
       const bytes = join(this.chunks)
       this.chunks = []
       this.waitingBytes = 0
@@ -199,7 +254,13 @@ export class Exchange {
 
   private waitFor(waiter: () => void): void {
     this.waiter = waiter
-    this.deadline.at = this.deadlines.now() + this.limit
+    this.waitingSince = this.deadlines.now()
+    this.deadline.at = this.waitingSince + this.timeLeft(this.waitingSince)
+  }
+
+  /** Milliseconds that one who waits from now on has. */
+  private timeLeft(now: number): number {
+    return this.budget === undefined ? this.limit : Math.min(this.limit, this.budget.timeLeft(0, now).millis)
   }
 
   /**
@@ -218,14 +279,18 @@ export class Exchange {
     if (waiter === undefined) return
     this.waiter = undefined
     this.deadline.at = Infinity
+    this.budget?.addWaiting(this.deadlines.now() - this.waitingSince)
     waiter()
   }
 
-  private expire(): void {
+  private expire(now: number): void {
     if (this.isOver()) return
     const carrier = this.carrier
-    if (this.settled && this.state === "body") this.close("complete")
-    else this.fail(new UpstreamFailure({ phase: this.state === "head" ? this.phase : "stream", kind: "timeout" }))
+    const phase = this.state === "head" ? this.phase : "stream"
+    const left = this.budget?.timeLeft(now - this.waitingSince, now)
+    if (left !== undefined && left.millis <= 0) this.fail(this.budget!.overdue(phase, left.of))
+    else if (this.settled && this.state === "body") this.close("complete")
+    else this.fail(new UpstreamFailure({ phase, kind: "timeout" }))
     carrier?.abort()
   }
 
@@ -251,9 +316,5 @@ const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })
 /** Starts exchanges. */
 export class Exchanges extends Context.Service<Exchanges, {
   /** Sends a request at once. Whoever starts an exchange leaves it, whatever happens. */
-  readonly start: (
-    request: ExchangeRequest,
-    phase: FailurePhase,
-    limits: ExchangeLimits
-  ) => Effect.Effect<Exchange>
+  readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
 }>()("model-gateway/upstream/Exchanges") {}

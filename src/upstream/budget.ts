@@ -133,8 +133,8 @@ export class Budget {
   }
 
   /** Milliseconds left for one who has waited for so long and not yet said so, in all and for progress; none is overdue. */
-  timeLeft(waiting: number): { readonly millis: number; readonly of: Overdue } {
-    const reply = this.startedAt + this.limits.reply_seconds * 1000 - monotonicMillis(this.clock)
+  timeLeft(waiting: number, now = monotonicMillis(this.clock)): { readonly millis: number; readonly of: Overdue } {
+    const reply = this.startedAt + this.limits.reply_seconds * 1000 - now
     const progress = this.limits.progress_seconds * 1000 - this.waited - waiting
     return progress < reply ? { millis: progress, of: "progress" } : { millis: reply, of: "reply" }
   }

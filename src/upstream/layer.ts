@@ -2,41 +2,43 @@
  * The configured upstream: one driver for as long as the configuration's `upstream` group stands.
  */
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
+import { Deadlines } from "../clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { nativeModels } from "../domain/models.ts"
-import type { ConnectionLimits } from "./connection.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
+import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
-import { withTracing } from "./tracing.ts"
 import type { Driver, UpstreamModel } from "./Upstream.ts"
 import { Upstream } from "./Upstream.ts"
 
 const furtherModels = (config: UpstreamConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))
 
-const limits = ({ timeouts }: UpstreamConfig): ConnectionLimits => ({
+const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
   firstByte: timeouts.first_byte * 1000,
   silence: timeouts.silence * 1000
 })
 
 /** The driver that a configuration asks for. */
-const makeDriver = (client: HttpClient.HttpClient, config: UpstreamConfig): Effect.Effect<Driver> => {
+const makeDriver = (
+  exchanges: Exchanges["Service"],
+  config: UpstreamConfig
+): Effect.Effect<Driver, never, Deadlines> => {
   switch (config.driver) {
     case "embedded":
       return makeEmbeddedDriver({ furtherModels: furtherModels(config), limits: limits(config) })
     case "session":
-      return Effect.succeed(makeSessionDriver(client, {
+      return Effect.succeed(makeSessionDriver(exchanges, {
         baseUrl: config.base_url,
         furtherModels: furtherModels(config),
         limits: limits(config)
       }))
     case "openai":
-      return Effect.succeed(makeOpenAiDriver(client, {
+      return Effect.succeed(makeOpenAiDriver(exchanges, {
         baseUrl: config.base_url,
         models: config.models,
         furtherModels: furtherModels(config),
@@ -46,20 +48,22 @@ const makeDriver = (client: HttpClient.HttpClient, config: UpstreamConfig): Effe
   }
 }
 
-/** Follows the configuration; needs the HTTP client that drivers call through. */
-export const layer: Layer.Layer<Upstream, never, ConfigStore | HttpClient.HttpClient> = Layer.effect(
+/** Follows the configuration; needs exchanges, through which drivers call. */
+export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Layer.effect(
   Upstream,
   Effect.gen(function*() {
     const store = yield* ConfigStore
-    const client = withTracing(yield* HttpClient.HttpClient, () => store.unsafeCurrent().telemetry.propagate)
+    const exchanges = yield* Exchanges
+    const deadlines = yield* Deadlines
     const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
     return Upstream.of({
       driver: Effect.suspend(() => {
         const config = store.unsafeCurrent().upstream
         if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
-        return makeDriver(client, config).pipe(
+        return makeDriver(exchanges, config).pipe(
           Effect.provideService(Recordings, recordings),
+          Effect.provideService(Deadlines, deadlines),
           Effect.map((driver) => {
             made = { config, driver }
             return driver
@@ -68,4 +72,4 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | HttpClient.HttpCl
       })
     })
   })
-)
+).pipe(Layer.provide(Deadlines.layer))

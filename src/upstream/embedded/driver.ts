@@ -8,7 +8,9 @@ import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { randomUUID } from "node:crypto"
-import type { ConnectionLimits } from "../connection.ts"
+import { Deadlines } from "../../clock/Deadlines.ts"
+import type { ExchangeLimits } from "../Exchange.ts"
+import { exchangesOf } from "../exchanges/httpClient.ts"
 import { makeClient } from "../reference/inProcess.ts"
 import { Provider } from "../reference/Provider.ts"
 import { makeSessionDriver } from "../session/driver.ts"
@@ -19,7 +21,7 @@ import { withRecordings } from "./recordings.ts"
 export interface EmbeddedOptions {
   /** Ids that are listed and served beyond the natives. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
-  readonly limits: ConnectionLimits
+  readonly limits: ExchangeLimits
 }
 
 /** The token of those who bring none: the protocol knows no call without one. */
@@ -29,17 +31,21 @@ const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequ
   request.headers["authorization"] === undefined ? HttpClientRequest.bearerToken(request, anonymousToken) : request
 
 /** Makes the driver, with an upstream of its own behind it. */
-export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver> =>
-  Effect.flatMap(Clock.Clock, (clock) => {
+export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<Driver, never, Deadlines> =>
+  Effect.gen(function*() {
+    const clock = yield* Clock.Clock
+    const deadlines = yield* Deadlines
     // Nobody reads its report, and it shares the gateway's memory; several events share a chunk, as they do on a network.
     const provider = new Provider(
       { newSessionId: randomUUID, remember: 0, maxSessions: 2000, maxCharacters: 8 * 1024 * 1024, burst: 8 },
       () => clock.currentTimeMillisUnsafe()
     )
     const client = HttpClient.mapRequest(makeClient(provider), withToken)
-    const driver = makeSessionDriver(client, { baseUrl: "http://embedded", ...options })
-    return withRecordings(
+    const exchanges = yield* exchangesOf(client, deadlines, () => false)
+    const driver = makeSessionDriver(exchanges, { baseUrl: "http://embedded", ...options })
+    return yield* withRecordings(
       { ...driver, name: "embedded", capabilities: { ...driver.capabilities, anonymous: true } },
-      options.limits
+      options.limits,
+      deadlines
     )
   })

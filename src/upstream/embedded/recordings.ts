@@ -6,13 +6,10 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientError from "effect/http/HttpClientError"
-import type * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { Deadlines } from "../../clock/Deadlines.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { ConnectionLimits } from "../connection.ts"
+import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
 import { makeOpenAiDriver } from "../openai/driver.ts"
 import { makeSessionDriver } from "../session/driver.ts"
 import type { Driver } from "../Upstream.ts"
@@ -62,53 +59,57 @@ const wantedIn = ({ turns }: Conversation): string | undefined => {
   return section === undefined ? undefined : /^!replay[ \t]+(\S+)[ \t]*$/m.exec(section)?.[1]
 }
 
-const json = (data: unknown): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(JSON.stringify(data), { contentType: "application/json" })
+const accepted = (data: unknown): Uint8Array =>
+  Buffer.from(JSON.stringify({ code: 0, msg: "", data: { biz_code: 0, biz_msg: "", biz_data: data } }))
 
-const accepted = (data: unknown) => json({ code: 0, msg: "", data: { biz_code: 0, biz_msg: "", biz_data: data } })
-
-const exhausted = json({ code: 50000, msg: "the recording has no further round", data: null })
-
-const noReply = (request: HttpClientRequest.HttpClientRequest) =>
-  new HttpClientError.HttpClientError({
-    reason: new HttpClientError.TransportError({ request, description: "no reply was recorded" })
-  })
+const exhausted = Buffer.from(
+  JSON.stringify({ code: 50000, msg: "the recording has no further round", data: null })
+)
 
 /** An upstream for one completion, which answers with the recorded rounds one after another. */
-const replayClient = ({ rounds }: Recording): HttpClient.HttpClient => {
+const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"]): Exchanges["Service"] => {
   let next = 0
-  return HttpClient.make((request, url) =>
-    Effect.suspend(() => {
-      const reply = (response: HttpServerResponse.HttpServerResponse) =>
-        Effect.succeed(HttpServerResponse.toClientResponse(response, { request }))
-      if (!/\/(?:completion|continue|completions)$/.test(url.pathname)) {
-        return reply(accepted({ id: crypto.randomUUID() }))
-      }
-      const round = rounds[next++]
-      if (round === undefined) return reply(exhausted)
-      return round.status === 0
-        ? Effect.fail(noReply(request))
-        : reply(HttpServerResponse.uint8Array(round.bytes, {
-          status: round.status,
-          ...(round.contentType === undefined ? {} : { contentType: round.contentType })
-        }))
-    })
-  )
+  const answer = (exchange: Exchange, path: string): void => {
+    const json = { "content-type": "application/json" }
+    const isRound = /\/(?:completion|continue|completions)$/.test(path)
+    const round = isRound ? rounds[next++] : undefined
+    if (round?.status === 0) return exchange.broke(new Error("no reply was recorded"))
+    if (round === undefined) {
+      exchange.began(200, json)
+      exchange.received(isRound ? exhausted : accepted({ id: crypto.randomUUID() }))
+    } else {
+      exchange.began(round.status, round.contentType === undefined ? {} : { "content-type": round.contentType })
+      exchange.received(round.bytes)
+    }
+    exchange.ended()
+  }
+  return {
+    start: ({ path }, options) =>
+      Effect.sync(() => {
+        const exchange = new Exchange(options, deadlines)
+        answer(exchange, path)
+        return exchange
+      })
+  }
 }
 
-const replayDriver = (recording: Recording, limits: ConnectionLimits): Driver => {
-  const client = replayClient(recording)
+const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: Deadlines["Service"]): Driver => {
+  const exchanges = replayExchanges(recording, deadlines)
   const options = { baseUrl: "http://recording/v1", furtherModels: [], limits }
   return recording.protocol === "session"
-    ? makeSessionDriver(client, options)
-    : makeOpenAiDriver(client, { ...options, models: [], tools: "native" })
+    ? makeSessionDriver(exchanges, options)
+    : makeOpenAiDriver(exchanges, { ...options, models: [], tools: "native" })
 }
 
 /**
  * Gives a driver the recordings: a conversation that names one is answered with it, all else by the driver. They hold what
  * others asked, so a caller for whom nobody has vouched gets none.
  */
-export const withRecordings = (driver: Driver, limits: ConnectionLimits): Effect.Effect<Driver> =>
+export const withRecordings = (
+  driver: Driver,
+  limits: ExchangeLimits,
+  deadlines: Deadlines["Service"]
+): Effect.Effect<Driver> =>
   Effect.map(Recordings, (find) => ({
     ...driver,
     complete: Effect.fnUntraced(function*(request) {
@@ -127,7 +128,10 @@ export const withRecordings = (driver: Driver, limits: ConnectionLimits): Effect
         })
       }
       // The recorded session is none of the driver's: nobody must be told to delete it.
-      const { events, id } = yield* replayDriver(recording, limits).complete({ ...request, onSession: undefined })
+      const { events, id } = yield* replayDriver(recording, limits, deadlines).complete({
+        ...request,
+        onSession: undefined
+      })
       return { id, sessionId: undefined, events }
     })
   }))

@@ -53,8 +53,8 @@ export const exchangesOf = (
   Effect.map(Effect.context<never>(), (context) => {
     const run = Effect.runForkWith(context)
     return Exchanges.of({
-      start: traced(propagate, (request, phase, limits) => {
-        const exchange = new Exchange(phase, limits, deadlines)
+      start: traced(propagate, (request, options) => {
+        const exchange = new Exchange(options, deadlines)
         const open = Latch.makeUnsafe(true)
         const fiber = run(carry(client, request, exchange, open))
         exchange.carriedBy({
@@ -68,7 +68,7 @@ export const exchangesOf = (
   })
 
 /** Exchanges on the `HttpClient` that is provided. */
-export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadlines | HttpClient.HttpClient> = Layer
+export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | HttpClient.HttpClient> = Layer
   .effect(
     Exchanges,
     Effect.gen(function*() {
@@ -79,4 +79,4 @@ export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadli
         () => store.unsafeCurrent().telemetry.propagate
       )
     })
-  )
+  ).pipe(Layer.provide(Deadlines.layer))

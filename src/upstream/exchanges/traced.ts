@@ -8,8 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
-import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
-import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import type { Exchange, ExchangeOptions, ExchangeRequest, Exchanges } from "../Exchange.ts"
 
 /** The innermost span that is part of a trace: spans that nobody takes are passed over. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
@@ -21,10 +20,10 @@ const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefine
 const traceparent = (span: Tracer.AnySpan): string =>
   `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
 
-type Start = (request: ExchangeRequest, phase: FailurePhase, limits: ExchangeLimits) => Exchange
+type Start = (request: ExchangeRequest, options: ExchangeOptions) => Exchange
 
 /** Starts an exchange whose span ends when its head is there, or will never be. */
-const spanned = (start: Start, ...[request, phase, limits]: Parameters<Start>): Effect.Effect<Exchange> =>
+const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOptions): Effect.Effect<Exchange> =>
   Effect.clockWith((clock) =>
     Effect.map(
       Effect.makeSpan(request.method, {
@@ -36,7 +35,7 @@ const spanned = (start: Start, ...[request, phase, limits]: Parameters<Start>): 
         }
       }),
       (span) => {
-        const exchange = start(request, phase, limits)
+        const exchange = start(request, options)
         exchange.onHead((status) => {
           if (status !== undefined) span.attribute("http.response.status_code", status)
           span.end(clock.currentTimeNanosUnsafe(), status === undefined ? Exit.fail("no reply") : Exit.void)
@@ -47,14 +46,13 @@ const spanned = (start: Start, ...[request, phase, limits]: Parameters<Start>): 
   )
 
 /** Starts exchanges that are spans where spans are taken, and that carry the trace on where `propagate` says so. */
-export const traced =
-  (propagate: () => boolean, start: Start): Exchanges["Service"]["start"] => (request, phase, limits) =>
-    Effect.withFiber((fiber) => {
-      const parent = propagate() ? propagated(Context.getOrUndefined(fiber.context, Tracer.ParentSpan)) : undefined
-      const sent = parent === undefined
-        ? request
-        : { ...request, headers: { ...request.headers, traceparent: traceparent(parent) } }
-      return fiber.getRef(References.TracerEnabled)
-        ? spanned(start, sent, phase, limits)
-        : Effect.succeed(start(sent, phase, limits))
-    })
+export const traced = (propagate: () => boolean, start: Start): Exchanges["Service"]["start"] => (request, options) =>
+  Effect.withFiber((fiber) => {
+    const parent = propagate() ? propagated(Context.getOrUndefined(fiber.context, Tracer.ParentSpan)) : undefined
+    const sent = parent === undefined
+      ? request
+      : { ...request, headers: { ...request.headers, traceparent: traceparent(parent) } }
+    return fiber.getRef(References.TracerEnabled)
+      ? spanned(start, sent, options)
+      : Effect.succeed(start(sent, options))
+  })

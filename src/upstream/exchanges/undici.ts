@@ -80,7 +80,7 @@ const dispatch = (
 }
 
 /** `upstream.timeouts.connect` holds for each connection that is opened from then on. */
-export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines> = Layer.effect(
+export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.effect(
   Exchanges,
   Effect.gen(function*() {
     const store = yield* ConfigStore
@@ -94,11 +94,11 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
       (agent) => Effect.promise(() => agent.destroy())
     )
     return Exchanges.of({
-      start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, phase, limits) => {
-        const exchange = new Exchange(phase, limits, deadlines)
+      start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, options) => {
+        const exchange = new Exchange(options, deadlines)
         dispatch(agent, request, exchange)
         return exchange
       })
     })
   })
-)
+).pipe(Layer.provide(Deadlines.layer))

@@ -7,7 +7,8 @@ import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
 import type { Budget } from "../budget.ts"
-import type { BodyDecoder, Connection } from "../connection.ts"
+import type { BodyDecoder } from "../decodeBody.ts"
+import type { Exchange } from "../Exchange.ts"
 import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
 
 /** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
@@ -20,7 +21,7 @@ const longestWhole = 1024 * 1024
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
 
 /** Decodes a stream of events. */
-const streamDecoder = (chunks: ChunkDecoder, settleConnection: Connection["settle"]): BodyDecoder<UpstreamEvent> => {
+const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"]): BodyDecoder<UpstreamEvent> => {
   const sse = makeSseDecoder()
   const events: Array<SseEvent> = []
   let over = false
@@ -79,7 +80,7 @@ const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
  */
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
-  settle: Connection["settle"],
+  settle: Exchange["settle"],
   budget: Budget,
   seen: ((bytes: Uint8Array) => void) | undefined
 ): BodyDecoder<UpstreamEvent> => {

@@ -3,18 +3,16 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { Connection, ConnectionLimits } from "../connection.ts"
-import { decodeBody, openConnection, parseRetryAfter, readShortBody } from "../connection.ts"
+import { decodeBody } from "../decodeBody.ts"
+import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { parseRetryAfter } from "../retryAfter.ts"
 import type { CompletionReply, CompletionRequest, Driver, RoundRecorder, UpstreamModel } from "../Upstream.ts"
 import { replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
@@ -31,7 +29,7 @@ export interface OpenAiOptions {
   /** Ids that are listed and served beyond the natives. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly tools: ToolMode
-  readonly limits: ConnectionLimits
+  readonly limits: ExchangeLimits
 }
 
 /** The most that is read of a body that is no reply, in bytes and milliseconds. */
@@ -41,17 +39,19 @@ const slowestBody = 5_000
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
 /** Makes the driver. */
-export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiOptions): Driver => {
+export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {
   const { baseUrl, limits } = options
   const url = `${baseUrl}/chat/completions`
+  const { origin, pathname } = new URL(baseUrl)
+  const base = pathname === "/" ? "" : pathname
   const names = new Map(options.models.map((model) => [model.id, model.model]))
 
-  const isVersioned = /\/v\d[^/]*(?:\/|$)/.test(new URL(baseUrl).pathname)
+  const isVersioned = /\/v\d[^/]*(?:\/|$)/.test(pathname)
 
   const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
 
-  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) =>
-    isKey(token) ? HttpClientRequest.bearerToken(request, token) : request
+  const authorization = (token: string | undefined): { readonly authorization?: string } =>
+    isKey(token) ? { authorization: `Bearer ${token}` } : {}
 
   /** Says what the operator may have got wrong, where a refusal looks like that. */
   const advice = ({ kind, message = "", status = 0 }: UpstreamFailure, token: string | undefined) => {
@@ -62,25 +62,24 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
     return isUnknown && !isVersioned ? "upstream.base_url may lack its version prefix, such as /v1" : undefined
   }
 
-  const readBody = (connection: Connection, round?: RoundRecorder) => {
-    const bytes = Stream.map(connection.bytes, (chunk) => {
-      round?.bytes(chunk)
-      return chunk
+  const readBody = (exchange: Exchange, round?: RoundRecorder) =>
+    Effect.map(exchange.text(longestBody, slowestBody), (text) => {
+      round?.bytes(Buffer.from(text))
+      return parseJson(text)
     })
-    return Effect.map(readShortBody({ ...connection, bytes }, longestBody, slowestBody), parseJson)
-  }
 
   /** The failure that a reply is: a JSON error where there is one, else the status alone; a page is never quoted. */
   const refusal = Effect.fnUntraced(function*(
     phase: FailurePhase,
-    { headers, status }: HttpClientResponse.HttpClientResponse,
+    exchange: Exchange,
     body: unknown,
     token: string | undefined
   ) {
-    const retryAfter = parseRetryAfter(headers["retry-after"], yield* Clock.currentTimeMillis)
+    const { status } = exchange
+    const retryAfter = parseRetryAfter(exchange.header("retry-after"), yield* Clock.currentTimeMillis)
     const facts = {
       phase,
-      kind: isPage(headers["content-type"]) && status < 300 ? "malformed" : "refused",
+      kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
       ...errorFacts(body),
       ...(status < 300 ? {} : { status }),
       ...(retryAfter === undefined ? {} : { retryAfter })
@@ -90,17 +89,14 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
     return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
   })
 
-  const complete = Effect.fnUntraced(function*(
-    { budget, conversation, credential, model, recorder }: CompletionRequest
-  ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
-    const token = yield* credential.token
-    const { body, stop } = yield* inSlices(
-      chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)
-    )
-    const request = HttpClientRequest.post(url, { acceptJson: false }).pipe(
-      HttpClientRequest.setHeader("accept", "text/event-stream, application/json"),
-      HttpClientRequest.bodyText(body, "application/json")
-    )
+  /** Sends the call and waits for its reply's beginning. */
+  const send = (
+    { budget, recorder }: CompletionRequest,
+    token: string | undefined,
+    body: string,
+    stop: ReadonlyArray<string>,
+    scope: Scope.Scope
+  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
     const id = `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`
     const round = recorder?.round({
       label: "completion",
@@ -110,35 +106,80 @@ export const makeOpenAiDriver = (client: HttpClient.HttpClient, options: OpenAiO
       sessionId: id,
       secret: isKey(token) ? Redacted.make(token) : undefined
     })
-    if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
-    budget.startReply()
-    if (!budget.takeCall()) return yield* budget.noCallLeft("completion")
-    const connection = yield* openConnection(client, authorized(request, token), "completion", limits, budget)
-    const { headers, status } = connection.response
-    const contentType = headers["content-type"]
-    round?.opened(status, contentType)
-    if (status < 200 || status >= 300 || isPage(contentType)) {
-      const body = yield* readBody(connection, round)
-      return yield* yield* refusal("completion", connection.response, body, token)
+    const post: ExchangeRequest = {
+      method: "POST",
+      origin,
+      path: `${base}/chat/completions`,
+      headers: {
+        accept: "text/event-stream, application/json",
+        "content-type": "application/json",
+        ...authorization(token)
+      },
+      body
     }
-    const events = decodeBody(connection, () => replyDecoder(stop, connection.settle, budget, round?.bytes))
-    return { id, sessionId: undefined, events }
-  })
+    let running: Exchange | undefined
+    // Stands before the request is sent: whatever ends the scope leaves nothing running.
+    return Scope.addFinalizer(
+      scope,
+      Effect.sync(() => {
+        running?.leave()
+        round?.closed()
+      })
+    ).pipe(
+      Effect.flatMap(() => exchanges.start(post, { phase: "completion", limits, budget })),
+      Effect.flatMap((exchange) => {
+        running = exchange
+        return Effect.flatMap(exchange.head, (): Effect.Effect<CompletionReply, UpstreamFailure> => {
+          const { status } = exchange
+          const contentType = exchange.header("content-type")
+          round?.opened(status, contentType)
+          if (status < 200 || status >= 300 || isPage(contentType)) {
+            return Effect.flatMap(
+              readBody(exchange, round),
+              (answer) => Effect.flip(refusal("completion", exchange, answer, token))
+            )
+          }
+          const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
+          const events = Stream.fromPull(Effect.succeed(decodeBody(exchange, decoder)))
+          return Effect.succeed({ id, sessionId: undefined, events })
+        })
+      })
+    )
+  }
+
+  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMap(request.credential.token, (token) =>
+      Effect.flatMap(Effect.scope, (scope) => {
+        const { budget, conversation, model } = request
+        budget.startReply()
+        if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        return Effect.flatMap(
+          inSlices(chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)),
+          ({ body, stop }) => send(request, token, body, stop, scope)
+        )
+      }))
 
   /**
    * The list of models is what such servers answer without cost. Where there is none, and the address looks right, nothing
    * is proved against the key.
    */
   const verify = Effect.fnUntraced(function*(token: string | undefined) {
-    const request = authorized(HttpClientRequest.get(`${baseUrl}/models`, { acceptJson: true }), token)
-    const connection = yield* openConnection(client, request, "session", limits)
-    const { headers, status } = connection.response
-    const body = yield* readBody(connection)
-    const isAnswer = status >= 200 && status < 300 && !isPage(headers["content-type"]) &&
+    const exchange = yield* exchanges.start({
+      method: "GET",
+      origin,
+      path: `${base}/models`,
+      headers: { accept: "application/json", ...authorization(token) },
+      body: undefined
+    }, { phase: "session", limits })
+    yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
+    yield* exchange.head
+    const { status } = exchange
+    const body = yield* readBody(exchange)
+    const isAnswer = status >= 200 && status < 300 && !isPage(exchange.header("content-type")) &&
       !(isRecord(body) && isError(body))
     const hasNoList = status === 404 || status === 405 || status === 501
     if (isAnswer || (hasNoList && isVersioned)) return
-    return yield* yield* refusal("session", connection.response, body, token)
+    return yield* yield* refusal("session", exchange, body, token)
   }, Effect.scoped)
 
   return {

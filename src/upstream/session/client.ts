@@ -3,21 +3,11 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { nationalMobile } from "../../domain/identity.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Budget } from "../budget.ts"
-import {
-  type Connection,
-  type ConnectionLimits,
-  openConnection,
-  parseRetryAfter,
-  readBody,
-  readShortBody
-} from "../connection.ts"
+import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { parseRetryAfter } from "../retryAfter.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { readEnvelope, type RefusalFacts } from "./envelope.ts"
@@ -53,8 +43,10 @@ export interface SessionClient {
     sessionId: string,
     messageId: MessageId
   ) => Effect.Effect<void, UpstreamFailure>
-  /** Opens an event stream; a refusal fails here. The scope holds the connection. */
-  readonly openStream: (call: StreamCall) => Effect.Effect<Connection, UpstreamFailure, Scope.Scope>
+  /** Sends a call that answers with an event stream. Whoever starts one leaves it. */
+  readonly startStream: (call: StreamCall) => Effect.Effect<Exchange>
+  /** Waits for the stream's beginning; a refusal fails here. */
+  readonly opened: (exchange: Exchange, call: StreamCall) => Effect.Effect<void, UpstreamFailure>
 }
 
 /** The most characters of a token, and of an id. */
@@ -70,52 +62,77 @@ const eventStream = /^text\/event-stream\b/i
 
 const malformed = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "malformed" })
 
+/** Leaves an exchange where whoever reads it is interrupted. */
+const leaving = <A, E>(exchange: Exchange, read: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.onInterrupt(read, () => Effect.sync(exchange.leave))
+
 /** Makes the client. `baseUrl` is without a trailing slash. */
 export const makeSessionClient = (
-  client: HttpClient.HttpClient,
+  exchanges: Exchanges["Service"],
   baseUrl: string,
-  limits: ConnectionLimits
+  limits: ExchangeLimits
 ): SessionClient => {
   const deviceId = crypto.randomUUID()
+  const { origin, pathname } = new URL(`${baseUrl}/api/v0/`)
   const url = (path: string) => `${baseUrl}/api/v0/${path}`
 
-  const refusal = Effect.fnUntraced(function*(phase: FailurePhase, { response }: Connection, facts: RefusalFacts) {
-    const retryAfter = parseRetryAfter(response.headers["retry-after"], yield* Clock.currentTimeMillis)
-    return yield* new UpstreamFailure({
-      phase,
-      status: response.status,
-      ...facts,
-      ...(retryAfter === undefined ? {} : { retryAfter })
+  const refusal = (
+    phase: FailurePhase,
+    exchange: Exchange,
+    facts: RefusalFacts
+  ): Effect.Effect<never, UpstreamFailure> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const retryAfter = parseRetryAfter(exchange.header("retry-after"), now)
+      return Effect.fail(
+        new UpstreamFailure({
+          phase,
+          status: exchange.status,
+          ...facts,
+          ...(retryAfter === undefined ? {} : { retryAfter })
+        })
+      )
     })
+
+  const requestOf = (
+    method: ExchangeRequest["method"],
+    path: string,
+    token: string | undefined,
+    accept: string,
+    body?: string
+  ): ExchangeRequest => ({
+    method,
+    origin,
+    path: pathname + path,
+    headers: {
+      accept,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" })
+    },
+    body
   })
 
-  const authorized = (request: HttpClientRequest.HttpClientRequest, token: string | undefined) =>
-    token === undefined ? request : HttpClientRequest.bearerToken(request, token)
-
   /** A whole call. The body is read to its end, which keeps the connection usable. */
-  const call = Effect.fnUntraced(function*(
-    phase: FailurePhase,
-    request: HttpClientRequest.HttpClientRequest
-  ): Effect.fn.Return<JsonRecord, UpstreamFailure, Scope.Scope> {
-    const connection = yield* openConnection(client, request, phase, limits)
-    const body = yield* readBody(connection, longestBody, limits.silence)
-    const envelope = readEnvelope(connection.response.status, body)
-    return envelope._tag === "Accepted" ? envelope.data : yield* refusal(phase, connection, envelope.facts)
-  }, Effect.scoped)
+  const call = (phase: FailurePhase, request: ExchangeRequest): Effect.Effect<JsonRecord, UpstreamFailure> =>
+    Effect.flatMap(exchanges.start(request, { phase, limits }), (exchange) =>
+      leaving(
+        exchange,
+        Effect.flatMap(
+          Effect.flatMap(exchange.head, () => exchange.text(longestBody, limits.silence)),
+          (body) => {
+            exchange.leave()
+            const envelope = readEnvelope(exchange.status, body)
+            return envelope._tag === "Accepted"
+              ? Effect.succeed(envelope.data)
+              : refusal(phase, exchange, envelope.facts)
+          }
+        )
+      ))
 
   const post = (phase: FailurePhase, path: string, token: string | undefined, body: JsonRecord) =>
-    call(
-      phase,
-      authorized(
-        HttpClientRequest.post(url(path), { acceptJson: true }).pipe(
-          HttpClientRequest.bodyText(JSON.stringify(body), "application/json")
-        ),
-        token
-      )
-    )
+    call(phase, requestOf("POST", path, token, "application/json", JSON.stringify(body)))
 
   const get = (path: string, token: string | undefined) =>
-    call("session", authorized(HttpClientRequest.get(url(path), { acceptJson: true }), token))
+    call("session", requestOf("GET", path, token, "application/json"))
 
   const login = Effect.fnUntraced(function*({ email, mobile, password }: Login) {
     const identity = email === undefined ? { mobile: nationalMobile(mobile ?? "") } : { email: email.trim() }
@@ -125,10 +142,14 @@ export const makeSessionClient = (
     return typeof token === "string" && token !== "" && token.length <= longestToken ? token : yield* malformed("login")
   })
 
-  const createSession = Effect.fnUntraced(function*(token: string | undefined) {
-    const { id } = yield* post("session", "chat_session/create", token, { agent: "chat" })
-    return typeof id === "string" && id !== "" && id.length <= longestId ? id : yield* malformed("session")
-  })
+  const createSession = (token: string | undefined) =>
+    Effect.flatMap(
+      post("session", "chat_session/create", token, { agent: "chat" }),
+      ({ id }) =>
+        typeof id === "string" && id !== "" && id.length <= longestId
+          ? Effect.succeed(id)
+          : Effect.fail(malformed("session"))
+    )
 
   const firstSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
     const { chat_sessions: sessions, has_more } = yield* get(`chat_session/fetch_page?count=${count}`, token)
@@ -158,26 +179,21 @@ export const makeSessionClient = (
     return page.listed
   })
 
-  const openStream = Effect.fnUntraced(function*({ body, budget, path, phase, round, token }: StreamCall) {
-    const request = HttpClientRequest.post(url(path), { acceptJson: false }).pipe(
-      HttpClientRequest.setHeader("accept", "text/event-stream"),
-      HttpClientRequest.bodyText(body, "application/json")
-    )
-    const connection = yield* openConnection(client, authorized(request, token), phase, limits, budget)
-    const { headers, status } = connection.response
-    round?.opened(status, headers["content-type"])
-    if (status < 300 && eventStream.test(headers["content-type"] ?? "")) return connection
-    const recorded = round === undefined ? connection : {
-      ...connection,
-      bytes: Stream.map(connection.bytes, (chunk) => {
-        round.bytes(chunk)
-        return chunk
+  const startStream = ({ body, budget, path, phase, token }: StreamCall) =>
+    exchanges.start(requestOf("POST", path, token, "text/event-stream", body), { phase, limits, budget })
+
+  const opened = (exchange: Exchange, { phase, round }: StreamCall) =>
+    Effect.flatMap(exchange.head, () => {
+      const { status } = exchange
+      const contentType = exchange.header("content-type")
+      round?.opened(status, contentType)
+      if (status < 300 && eventStream.test(contentType ?? "")) return Effect.void
+      return Effect.flatMap(exchange.text(longestBody, slowestRefusal), (body) => {
+        round?.bytes(Buffer.from(body))
+        const envelope = readEnvelope(status, body)
+        return refusal(phase, exchange, envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" })
       })
-    }
-    const envelope = readEnvelope(status, yield* readShortBody(recorded, longestBody, slowestRefusal))
-    const facts: RefusalFacts = envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" }
-    return yield* refusal(phase, connection, facts)
-  })
+    })
 
   return {
     url,
@@ -191,6 +207,7 @@ export const makeSessionClient = (
       Effect.asVoid(
         post("stream", "chat/stop_stream", token, { chat_session_id: sessionId, message_id: messageId })
       ),
-    openStream
+    startStream,
+    opened
   }
 }

@@ -4,18 +4,17 @@
  * A completion runs in a session of its own. Whatever ends its scope leaves nothing running upstream.
  */
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { inSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { Budget } from "../budget.ts"
-import type { ConnectionLimits } from "../connection.ts"
-import type { CompletionReply, CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../Upstream.ts"
-import { makeSessionClient, type SessionClient, type StreamCall } from "./client.ts"
+import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamModel } from "../Upstream.ts"
+import { makeSessionClient, type StreamCall } from "./client.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { renderPrompt } from "./prompt.ts"
-import { type Round, runRounds } from "./rounds.ts"
+import { type Round, Rounds } from "./rounds.ts"
 
 /** What the driver needs to know of its provider. */
 export interface SessionOptions {
@@ -23,7 +22,7 @@ export interface SessionOptions {
   readonly baseUrl: string
   /** Ids that are listed and served beyond the natives. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
-  readonly limits: ConnectionLimits
+  readonly limits: ExchangeLimits
 }
 
 /** How long the upstream may take to hear that a reply is no longer wanted, in milliseconds (behaviour, "The pool"). */
@@ -32,36 +31,45 @@ const longestStop = 2_000
 const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
   code === 40001 || code === 40002 || code === 40003 || status === 401
 
-/** Opens one round and tells the recorder of it. */
-const openRound = Effect.fnUntraced(function*(
-  client: SessionClient,
-  recorder: Recorder | undefined,
-  sessionId: string,
-  call: Omit<StreamCall, "round"> & { readonly budget: Budget }
-) {
-  if (!call.budget.takeCall()) return yield* call.budget.noCallLeft(call.phase)
-  const label = call.path === "chat/completion" ? "completion" : "continue"
-  const round = recorder?.round({
-    label,
-    protocol: "session",
-    url: client.url(call.path),
-    requestBody: call.body,
-    sessionId,
-    secret: call.token === undefined ? undefined : Redacted.make(call.token)
-  })
-  if (round !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => round.closed()))
-  const connection = yield* client.openStream({ ...call, round })
-  const opened: Round = { connection, recorder: round }
-  return opened
-})
+/** Makes the driver. */
+export const makeSessionDriver = (exchanges: Exchanges["Service"], options: SessionOptions): Driver => {
+  const client = makeSessionClient(exchanges, options.baseUrl, options.limits)
 
-/** Continues a message. A token that has expired meanwhile is renewed once. */
-const openContinue =
-  (client: SessionClient, recorder: Recorder | undefined, credential: Credential, sessionId: string, budget: Budget) =>
-  (messageId: MessageId) => {
+  /** Sends the call of a round and waits for its reply's beginning; `begun` is given the round before it waits. */
+  const openRound = (
+    { budget, recorder }: CompletionRequest,
+    sessionId: string,
+    call: Pick<StreamCall, "path" | "phase" | "body" | "token">,
+    begun: (round: Round) => void
+  ): Effect.Effect<Round, UpstreamFailure> => {
+    if (!budget.takeCall()) return Effect.fail(budget.noCallLeft(call.phase))
+    const capture = recorder?.round({
+      label: call.path === "chat/completion" ? "completion" : "continue",
+      protocol: "session",
+      url: client.url(call.path),
+      requestBody: call.body,
+      sessionId,
+      secret: call.token === undefined ? undefined : Redacted.make(call.token)
+    })
+    const whole = { ...call, budget, round: capture }
+    return Effect.flatMap(client.startStream(whole), (exchange) => {
+      const round: Round = { exchange, recorder: capture }
+      begun(round)
+      return Effect.as(client.opened(exchange, whole), round)
+    })
+  }
+
+  /** Continues a message. A token that has expired meanwhile is renewed once. */
+  const openContinue = (
+    request: CompletionRequest,
+    sessionId: string,
+    messageId: MessageId,
+    begun: (round: Round) => void
+  ): Effect.Effect<Round, UpstreamFailure> => {
+    const { credential } = request
     const body = JSON.stringify({ chat_session_id: sessionId, message_id: messageId, fallback_to_resume: true })
     const open = (token: string | undefined) =>
-      openRound(client, recorder, sessionId, { path: "chat/continue", phase: "resume", body, token, budget })
+      openRound(request, sessionId, { path: "chat/continue", phase: "resume", body, token }, begun)
     return Effect.flatMap(
       credential.token,
       (token) =>
@@ -72,56 +80,71 @@ const openContinue =
     )
   }
 
-/** Makes the driver. */
-export const makeSessionDriver = (http: HttpClient.HttpClient, options: SessionOptions): Driver => {
-  const client = makeSessionClient(http, options.baseUrl, options.limits)
+  /** Tells the upstream to stop, best effort. */
+  const stop = (credential: Credential, sessionId: string, messageId: MessageId): Effect.Effect<void> =>
+    credential.token.pipe(
+      Effect.flatMap((token) => client.stopStream(token, sessionId, messageId)),
+      Effect.interruptible,
+      Effect.timeoutOption(longestStop),
+      Effect.ignore
+    )
 
-  const complete = Effect.fnUntraced(function*(
-    { budget, conversation, credential, model, onContinue, onSession, recorder }: CompletionRequest
-  ): Effect.fn.Return<CompletionReply, UpstreamFailure, Scope.Scope> {
-    const scope = yield* Effect.scope
-    const token = yield* credential.token
-    budget.startReply()
-    if (!budget.takeCall()) return yield* budget.noCallLeft("session")
-    const sessionId = yield* client.createSession(token)
-    if (onSession !== undefined) yield* onSession(sessionId)
-    let unfinished = (): MessageId | undefined => undefined
-    // Closed after the connections, which are opened later.
-    yield* Effect.addFinalizer(() => {
-      const messageId = unfinished()
-      if (messageId === undefined) return Effect.void
-      return credential.token.pipe(
-        Effect.flatMap((token) => client.stopStream(token, sessionId, messageId)),
-        Effect.interruptible,
-        Effect.timeoutOption(longestStop),
-        Effect.ignore
-      )
-    })
-    const firstScope = yield* Scope.fork(scope)
-    const prompt = yield* inSlices(renderPrompt(conversation))
-    const body = JSON.stringify({
-      chat_session_id: sessionId,
-      parent_message_id: null,
-      prompt,
-      ref_file_ids: [],
-      thinking_enabled: model.reasoning,
-      search_enabled: model.search
-    })
-    const first = yield* openRound(client, recorder, sessionId, {
-      path: "chat/completion",
-      phase: "completion",
-      body,
-      token,
-      budget
-    }).pipe(Scope.provide(firstScope))
-    const goOn = openContinue(client, recorder, credential, sessionId, budget)
-    const running = runRounds(first, firstScope, scope, (messageId) => {
+  const completeIn = (
+    request: CompletionRequest,
+    sessionId: string,
+    token: string | undefined,
+    scope: Scope.Scope
+  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
+    const { conversation, credential, model, onContinue } = request
+    const rounds = new Rounds(request.budget, (messageId, begun) => {
       onContinue?.()
-      return goOn(messageId)
-    }, budget)
-    unfinished = running.unfinished
-    return { id: sessionId, sessionId, events: running.events }
-  })
+      return openContinue(request, sessionId, messageId, begun)
+    })
+    // Stands before the first round is sent: whatever ends the scope leaves nothing running.
+    return Scope.addFinalizer(
+      scope,
+      Effect.suspend(() => {
+        rounds.leave()
+        const messageId = rounds.unfinished()
+        return messageId === undefined ? Effect.void : stop(credential, sessionId, messageId)
+      })
+    ).pipe(
+      Effect.flatMap(() => inSlices(renderPrompt(conversation))),
+      Effect.flatMap((prompt) => {
+        const body = JSON.stringify({
+          chat_session_id: sessionId,
+          parent_message_id: null,
+          prompt,
+          ref_file_ids: [],
+          thinking_enabled: model.reasoning,
+          search_enabled: model.search
+        })
+        return openRound(
+          request,
+          sessionId,
+          { path: "chat/completion", phase: "completion", body, token },
+          rounds.begun
+        )
+      }),
+      Effect.map((first) => ({
+        id: sessionId,
+        sessionId,
+        events: Stream.fromPull(Effect.succeed(rounds.events(first)))
+      }))
+    )
+  }
+
+  const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> => {
+    const { budget, credential, onSession } = request
+    return Effect.flatMap(credential.token, (token) => {
+      budget.startReply()
+      if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("session"))
+      return Effect.flatMap(client.createSession(token), (sessionId) => {
+        const goOn = Effect.flatMap(Effect.scope, (scope) => completeIn(request, sessionId, token, scope))
+        return onSession === undefined ? goOn : Effect.andThen(onSession(sessionId), goOn)
+      })
+    })
+  }
 
   return {
     name: "session",

@@ -5,15 +5,13 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Pull from "effect/Pull"
-import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
 import type { Budget } from "../budget.ts"
-import { type BodyDecoder, type Connection, decodePull } from "../connection.ts"
+import { type BodyDecoder, decodeBody, type DecodedBody } from "../decodeBody.ts"
+import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
 
@@ -21,21 +19,17 @@ import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble 
 const settleAfterStatus = 2_000
 const settleAfterClose = 100
 
-/** A round whose reply has begun. */
+/** A round that was sent. */
 export interface Round {
-  readonly connection: Connection
+  readonly exchange: Exchange
   readonly recorder: RoundRecorder | undefined
 }
 
-/** Opens a `chat/continue` of the message; the scope holds its connection. */
-export type OpenContinue = (messageId: MessageId) => Effect.Effect<Round, UpstreamFailure, Scope.Scope>
-
-/** A reply that runs. */
-export interface RunningReply {
-  readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
-  /** The message to stop, while the upstream may still be at it and its id is known. */
-  readonly unfinished: () => MessageId | undefined
-}
+/** Opens a `chat/continue` of the message; `begun` is given the round as soon as it is sent. */
+export type OpenContinue = (
+  messageId: MessageId,
+  begun: (round: Round) => void
+) => Effect.Effect<Round, UpstreamFailure>
 
 const asFailure = (phase: FailurePhase, { kind, message, reason }: ReplyTrouble): UpstreamFailure =>
   new UpstreamFailure({
@@ -54,7 +48,7 @@ const tooLong: ReplyTrouble = {
 const nothing: ReplyTrouble = { kind: "empty", reason: undefined, message: undefined }
 
 /** Decodes one round's body. */
-const startBody = (reply: ReplyDecoder, { connection, recorder }: Round, budget: Budget) => {
+const startBody = (reply: ReplyDecoder, { exchange, recorder }: Round, budget: Budget) => {
   const sse = makeSseDecoder()
   const events: Array<SseEvent> = []
   let ended = false
@@ -64,7 +58,7 @@ const startBody = (reply: ReplyDecoder, { connection, recorder }: Round, budget:
   const settle = (millis: number) => {
     if (settled === millis) return
     settled = millis
-    connection.settle(millis)
+    exchange.settle(millis)
   }
   return {
     get overflowed() {
@@ -105,125 +99,140 @@ const startBody = (reply: ReplyDecoder, { connection, recorder }: Round, budget:
   }
 }
 
-/** Runs a reply from its first round on. `scope` is to hold the connections of further rounds. */
-export const runRounds = (
-  first: Round,
-  firstScope: Scope.Closeable,
-  scope: Scope.Scope,
-  openContinue: OpenContinue,
-  budget: Budget
-): RunningReply => {
-  const reply = makeReplyDecoder()
-  let running = true
+type Body = ReturnType<typeof startBody>
 
-  const pull = Effect.gen(function*() {
-    let roundScope = firstScope
-    let phase: FailurePhase = "stream"
-    let finished = false
+/** One reply over all its rounds. One of them runs at a time, and it is left before the next one is opened. */
+export class Rounds {
+  private readonly reply = makeReplyDecoder()
+  private readonly budget: Budget
+  private readonly openContinue: OpenContinue
+  private phase: FailurePhase = "stream"
+  private finished = false
+  /** The upstream may still be at the reply. */
+  private running = true
+  private round: Round | undefined
+  private current: { readonly pull: DecodedBody<UpstreamEvent>; readonly body: Body } | undefined
 
-    const start = (round: Round) => {
-      const body = startBody(reply, round, budget)
-      const decoder: BodyDecoder<UpstreamEvent> = {
-        push: body.push,
-        end: body.end,
-        failure: () =>
-          body.tooMany ? budget.tooManyBytes(phase) : body.overflowed ? asFailure(phase, tooLong) : undefined,
-        done: () => reply.failed || reply.withdrawn || body.isFull,
-        complete: () => reply.final || reply.closed
+  constructor(budget: Budget, openContinue: OpenContinue) {
+    this.budget = budget
+    this.openContinue = openContinue
+  }
+
+  /** A round was sent; the one before it is left. */
+  readonly begun = (round: Round): void => {
+    this.leave()
+    this.round = round
+  }
+
+  /** Leaves the round that runs. Does no harm twice. */
+  leave(): void {
+    const round = this.round
+    this.round = undefined
+    if (round === undefined) return
+    round.exchange.leave()
+    round.recorder?.closed()
+  }
+
+  /** The message to stop, while the upstream may still be at it and its id is known. */
+  unfinished(): MessageId | undefined {
+    return this.running ? this.reply.messageId : undefined
+  }
+
+  /** The reply from its first round on. */
+  events(first: Round): DecodedBody<UpstreamEvent> {
+    this.read(first)
+    return this.next
+  }
+
+  private read(round: Round): void {
+    const { budget, reply } = this
+    const body = startBody(reply, round, budget)
+    const decoder: BodyDecoder<UpstreamEvent> = {
+      push: body.push,
+      end: body.end,
+      failure: () =>
+        body.tooMany ? budget.tooManyBytes(this.phase) : body.overflowed ? asFailure(this.phase, tooLong) : undefined,
+      done: () => reply.failed || reply.withdrawn || body.isFull,
+      complete: () => reply.final || reply.closed
+    }
+    this.current = { pull: decodeBody(round.exchange, decoder), body }
+  }
+
+  private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() => {
+    if (this.finished) return Cause.done()
+    return Effect.catchCause(this.current!.pull, (cause): DecodedBody<UpstreamEvent> => {
+      if (Pull.isDoneCause(cause)) {
+        this.running = false
+        return this.endRound()
       }
-      return Effect.map(
-        Scope.provide(round.connection.pull, roundScope),
-        (bytes) => ({ pull: decodePull(bytes, decoder), body })
-      )
-    }
-
-    let current = yield* start(first)
-
-    const finish = (reason: UpstreamFinish["reason"]) => {
-      finished = true
-      running = false
-      return Effect.as(Scope.close(roundScope, Exit.void), Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
-    }
-
-    /** Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. */
-    const goOn = (messageId: MessageId, pause: number): Effect.Effect<void, UpstreamFailure> =>
-      Effect.gen(function*() {
-        yield* Scope.close(roundScope, Exit.void)
-        if (pause > 0) yield* Effect.sleep(pause)
-        reply.startRound()
-        phase = "resume"
-        roundScope = yield* Scope.fork(scope)
-        running = true
-        const round = yield* Scope.provide(openContinue(messageId), roundScope)
-        current = yield* start(round)
-      }).pipe(
-        Effect.catch((failure) => {
-          // The service's own refusal stands, and what is used up is; trouble on the way to it may pass.
-          if (failure.kind === "refused" || failure.kind === "exhausted" || failure.kind === "overdue") {
-            return Effect.fail(failure)
-          }
-          const next = budget.takeResume()
-          return next === undefined ? Effect.fail(failure) : goOn(messageId, next)
-        })
-      )
-
-    const endRound = (): Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> => {
-      if (current.body.isFull) {
-        // The end was given with the last events; whoever closes the scope has the upstream stopped.
-        finished = true
-        running = true
-        return Cause.done()
-      }
-      const end = reply.endRound()
-      const { messageId } = reply
-      switch (end._tag) {
-        case "Finished":
-          return finish(end.reason)
-        case "Failed":
-          // Our own refusal to go on: the upstream does not know of it.
-          running = reply.failed && end.trouble.kind !== "gave_up"
-          return Effect.fail(asFailure(phase, end.trouble))
-        case "Incomplete":
-          if (messageId !== undefined && budget.takeContinue()) return Effect.andThen(goOn(messageId, 0), next)
-          return reply.produced === 0 ? Effect.fail(asFailure(phase, nothing)) : finish("length")
-        case "CutOff": {
-          const pause = messageId === undefined ? undefined : budget.takeResume()
-          return messageId === undefined || pause === undefined
-            ? Effect.fail(asFailure(phase, end.trouble))
-            : Effect.andThen(goOn(messageId, pause), next)
-        }
-      }
-    }
-
-    /** A connection that broke ends its round like one that ended early; what had come of a last event may be whole. */
-    const breakOff = (failure: UpstreamFailure) => {
-      if (failure.kind !== "transport") return Effect.fail(failure)
-      const out: Array<UpstreamEvent> = []
-      current.body.end(out)
-      return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : endRound()
-    }
-
-    const next: Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> = Effect.suspend(() => {
-      if (finished) return Cause.done()
-      return Effect.matchCauseEffect(current.pull, {
-        onSuccess: Effect.succeed,
-        onFailure: (cause): Pull.Pull<Arr.NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> => {
-          if (Pull.isDoneCause(cause)) {
-            running = false
-            return endRound()
-          }
-          const failure = Cause.findErrorOption(cause)
-          return failure._tag === "Some" && failure.value._tag === "UpstreamFailure"
-            ? breakOff(failure.value)
-            : Effect.failCause(cause)
-        }
-      })
+      const failure = Cause.findErrorOption(cause)
+      return failure._tag === "Some" && failure.value._tag === "UpstreamFailure"
+        ? this.breakOff(failure.value)
+        : Effect.failCause(cause)
     })
-    return next
   })
 
-  return {
-    events: Stream.fromPull(pull),
-    unfinished: () => running ? reply.messageId : undefined
+  private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
+    this.finished = true
+    this.running = false
+    this.leave()
+    return Effect.succeed(Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
+  }
+
+  /** Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. */
+  private goOn(messageId: MessageId, pause: number): Effect.Effect<void, UpstreamFailure> {
+    const open = Effect.suspend(() => {
+      this.reply.startRound()
+      this.phase = "resume"
+      this.running = true
+      return Effect.map(this.openContinue(messageId, this.begun), (round) => this.read(round))
+    })
+    this.leave()
+    return Effect.catch(pause > 0 ? Effect.andThen(Effect.sleep(pause), open) : open, (failure) => {
+      // The service's own refusal stands, and what is used up is; trouble on the way to it may pass.
+      if (failure.kind === "refused" || failure.kind === "exhausted" || failure.kind === "overdue") {
+        return Effect.fail(failure)
+      }
+      const next = this.budget.takeResume()
+      return next === undefined ? Effect.fail(failure) : this.goOn(messageId, next)
+    })
+  }
+
+  private endRound(): DecodedBody<UpstreamEvent> {
+    if (this.current?.body.isFull === true) {
+      // The end was given with the last events; whoever closes the scope has the upstream stopped.
+      this.finished = true
+      this.running = true
+      return Cause.done()
+    }
+    const end = this.reply.endRound()
+    const { messageId } = this.reply
+    switch (end._tag) {
+      case "Finished":
+        return this.finish(end.reason)
+      case "Failed":
+        // Our own refusal to go on: the upstream does not know of it.
+        this.running = this.reply.failed && end.trouble.kind !== "gave_up"
+        return Effect.fail(asFailure(this.phase, end.trouble))
+      case "Incomplete":
+        if (messageId !== undefined && this.budget.takeContinue()) {
+          return Effect.andThen(this.goOn(messageId, 0), this.next)
+        }
+        return this.reply.produced === 0 ? Effect.fail(asFailure(this.phase, nothing)) : this.finish("length")
+      case "CutOff": {
+        const pause = messageId === undefined ? undefined : this.budget.takeResume()
+        return messageId === undefined || pause === undefined
+          ? Effect.fail(asFailure(this.phase, end.trouble))
+          : Effect.andThen(this.goOn(messageId, pause), this.next)
+      }
+    }
+  }
+
+  /** A connection that broke ends its round like one that ended early; what had come of a last event may be whole. */
+  private breakOff(failure: UpstreamFailure): DecodedBody<UpstreamEvent> {
+    if (failure.kind !== "transport") return Effect.fail(failure)
+    const out: Array<UpstreamEvent> = []
+    this.current!.body.end(out)
+    return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : this.endRound()
   }
 }

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import { makeEmbeddedDriver } from "../../../src/upstream/embedded/driver.ts"
 import { ask, complete, fixedToken, patient, request } from "../session/support.ts"
 
-const driver = makeEmbeddedDriver({ furtherModels: [], limits: patient })
+const driver = Effect.provide(makeEmbeddedDriver({ furtherModels: [], limits: patient }), Deadlines.layer)
 
 const chat = { id: "upstream-chat", reasoning: false, search: false }
 

@@ -20,7 +20,7 @@ interface Carried {
 }
 
 const carried = Effect.map(Deadlines, (deadlines): Carried => {
-  const exchange = new Exchange("completion", limits, deadlines)
+  const exchange = new Exchange({ phase: "completion", limits }, deadlines)
   const log: Carried["log"] = []
   exchange.carriedBy({
     pause: () => log.push("pause"),
@@ -169,7 +169,10 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
     Effect.flatMap(
       Exchanges,
       (exchanges) =>
-        exchanges.start({ method: "POST", origin, path, headers: { "x-test": "1" }, body: "{}" }, "session", limits)
+        exchanges.start({ method: "POST", origin, path, headers: { "x-test": "1" }, body: "{}" }, {
+          phase: "session",
+          limits
+        })
     )
 
   it.live("carry status, headers and bytes, end, break off, and are refused", () =>

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { HttpClient } from "effect/http"
+import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeOpenAiDriver, type OpenAiOptions } from "../../../src/upstream/openai/driver.ts"
 import type { CompletionRequest, Recorder } from "../../../src/upstream/Upstream.ts"
 import {
@@ -29,8 +29,8 @@ const stand = Effect.acquireRelease(
 )
 
 const driverFor = (baseUrl: string, options: Partial<OpenAiOptions> = {}) =>
-  Effect.map(HttpClient.HttpClient, (client) =>
-    makeOpenAiDriver(client, {
+  Effect.map(Exchanges, (exchanges) =>
+    makeOpenAiDriver(exchanges, {
       baseUrl,
       models: [],
       furtherModels: [],

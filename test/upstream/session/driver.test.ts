@@ -2,7 +2,9 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { HttpClient, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import { exchangesOf } from "../../../src/upstream/exchanges/httpClient.ts"
 import type { CallName } from "../../../src/upstream/reference/envelope.ts"
 import type { Fault, FaultName } from "../../../src/upstream/reference/Fault.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
@@ -494,10 +496,13 @@ const fakeProvider = (body: Stream.Stream<string>, stop: Effect.Effect<void> = E
       return HttpServerResponse.toClientResponse(response, { request })
     })
   )
-  return makeSessionDriver(client, {
-    baseUrl: "http://provider",
-    furtherModels: [],
-    limits: { firstByte: 30_000, silence: 120_000 }
+  return Effect.gen(function*() {
+    const exchanges = yield* exchangesOf(client, yield* Deadlines, () => false)
+    return makeSessionDriver(exchanges, {
+      baseUrl: "http://provider",
+      furtherModels: [],
+      limits: { firstByte: 30_000, silence: 120_000 }
+    })
   })
 }
 
@@ -516,27 +521,27 @@ describe("time", () => {
         Stream.concat(comment),
         Stream.concat(Stream.succeed(said("ok", "FINISHED")))
       )
-      const fiber = yield* Effect.forkChild(complete(fakeProvider(body), request("hi")))
+      const fiber = yield* Effect.forkChild(complete(yield* fakeProvider(body), request("hi")))
       yield* TestClock.adjust("200 seconds")
       assert.deepInclude(yield* Fiber.join(fiber), { text: "ok", finish: "stop", failed: undefined })
-    }))
+    }).pipe(Effect.provide(Deadlines.layer)))
 
   it.effect("time during which nobody reads does not count", () =>
     Effect.gen(function*() {
       const body = Stream.make(ready, said("a", "WIP"), said("ab", "FINISHED")).pipe(Stream.rechunk(1))
-      const reply = yield* fakeProvider(body).complete(request("hi"))
+      const reply = yield* (yield* fakeProvider(body)).complete(request("hi"))
       const slow = Stream.tap(reply.events, () => Effect.sleep("1 hour"))
       const fiber = yield* Effect.forkChild(Stream.runCollect(slow))
       yield* TestClock.adjust("1 day")
       const events = yield* Fiber.join(fiber)
       assert.strictEqual(events.at(-1)?._tag, "UpstreamFinish")
-    }))
+    }).pipe(Effect.provide(Deadlines.layer)))
 
   it.effect("an upstream that does not hear of a stop is waited for two seconds at most", () =>
     Effect.gen(function*() {
       let stops = 0
       const stop = Effect.andThen(Effect.sync(() => stops++), Effect.never)
-      const driver = fakeProvider(Stream.concat(Stream.make(ready, said("x", "WIP")), Stream.never), stop)
+      const driver = yield* fakeProvider(Stream.concat(Stream.make(ready, said("x", "WIP")), Stream.never), stop)
       const scope = yield* Scope.make()
       const reply = yield* Scope.provide(driver.complete(request("hi")), scope)
       yield* Stream.runHead(reply.events)
@@ -546,5 +551,5 @@ describe("time", () => {
       assert.isUndefined(closing.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       assert.isTrue(Exit.isSuccess(yield* Fiber.await(closing)))
-    }))
+    }).pipe(Effect.provide(Deadlines.layer)))
 })

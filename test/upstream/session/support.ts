@@ -1,11 +1,10 @@
 /**
  * The reference upstream on a real socket, the driver against it, and what tests ask of both.
  */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Effect, Exit, type Layer, Stream } from "effect"
-import { HttpClient } from "effect/http"
+import { Cause, Effect, Exit, Layer, Stream } from "effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
+import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { defaultLimits, type Limits } from "../../../src/domain/limits.ts"
@@ -13,6 +12,8 @@ import type { MonotonicSource } from "../../../src/domain/monotonicMillis.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import { Budget } from "../../../src/upstream/budget.ts"
+import { Exchanges } from "../../../src/upstream/Exchange.ts"
+import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
 import type { ReferenceOptions } from "../../../src/upstream/reference/Options.ts"
 import { Provider } from "../../../src/upstream/reference/Provider.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
@@ -117,9 +118,9 @@ export const impatient = { firstByte: 250, silence: 250 }
 
 /** The driver on the production client. */
 export const driverFor = (baseUrl: string, limits = patient) =>
-  Effect.map(HttpClient.HttpClient, (client) => makeSessionDriver(client, { baseUrl, furtherModels: [], limits }))
+  Effect.map(Exchanges, (exchanges) => makeSessionDriver(exchanges, { baseUrl, furtherModels: [], limits }))
 
-export const clientLayer: Layer.Layer<HttpClient.HttpClient> = NodeHttpClient.layerUndici
+export const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerMemory()))
 
 export const reasoner: UpstreamModel = { id: "upstream-reasoner", reasoning: true, search: false }
 

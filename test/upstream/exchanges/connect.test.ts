@@ -1,10 +1,10 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { HttpClient } from "effect/http"
 import { createServer, type Server } from "node:net"
-import { ConfigStore } from "../../src/config/ConfigStore.ts"
-import * as UpstreamClient from "../../src/upstream/httpClient.ts"
-import { makeSessionDriver } from "../../src/upstream/session/driver.ts"
+import { ConfigStore } from "../../../src/config/ConfigStore.ts"
+import { Exchanges } from "../../../src/upstream/Exchange.ts"
+import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
+import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 
 /** A server that takes connections and never says a word, so that a TLS handshake with it does not end. */
 const silentServer = Effect.acquireRelease(
@@ -22,12 +22,12 @@ it.live("a connection that does not open in time is a time limit, not a broken c
     if (address === null || typeof address === "string") return yield* Effect.die("no port")
     const config = ConfigStore.layerMemory({ upstream: { timeouts: { connect: 0.05 } } })
     const failure = yield* Effect.gen(function*() {
-      const driver = makeSessionDriver(yield* HttpClient.HttpClient, {
+      const driver = makeSessionDriver(yield* Exchanges, {
         baseUrl: `https://127.0.0.1:${address.port}`,
         furtherModels: [],
         limits: { firstByte: 10_000, silence: 10_000 }
       })
       return yield* Effect.flip(driver.verify("t"))
-    }).pipe(Effect.provide(Layer.provide(UpstreamClient.layer, config)))
+    }).pipe(Effect.provide(Layer.provide(layerUndici, config)))
     assert.strictEqual(failure.kind, "timeout")
   }))

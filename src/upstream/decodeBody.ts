@@ -1,0 +1,48 @@
+/**
+ * The body of an exchange through a decoder: one array of what it decides for each read.
+ */
+import { isArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Machine } from "../stream/transducer.ts"
+import type { Exchange } from "./Exchange.ts"
+
+/** A decoder of a whole body: network chunks in, what they decide out. */
+export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
+  /** What the body failed with; what was decoded before it still counts. */
+  readonly failure: () => UpstreamFailure | undefined
+  /** Nothing more is wanted of the body. */
+  readonly done: () => boolean
+  /** The body is as good as complete: a connection that breaks now does no harm. */
+  readonly complete: () => boolean
+}
+
+/** What a decoder makes of a body, read by read. */
+export type DecodedBody<A> = Pull.Pull<NonEmptyReadonlyArray<A>, UpstreamFailure>
+
+/** Runs a decoder over an exchange's body. */
+export const decodeBody = <A>(exchange: Exchange, decoder: BodyDecoder<A>): DecodedBody<A> => {
+  let ended = false
+  const emit = (out: Array<A>): DecodedBody<A> => isArrayNonEmpty(out) ? Effect.succeed(out) : next
+  const end = (out: Array<A>) => {
+    ended = true
+    decoder.end(out)
+    return emit(out)
+  }
+  const read: DecodedBody<A> = Effect.matchCauseEffect(exchange.bytes, {
+    onSuccess: (bytes) => {
+      const out: Array<A> = []
+      decoder.push(bytes, out)
+      return decoder.done() ? end(out) : emit(out)
+    },
+    onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : Effect.failCause(cause)
+  })
+  const next: DecodedBody<A> = Effect.suspend(() => {
+    const failure = decoder.failure()
+    if (failure !== undefined) return Effect.fail(failure)
+    return ended ? Cause.done() : read
+  })
+  return next
+}
