@@ -1,10 +1,12 @@
 /** Upstreams that would go on for ever: how many calls they get, for how long, and what becomes of the reply. */
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Stream } from "effect"
+import { Clock, Effect, Fiber, Layer, Stream } from "effect"
 import { HttpClient, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
+import { Deadlines, tickMillis } from "../../src/clock/Deadlines.ts"
 import { defaultLimits, type Limits } from "../../src/domain/limits.ts"
 import { Budget } from "../../src/upstream/budget.ts"
+import { exchangesOf } from "../../src/upstream/exchanges/httpClient.ts"
 import { makeOpenAiDriver } from "../../src/upstream/openai/driver.ts"
 import { makeSessionDriver } from "../../src/upstream/session/driver.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
@@ -19,7 +21,10 @@ interface Upstream {
 }
 
 /** An upstream whose n-th reply, counted from 0, is a stream of these texts. */
-const upstream = (body: (round: number) => Stream.Stream<string>, protocol: "session" | "openai"): Upstream => {
+const upstream = Effect.fnUntraced(function*(
+  body: (round: number) => Stream.Stream<string>,
+  protocol: "session" | "openai"
+): Effect.fn.Return<Upstream, never, Deadlines> {
   const calls = new Map<string, number>()
   let rounds = 0
   const accepted = { code: 0, data: { biz_code: 0, biz_data: { id: "s" } } }
@@ -35,13 +40,14 @@ const upstream = (body: (round: number) => Stream.Stream<string>, protocol: "ses
     })
   )
   const options = { baseUrl: "http://provider/v1", furtherModels: [], limits: timeLimits }
+  const exchanges = yield* exchangesOf(client, yield* Deadlines, () => false)
   return {
     calls,
     driver: protocol === "session"
-      ? makeSessionDriver(client, options)
-      : makeOpenAiDriver(client, { ...options, models: [], tools: "native" })
+      ? makeSessionDriver(exchanges, options)
+      : makeOpenAiDriver(exchanges, { ...options, models: [], tools: "native" })
   }
-}
+})
 
 const event = (value: unknown) => `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`
 const ready = "event: ready\ndata: {\"response_message_id\":2}\n\n"
@@ -207,10 +213,14 @@ const withWall = (clock: Clock.Clock, offset: () => number): Clock.Clock => ({
 
 const run = ({ body, calls: expected, lasts, limits, outcome, protocol }: Endless, steps: ReadonlyArray<number>) =>
   Effect.gen(function*() {
-    const { calls, driver } = upstream(body, protocol ?? "session")
     const test = yield* Clock.Clock
     let offset = 0
     const clock = withWall(test, () => offset)
+    const deadlines = yield* Effect.provideService(Layer.build(Deadlines.layer), Clock.Clock, clock)
+    const { calls, driver } = yield* upstream(body, protocol ?? "session").pipe(
+      Effect.provide(deadlines),
+      Effect.provideService(Clock.Clock, clock)
+    )
     const budget = new Budget({ ...defaultLimits, ...limits }, clock)
     const fiber = yield* complete(driver, request("hi", { budget })).pipe(
       Effect.provideService(Clock.Clock, clock),
@@ -223,7 +233,7 @@ const run = ({ body, calls: expected, lasts, limits, outcome, protocol }: Endles
       }
       yield* TestClock.adjust((lasts - 1) / (steps.length + 1))
       assert.isUndefined(fiber.pollUnsafe(), "over too early")
-      yield* TestClock.adjust(1)
+      yield* TestClock.adjust(1 + tickMillis)
     }
     const came = yield* Fiber.join(fiber)
     assert.deepInclude(came, outcome)
