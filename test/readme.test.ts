@@ -9,12 +9,20 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
+import { limitRanges } from "../src/domain/limits.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "./support/gateway.ts"
 import { snippetsOf } from "./support/snippets.ts"
 
 const root = path.join(import.meta.dirname, "..")
 const readme = path.join(root, "README.md")
 const snippets = existsSync(readme) ? snippetsOf(readFileSync(readme, "utf8"), "sh run") : []
+
+describe.skipIf(snippets.length === 0)("the README", () => {
+  it("names every limit that can be configured", () => {
+    const text = readFileSync(readme, "utf8")
+    for (const field of Object.keys(limitRanges)) assert.include(text, `\`${field}\``)
+  })
+})
 
 describe.skipIf(snippets.length === 0)("the README's commands", () => {
   let gateway: RunningGateway

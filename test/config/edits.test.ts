@@ -49,6 +49,21 @@ describe("edits by hand", () => {
       }
     }).pipe(Effect.provide(quiet)))
 
+  it.live("that take a key out are kept with the key's digest, as a removal by the admin is", () =>
+    Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a", "b"], unknown: 1 })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, { keys: ["b"], unknown: 2 })
+      yield* until(store, (config) => config.keys.length === 1)
+      yield* store.update(Effect.succeed)
+      assert.deepStrictEqual(yield* readJson(path), {
+        keys: ["b"],
+        unknown: 2,
+        auth: { removed_keys: [sha256Hex("a")] }
+      })
+      assert.deepStrictEqual((yield* store.current).auth.removed_keys, [sha256Hex("a")])
+    }).pipe(Effect.provide(quiet)))
+
   it.live("are refused with a log line when they are not valid, and never saved over", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {

@@ -13,7 +13,7 @@ import { AdminAuth } from "./AdminAuth.ts"
 import { AdminAuthGroup, LoginRequest } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
-const readLogin = jsonBody(LoginRequest, { limit: 16 * 1024 })
+const readLogin = jsonBody(LoginRequest, { limit: 64 * 1024 })
 
 export const AdminAuthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminAuthGroup),

@@ -15,7 +15,7 @@ import { AdminSettingsGroup, PasswordRequest } from "./Api.ts"
 import { settingsFields } from "./fields.ts"
 import { patchSettings } from "./patch.ts"
 
-const readPassword = jsonBody(PasswordRequest)
+const readPassword = jsonBody(PasswordRequest, { limit: 64 * 1024 })
 
 /** A refused body has its fault where a refused setting has. */
 const withFaults = (error: GatewayError): GatewayError =>
