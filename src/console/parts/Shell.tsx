@@ -15,11 +15,16 @@ import { Lazy } from "./Lazy.tsx"
 import { Preferences } from "./Preferences.tsx"
 
 /** Pages are loaded when they are first shown. */
-const loaders: Readonly<Partial<Record<Page, () => Promise<ComponentType<{ readonly of: string | undefined }>>>>> = {
+const loaders: Readonly<
+  Record<Exclude<Page, "overview">, () => Promise<ComponentType<{ readonly of: string | undefined }>>>
+> = {
+  requests: () => import("../pages/requests/Requests.tsx").then((module) => module.Requests),
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
   keys: () => import("../pages/Keys.tsx").then((module) => module.Keys),
   accounts: () => import("../pages/accounts/Accounts.tsx").then((module) => module.Accounts),
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
+  usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
+  samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),
   transfer: () => import("../pages/Transfer.tsx").then((module) => module.Transfer),
   about: () => import("../pages/About.tsx").then((module) => module.About)
 }
@@ -88,7 +93,7 @@ const Navigation = ({ current }: { readonly current: Page }) => {
       </button>
       <nav id="navigation" aria-label={t.common.main} class={open ? "open" : ""}>
         <ul>
-          {pages.filter((page) => page === "overview" || loaders[page] !== undefined).map((page) => (
+          {pages.map((page) => (
             <li key={page} class={groupStarts.has(page) ? "group" : ""}>
               <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>{t.common.pages[page]}</a>
             </li>
@@ -117,7 +122,7 @@ export const Shell = () => {
     const reason = await signOut()
     if (reason !== undefined) tell(reason, true)
   }
-  const load = loaders[route.page]
+  const load = route.page === "overview" ? undefined : loaders[route.page]
   return (
     <div class="shell">
       <a

@@ -3,6 +3,28 @@
  */
 import type { Count } from "./count.ts"
 
+const styleNames: Readonly<Record<string, string>> = {
+  chat: "Chat completions",
+  responses: "Responses",
+  embeddings: "Embeddings",
+  messages: "Messages",
+  generate: "Content generation"
+}
+
+const outcomeNames: Readonly<Record<string, string>> = {
+  open: "Open",
+  ok: "OK",
+  failed: "Failed",
+  cancelled: "Cancelled"
+}
+
+const stateNames: Readonly<Record<string, string>> = {
+  queued: "Waiting for an account",
+  upstream: "Waiting for the upstream",
+  streaming: "Streaming",
+  done: "Done"
+}
+
 export const trafficTexts = (count: Count) => ({
   overview: {
     slots: "Slots in use",
@@ -38,6 +60,92 @@ export const trafficTexts = (count: Count) => ({
     out: "Out of rotation",
     disabled: "Disabled",
     failed: "Test failed"
+  },
+  requests: {
+    any: "Any",
+    status: "Status",
+    style: "Style",
+    model: "Model",
+    key: "Key",
+    account: "Account",
+    time: "Time",
+    request: "Request",
+    outcome: "Outcome",
+    httpStatus: "HTTP",
+    firstEvent: "First event",
+    duration: "Duration",
+    tokens: "Tokens",
+    styles: (name: string) => styleNames[name] ?? name,
+    outcomes: (name: string) => outcomeNames[name] ?? name,
+    states: (name: string) => stateNames[name] ?? name,
+    pause: "Pause",
+    resume: "Resume",
+    paused: "The list stands still. Resume to go on.",
+    newest: "Newest",
+    older: "Older",
+    kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${limit}`,
+    empty: "No request has come yet.",
+    noneFit: "No request fits.",
+    switchedOff: "Requests are not recorded: requests.enabled is false."
+  },
+  inspector: {
+    title: (id: string) => `Request ${id}`,
+    back: "All requests",
+    gone: "This request is not kept, or no longer.",
+    openInPlayground: "Open in playground",
+    clientRequest: "Client request",
+    conversation: "Conversation",
+    rounds: "Upstream rounds",
+    clientReply: "Client reply",
+    timeLine: "Time line",
+    frames: "Frames",
+    toolCalls: "Tool calls",
+    timing: "Timing",
+    time: "Time",
+    side: "Side",
+    both: "Both",
+    client: "client",
+    upstreamSide: "upstream",
+    frame: "Frame",
+    noFrames: "Nothing has gone over the wire yet.",
+    notDecoded: "The request was not understood, so there is no conversation.",
+    noRounds: "The upstream was not asked.",
+    round: (n: number, label: string) => `Round ${n}: ${label}`,
+    address: "Address",
+    account: "Account",
+    attempt: "Attempt",
+    status: "Status",
+    noStatus: "no reply yet",
+    statusIs: (status: number) => `Status ${status}`,
+    sent: "Sent",
+    received: "Received",
+    framesSent: "Sent to the client",
+    body: "Body",
+    noBody: "No body.",
+    requestHeaders: "Request headers",
+    replyHeaders: "Reply headers",
+    truncated: "Cut off: more went over the wire than is kept.",
+    shownInPart: (n: number) => `The beginning of ${n} characters.`,
+    frameCount: (n: number) => `${count(n, "frame", "frames")}, in the time line`,
+    noReply: "Nothing has gone to the client yet.",
+    noCalls: "No tool was called.",
+    tool: "Tool",
+    arguments: "Arguments",
+    started: "Started",
+    queued: "Waited for an account",
+    firstEvent: "First event",
+    duration: "Duration",
+    attempts: "Attempts",
+    attemptsOf: (attempts: number, failovers: number) =>
+      failovers === 0 ? `${attempts}` : `${attempts}, ${count(failovers, "change of account", "changes of account")}`,
+    tokens: "Tokens",
+    tokensOf: (prompt: string, completion: string, reasoning: string) =>
+      `${prompt} prompt, ${completion} completion, ${reasoning} of them reasoning`,
+    serverTiming: "Server-Timing",
+    streamed: "streamed",
+    whole: "whole",
+    finish: (reason: string) => `ended: ${reason}`,
+    bodiesGone: "Its bodies are no longer kept: newer requests needed the room."
   },
   playground: {
     style: "Style",
@@ -82,6 +190,26 @@ export const trafficTexts = (count: Count) => ({
     finished: (reason: string) => `Ended: ${reason}`,
     notes: { stopped: "Stopped.", rounds: "Stopped after 8 rounds with tools." },
     noKeys: "There is no key to call the gateway with. Add one first."
+  },
+  usage: {
+    range: "Range",
+    ranges: { day: "24 hours", week: "7 days", month: "30 days", quarter: "90 days", year: "1 year" },
+    groupBy: "Group by",
+    groups: { hour: "Hour", day: "Day", key: "Key", model: "Model", account: "Account", style: "Style" },
+    reload: "Reload",
+    csv: "Download CSV",
+    unavailable: "Usage is not available on this gateway.",
+    notKept: "Usage is kept in memory only and begins anew with the next start.",
+    requests: "Requests",
+    failed: "Failed",
+    left: "Caller left",
+    prompt: "Prompt tokens",
+    completion: "Completion tokens",
+    total: "Total tokens",
+    mean: "Mean time",
+    all: "All",
+    empty: "Nothing was asked for in this time.",
+    cut: (n: number) => `At most ${n} rows are shown; the file for download has all.`
   },
   backIn: (text: string) => `back in ${text}`
 })

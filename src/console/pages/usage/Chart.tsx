@@ -1,0 +1,95 @@
+/**
+ * Requests and tokens over time. The numbers stand in the table below: the drawing is for the eye alone.
+ */
+import { useEffect, useRef } from "preact/hooks"
+import UPlot from "uplot"
+import { themeAtom, useTexts } from "../../state/preferences.ts"
+import { useAtom } from "../../state/registry.ts"
+import type { UsageRow } from "./rows.ts"
+
+/** A colour of the style sheet as the drawing needs it. */
+const colourOf = (element: HTMLElement, name: string): string => {
+  const probe = document.createElement("span")
+  probe.style.color = `var(${name})`
+  element.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+const height = 240
+
+export const Chart = ({ group, rows }: { readonly rows: ReadonlyArray<UsageRow>; readonly group: "hour" | "day" }) => {
+  const t = useTexts().usage
+  const theme = useAtom(themeAtom)
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return
+    const times = rows.map((row) => Date.parse(group === "hour" ? row.hour ?? "" : `${row.day ?? ""}T00:00:00Z`) / 1000)
+    const draw = () => {
+      const muted = colourOf(element, "--muted")
+      const line = colourOf(element, "--line")
+      const axis = {
+        stroke: muted,
+        grid: { stroke: line, width: 1 },
+        ticks: { stroke: line, width: 1 },
+        font: "12px system-ui, sans-serif"
+      }
+      return new UPlot(
+        {
+          width: element.clientWidth,
+          height,
+          cursor: { drag: { x: false, y: false } },
+          legend: { live: false },
+          scales: {
+            x: { time: true },
+            tokens: { range: (_, __, most) => [0, Math.max(1, most)] },
+            y: { range: (_, __, most) => [0, Math.max(1, most * 1.05)] }
+          },
+          tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+          series: [
+            {},
+            {
+              label: t.requests,
+              stroke: colourOf(element, "--accent"),
+              fill: colourOf(element, "--accent-ground"),
+              width: 2,
+              points: { show: rows.length < 60 }
+            },
+            {
+              label: t.total,
+              scale: "tokens",
+              stroke: colourOf(element, "--good"),
+              width: 2,
+              dash: [6, 4],
+              points: { show: false }
+            }
+          ],
+          axes: [axis, axis, { ...axis, scale: "tokens", side: 1, grid: { show: false }, size: 70 }]
+        },
+        [times, rows.map((row) => row.requests), rows.map((row) => row.total_tokens)],
+        element
+      )
+    }
+    let chart = draw()
+    const redraw = () => {
+      chart.destroy()
+      chart = draw()
+    }
+    const sizes = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height }))
+    sizes.observe(element)
+    const scheme = matchMedia("(prefers-color-scheme: dark)")
+    scheme.addEventListener("change", redraw)
+    return () => {
+      scheme.removeEventListener("change", redraw)
+      sizes.disconnect()
+      chart.destroy()
+    }
+  }, [rows, group, theme, t])
+  return (
+    <div class="card chart" aria-hidden="true">
+      <div ref={place} />
+    </div>
+  )
+}
