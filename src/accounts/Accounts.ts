@@ -6,10 +6,12 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { Store } from "../store/Store.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { makeFixed } from "./fixedAccount.ts"
 import type { AccountPool } from "./Lease.ts"
 import { makePool } from "./pool.ts"
+import { makeSharedPool } from "./shared/sharedPool.ts"
 
 export type {
   AccountAccess,
@@ -26,6 +28,12 @@ export type {
 export class Accounts extends Context.Service<Accounts, AccountPool>()("model-gateway/accounts/Accounts") {
   /** The pool that the configuration describes. */
   static readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstream> = Layer.effect(Accounts, makePool)
+
+  /** The pool that the nodes of a store share; needs a `ConfigStore` that they share too. */
+  static readonly layerShared: Layer.Layer<Accounts, never, ConfigStore | Upstream | Store> = Layer.effect(
+    Accounts,
+    makeSharedPool
+  )
 
   /** One fixed credential, no limits, no queue: for embedders that call the upstream with a token of their own. */
   static readonly layerFixed = (token: string | undefined): Layer.Layer<Accounts, never, Upstream> =>

@@ -22,12 +22,13 @@ import type { PoolState, Slot } from "./PoolState.ts"
 type AccountSlot = Slot<PooledAccount>
 
 /** What a failure of a login or a try says of the account. */
-const verdictOn = (failure: UpstreamFailure) => {
+export const verdictOn = (failure: UpstreamFailure) => {
   const { health, retryAfter } = classify(failure, { direct: false, mayRefresh: false, shown: false })
   return { health, retryAfter }
 }
 
-const isFault = (health: AccountHealth): health is Fault => health !== "none" && health !== "token_expired"
+/** Whether it takes an account out of rotation. */
+export const isFault = (health: AccountHealth): health is Fault => health !== "none" && health !== "token_expired"
 
 /** It is out and being tried, so that it has no time of recovery. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY

@@ -23,7 +23,8 @@ interface BackOff {
   readonly reason: string
 }
 
-const backOff: Readonly<Record<Fault, BackOff>> = {
+/** The table. */
+export const backOff: Readonly<Record<Fault, BackOff>> = {
   rate_limited: { state: "cooling", first: 1_000, longest: 600_000, reason: "the upstream limits its rate" },
   busy: { state: "cooling", first: 500, longest: 500, reason: "it runs as many completions as it may" },
   refused_login: { state: "out", first: 60_000, longest: 3_600_000, reason: "the upstream refuses its login" },
@@ -31,7 +32,7 @@ const backOff: Readonly<Record<Fault, BackOff>> = {
 }
 
 /** The delay grows by up to this share, at random, so that accounts limited together do not come back together. */
-const jitter = 0.25
+export const jitter = 0.25
 
 /** The state in which a fault leaves an account. */
 export const stateAfter = (fault: Fault): Suspension["state"] => backOff[fault].state

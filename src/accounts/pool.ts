@@ -20,7 +20,7 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { reasonFor } from "./backOff.ts"
-import { fixedCredential } from "./credentials.ts"
+import { directAccess } from "./credentials.ts"
 import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions, QueueWaiter } from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
@@ -338,15 +338,3 @@ const longestWaiting = (state: PoolState<PooledAccount>, now: number): ReadonlyA
   }
   return shown
 }
-
-/** A caller's own token has no account, no refresh, no health. */
-const directAccess = (driver: Driver, token: string | undefined): AccountAccess => ({
-  driver,
-  credential: fixedCredential(token),
-  account: undefined,
-  identifier: undefined,
-  accountHash: undefined,
-  secrets: () => token === undefined ? [] : [token],
-  refreshToken: Effect.void,
-  report: () => Effect.void
-})

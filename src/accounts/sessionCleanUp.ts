@@ -16,11 +16,11 @@ import type { PooledAccount } from "./PooledAccount.ts"
 import type { PoolState, Slot } from "./PoolState.ts"
 
 /** A lease waits this long for a running deletion of all sessions; then the deletion is given up. */
-const longestWait = Duration.seconds(5)
+export const longestWait = Duration.seconds(5)
 /** Pending deletions get this long when the pool is closed. */
-const longestShutdown = Duration.seconds(5)
+export const longestShutdown = Duration.seconds(5)
 /** Deletions of single sessions that run at once for one lease. */
-const concurrency = 4
+export const concurrency = 4
 
 /** What a lease leaves behind. */
 export interface Leavings {

@@ -12,7 +12,7 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver, Login } from "../upstream/Upstream.ts"
 
 /** A background refresh that failed is not tried again sooner, in milliseconds; the old token serves meanwhile. */
-const refreshRetry = 60_000
+export const refreshRetry = 60_000
 
 /** What the tokens of an account are made from. */
 export interface TokensOptions {
@@ -41,7 +41,8 @@ export interface AccountTokens {
   readonly probe: Effect.Effect<void, UpstreamFailure>
 }
 
-const noToken = (): UpstreamFailure =>
+/** An account with nothing to log in by. */
+export const noToken = (): UpstreamFailure =>
   new UpstreamFailure({
     phase: "login",
     kind: "refused",

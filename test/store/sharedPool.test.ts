@@ -1,0 +1,205 @@
+/** Two nodes in one process over a real server: what the pool promises holds over both. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { hash } from "node:crypto"
+import { Accounts, type Caller } from "../../src/accounts/Accounts.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { Store } from "../../src/store/Store.ts"
+import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import {
+  accounts,
+  anywhere,
+  ask,
+  direct,
+  errorOf,
+  hold,
+  makeDriver,
+  managed,
+  wrongCredentials
+} from "../accounts/support.ts"
+import { withVariables } from "../config/support.ts"
+import { type RedisServer, redisServer } from "../support/redisServer.ts"
+import { storeLayer, until } from "./support.ts"
+
+/** A node with a pool of its own over the shared store. */
+const node = Effect.fnUntraced(function*(server: RedisServer, id: string, config: RawConfig, driver: Driver) {
+  const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, keys: ["k"], ...config }
+  const context = yield* Layer.build(
+    Accounts.layerShared.pipe(
+      Layer.provideMerge(ConfigStore.layerShared),
+      Layer.provideMerge(storeLayer(server, id)),
+      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
+      Layer.provide(Environment.layer),
+      Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify(raw) })),
+      Layer.provide(NodeServices.layer)
+    )
+  )
+  const store = Context.get(context, Store)
+  const configuration = Context.get(context, ConfigStore)
+  return {
+    pool: Context.get(context, Accounts),
+    store,
+    configuration,
+    change: (changes: RawConfig) => configuration.update((raw) => Effect.succeed({ ...raw, ...changes }))
+  }
+})
+
+const two = Effect.fnUntraced(function*(config: RawConfig, driver: Driver = makeDriver().driver) {
+  const server = yield* redisServer()
+  const one = yield* node(server, "one", config, driver)
+  const other = yield* node(server, "other", config, driver)
+  return { server, one, other }
+})
+
+const idle = Effect.fnUntraced(function*(pool: Accounts["Service"]) {
+  for (;;) {
+    const { in_use, waiting } = yield* pool.status
+    if (in_use === 0 && waiting === 0) return
+    yield* Effect.sleep(10)
+  }
+})
+
+describe("a pool that two nodes share", () => {
+  it.live("has one limit, one queue and one rotation", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(one.pool)
+      const second = yield* hold(other.pool)
+      assert.sameMembers([first.lease.identifier, second.lease.identifier], ["a@x.org", "b@x.org"])
+      const third = yield* ask(other.pool)
+      yield* until(() => third.pollUnsafe() === undefined)
+      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      const fourth = yield* ask(one.pool)
+      while ((yield* other.pool.status).waiting < 2) yield* Effect.sleep(5)
+      const status = yield* other.pool.status
+      assert.deepInclude(status, { in_use: 2, waiting: 2, available: 0, total: 2, max_queue_size: 2 })
+      assert.strictEqual(yield* errorOf(hold(one.pool)), "rate_limit_exceeded")
+      yield* first.free
+      const served = yield* Fiber.join(third)
+      assert.strictEqual(served.lease.identifier, first.lease.identifier)
+      assert.isUndefined(fourth.pollUnsafe())
+      yield* second.free
+      const last = yield* Fiber.join(fourth)
+      yield* Effect.all([served.free, last.free])
+      yield* idle(one.pool)
+    }))
+
+  it.live("serves pinned requests and callers with a token of their own, and gives up what is interrupted", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({
+        accounts: accounts("a", "b"),
+        runtime: { account_max_inflight: 1, global_max_inflight: 2 }
+      })
+      const pinned = yield* hold(one.pool, managed("b@x.org"))
+      assert.strictEqual(pinned.lease.identifier, "b@x.org")
+      assert.strictEqual(yield* errorOf(hold(other.pool, managed("c@x.org"))), "invalid_request")
+      const own = yield* hold(other.pool, direct("token"))
+      assert.isUndefined(own.lease.account)
+      const waiting = yield* ask(other.pool, managed("b@x.org"))
+      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      assert.strictEqual((yield* one.pool.status).waiters[0]?.account, "b@x.org")
+      yield* Fiber.interrupt(waiting)
+      yield* Effect.all([pinned.free, own.free])
+      yield* idle(one.pool)
+    }))
+
+  it.live("logs in once for all nodes, and tells all of a refusal", () =>
+    Effect.gen(function*() {
+      const { calls, driver } = makeDriver()
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } }, driver)
+      const first = yield* hold(one.pool)
+      const second = yield* hold(other.pool)
+      const tokens = yield* Effect.all([first.lease.credential.token, second.lease.credential.token], {
+        concurrency: 2
+      })
+      assert.deepStrictEqual(tokens, ["a-1", "a-1"])
+      // The upstream refuses it to both; only the first to say so logs in anew.
+      assert.strictEqual(yield* first.lease.credential.renew("a-1"), "a-2")
+      assert.strictEqual(yield* second.lease.credential.renew("a-1"), "a-2")
+      assert.deepStrictEqual(calls, ["login a", "login a"])
+      yield* Effect.all([first.free, second.free])
+      yield* idle(other.pool)
+    }))
+
+  it.live("takes an account out of rotation for all nodes, and one of them tries it", () =>
+    Effect.gen(function*() {
+      let works = false
+      const { driver } = makeDriver()
+      const refusing: Driver = {
+        ...driver,
+        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+      }
+      const { one, other, server } = yield* two({ accounts: accounts("a", "b") }, refusing)
+      const first = yield* hold(one.pool)
+      const failed = yield* Effect.exit(first.lease.credential.token)
+      assert.isTrue(Exit.isFailure(failed))
+      yield* first.free
+      const [facts] = yield* other.pool.describe([first.lease.identifier ?? ""])
+      assert.deepInclude(facts, { health: "out", testStatus: "failed", reason: "the upstream refuses its login" })
+      const next = yield* hold(other.pool)
+      assert.notStrictEqual(next.lease.identifier, first.lease.identifier)
+      yield* next.free
+      works = true
+      // Its time comes at once.
+      const name = one.store.nameOf(first.lease.account ?? "")
+      yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
+      for (;;) {
+        const [again] = yield* other.pool.describe([first.lease.identifier ?? ""])
+        if (again?.health === "ready") break
+        yield* Effect.sleep(20)
+      }
+      assert.isAbove(server.port, 0)
+    }))
+
+  it.live("goes by one configuration, whichever node changes it", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined }
+      const held = yield* hold(one.pool, caller)
+      const waiting = yield* ask(one.pool, caller)
+      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* other.change({ runtime: { account_max_inflight: 2 } })
+      const second = yield* Fiber.join(waiting)
+      assert.strictEqual(second.lease.identifier, "a@x.org")
+      // Two admins at once: neither change is lost.
+      yield* Effect.all([one.change({ accounts: accounts("a", "c") }), other.change({ keys: ["k", "l"] })], {
+        concurrency: 2
+      })
+      yield* until(() => one.configuration.unsafeCurrent().keys.length === 2)
+      yield* until(() => other.configuration.unsafeCurrent().accounts.length === 2)
+      // A key that is gone does not get the lease that its request waited for.
+      yield* one.change({ accounts: accounts("a"), runtime: { account_max_inflight: 2 } })
+      const late = yield* ask(one.pool, caller)
+      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* other.change({ keys: ["l"], runtime: { account_max_inflight: 3 } })
+      assert.strictEqual(yield* errorOf(Fiber.join(late)), "authentication_failed")
+      yield* Effect.all([held.free, second.free])
+      yield* idle(one.pool)
+      assert.strictEqual(one.store.revision(), other.store.revision())
+    }))
+
+  it.live("frees what a node that is gone had", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const { driver } = makeDriver()
+      const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1 } }
+      const one = yield* node(server, "one", config, driver)
+      const scope = yield* Scope.make()
+      const gone = yield* Scope.provide(node(server, "gone", config, driver), scope)
+      yield* Scope.provide(gone.pool.lease(managed(), anywhere), yield* Scope.make())
+      const waiting = yield* ask(one.pool)
+      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* Scope.close(scope, Exit.void)
+      const lease = yield* Fiber.join(waiting)
+      yield* lease.free
+      yield* idle(one.pool)
+    }))
+})
