@@ -15,6 +15,7 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { holdBytes } from "../config/CurrentLimits.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -52,6 +53,12 @@ export interface CompletionOutput {
    */
   readonly events: Stream.Stream<ReplyEvent, GatewayError>
 }
+
+const tooMuchHeld = gatewayError(
+  "rate_limit_exceeded",
+  "Too many large replies are being made (limits.buffered_bytes)",
+  { retryAfter: 5 }
+)
 
 /** Attempts of one request, the first included (behaviour: failover). */
 const mostAttempts = 3
@@ -117,6 +124,8 @@ export class Completion extends Context.Service<Completion, {
       const clock = yield* Clock.Clock
       const { limits, upstream } = config.unsafeCurrent()
       const most = upstream.timeouts.attempts * 1000
+      const held = whole ? yield* holdBytes : undefined
+      if (held?.add(0) === false) return yield* tooMuchHeld
       /** What the request may cost, from its first lease on. */
       let budget: Budget | undefined
       for (;;) {
@@ -140,7 +149,7 @@ export class Completion extends Context.Service<Completion, {
           attempt: stats.attempts,
           captureContent: config.unsafeCurrent().telemetry.capture_content
         }).pipe(Scope.provide(attempt))
-        budget ??= new Budget(limits, clock)
+        budget ??= new Budget(limits, clock, held)
         const cost = budget
         const began = monotonicMillis(clock)
         const result = yield* Effect.gen(function*() {

@@ -4,6 +4,7 @@
  *
  * Plain and synchronous: it counts and says no; who asks draws the consequence.
  */
+import type { Held } from "../config/CurrentLimits.ts"
 import type { Limits } from "../domain/limits.ts"
 import { monotonicMillis, type MonotonicSource } from "../domain/monotonicMillis.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
@@ -71,11 +72,15 @@ export class Budget {
   private replyCalls = 0
   /** Time that the reader has waited since the last new character. */
   private waited = 0
+  private readonly held: Held | undefined
+  /** Bytes of this attempt's reply among those that are held. */
+  private heldBytes = 0
 
-  /** Starts to count now: at the lease. */
-  constructor(limits: BudgetLimits, clock: MonotonicSource) {
+  /** Starts to count now: at the lease. `held`: where a reply that is kept whole counts among what all requests hold. */
+  constructor(limits: BudgetLimits, clock: MonotonicSource, held?: Held) {
     this.limits = limits
     this.clock = clock
+    this.held = held
     this.startedAt = monotonicMillis(clock)
   }
 
@@ -84,6 +89,8 @@ export class Budget {
     this.characters = 0
     this.replyCalls = 0
     this.waited = 0
+    this.held?.add(-this.heldBytes)
+    this.heldBytes = 0
     this.continues.reset()
     this.resumes.reset()
   }
@@ -117,7 +124,14 @@ export class Budget {
     const room = Math.max(0, this.limits.reply_chars - this.characters)
     this.characters += count
     if (count > 0) this.waited = 0
-    return Math.min(room, count)
+    return Math.min(room, this.hold(count))
+  }
+
+  /** Counts characters of a whole reply among what all requests hold: all of them, or none where that is too much. */
+  private hold(count: number): number {
+    if (this.held === undefined) return count
+    this.heldBytes += 2 * count
+    return this.held.add(2 * count) ? count : 0
   }
 
   /** Counts a call of the reply; false where it may have no more. */

@@ -1,0 +1,42 @@
+/** What all requests hold in sum: a whole reply that meets the bound is cut, one that would begin beyond it is refused. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { chat } from "./support.ts"
+
+let gateway: RunningGateway
+/** The sum that the gateways of this process share. */
+const sum = Effect.runSync(CurrentBufferedBytes)
+const most = 64 * 1024 * 1024
+const letters = `!repeat 100 ${"x".repeat(1000)}`
+
+afterEach(async () => {
+  sum.used = 0
+  await gateway.stop()
+})
+
+describe("whole replies", () => {
+  it("are whole up to the bound, cut at it and refused beyond it, and hold nothing afterwards", async () => {
+    gateway = await startGateway({ limits: { buffered_bytes: most } })
+    const ask = async (others: number) => {
+      sum.used = others
+      const said = await chat(gateway.url, letters)
+      assert.strictEqual(sum.used, others)
+      return said
+    }
+    const whole = await ask(most - 200_000)
+    assert.deepInclude(whole, { status: 200, finish: "stop" })
+    assert.lengthOf(whole.text, 100_000)
+
+    const cut = await ask(most - 199_999)
+    assert.deepInclude(cut, { status: 200, finish: "length" })
+    assert.isAbove(cut.text.length, 90_000)
+    assert.isBelow(cut.text.length, 100_000)
+
+    const refused = await ask(most + 1)
+    assert.deepInclude(refused, { status: 429, retryAfter: "5" })
+    assert.strictEqual(refused.error?.code, "rate_limit_exceeded")
+    assert.include(refused.error?.message, "limits.buffered_bytes")
+  })
+})
