@@ -510,6 +510,42 @@ const ready = "event: ready\ndata: {\"response_message_id\":\"m\"}\n\n"
 const said = (text: string, status: string) =>
   `data: {"v":{"response":{"status":"${status}","content":${JSON.stringify(text)}}}}\n\n`
 
+describe("answers", () => {
+  it.effect("have tokens of up to 8 KiB, ids of up to 256 characters, and 1 MiB at most", () =>
+    Effect.gen(function*() {
+      const answering = (data: unknown) =>
+        Effect.gen(function*() {
+          const client = HttpClient.make((request) =>
+            Effect.succeed(HttpServerResponse.toClientResponse(
+              HttpServerResponse.text(JSON.stringify({ code: 0, data: { biz_code: 0, biz_data: data } }), {
+                contentType: "application/json"
+              }),
+              { request }
+            ))
+          )
+          const exchanges = yield* exchangesOf(client, yield* Deadlines, () => false)
+          return makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: patient })
+        })
+      const kindOf = (data: unknown, call: (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>) =>
+        Effect.match(Effect.flatMap(answering(data), call), {
+          onSuccess: (): string => "taken",
+          onFailure: ({ kind }) => kind
+        })
+      const login = (length: number) =>
+        kindOf(
+          { user: { token: "t".repeat(length) } },
+          (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })
+        )
+      assert.deepStrictEqual([yield* login(8192), yield* login(8193)], ["taken", "malformed"])
+      const create = (length: number) => kindOf({ id: "i".repeat(length) }, (driver) => driver.createSession("t"))
+      assert.deepStrictEqual([yield* create(256), yield* create(257)], ["taken", "malformed"])
+      const overhead = JSON.stringify({ code: 0, data: { biz_code: 0, biz_data: { id: "" } } }).length
+      const verify = (length: number) => kindOf({ id: "i".repeat(length - overhead) }, (driver) => driver.verify("t"))
+      const most = 1024 * 1024
+      assert.deepStrictEqual([yield* verify(most), yield* verify(most + 1)], ["taken", "malformed"])
+    }).pipe(Effect.provide(Deadlines.layer)))
+})
+
 describe("time", () => {
   it.effect("comments are life", () =>
     Effect.gen(function*() {
