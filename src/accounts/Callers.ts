@@ -1,6 +1,7 @@
 /**
  * Tells configured keys from callers' own upstream tokens (spec "Authentication"), in time that does not depend on the key.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,6 +10,8 @@ import { hash } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
+import { keyIdOfDigest } from "../domain/identity.ts"
+import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
 import { AdminPassword } from "./AdminPassword.ts"
 
@@ -35,15 +38,18 @@ const mayBeToken = (credential: string): boolean => credential.length <= 4096 &&
 export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
-   * no configured key and direct tokens are off, where it could be no token, or where it must never go upstream: a key
+   * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
    * that was removed, the admin key or password, a token of the admin API.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
+  /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
+  readonly activeKey: (token: string) => string | undefined
   /** Says that a credential, such as the admin password, must never go upstream. */
   readonly withhold: (credential: string) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
+    const clock = yield* Clock.Clock
     const password = yield* AdminPassword
     /** Digests of the configured keys, and of what must never go upstream: all that were configured since the start. */
     let keys = new Set<string>()
@@ -70,8 +76,14 @@ export class Callers extends Context.Service<Callers, {
         Effect.suspend((): Effect.Effect<Caller, GatewayError> => {
           sync()
           const owner = digest(token)
-          if (keys.has(owner)) return Effect.succeed({ _tag: "Managed", owner, target })
           const current = config.unsafeCurrent()
+          if (keys.has(owner)) {
+            const key = keyIdOfDigest(owner)
+            const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
+            return refusal === undefined
+              ? Effect.succeed({ _tag: "Managed", owner, target, key })
+              : Effect.fail(refusal)
+          }
           if (
             !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
             config.isAdminKey(token)
@@ -84,6 +96,14 @@ export class Callers extends Context.Service<Callers, {
               is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
           )
         }),
+      activeKey: (token) => {
+        sync()
+        const owner = digest(token)
+        if (!keys.has(owner)) return undefined
+        const key = keyIdOfDigest(owner)
+        const record = config.unsafeCurrent().key_records.get(key)
+        return refuseKey(record, clock.currentTimeMillisUnsafe()) === undefined ? key : undefined
+      },
       withhold: (credential) => {
         known.add(digest(credential))
       }

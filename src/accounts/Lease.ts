@@ -19,6 +19,8 @@ export type Caller =
     readonly owner: string
     /** `X-Gateway-Target-Account`, trimmed, where it was sent. */
     readonly target: string | undefined
+    /** Id of the business key; absent for a caller within the process. */
+    readonly key?: string | undefined
   }
   | { readonly _tag: "Direct"; readonly owner: string; readonly token: string }
 

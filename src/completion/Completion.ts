@@ -16,8 +16,10 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { holdBytes } from "../config/CurrentLimits.ts"
+import { inSlices } from "../config/inSlices.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
@@ -25,6 +27,8 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { Budget } from "../upstream/budget.ts"
+import { KeyLimits } from "../usage/KeyLimits.ts"
+import { admitRequest, keyOf } from "./admission.ts"
 import { attemptSpan } from "./attemptSpan.ts"
 import { replyStream } from "./replyStream.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -100,6 +104,7 @@ export class Completion extends Context.Service<Completion, {
     const accounts = yield* Accounts
     const config = yield* ConfigStore
     const captures = yield* Captures
+    const keyLimits = yield* KeyLimits
     const startReply = replyStarter(config, captures)
 
     /** The reply on one lease, up to the first events that show something. */
@@ -113,6 +118,9 @@ export class Completion extends Context.Service<Completion, {
     const open = Effect.fnUntraced(function*(input: CompletionInput) {
       const { caller, conversation, stats, whole = false } = input
       yield* checkToolChoice(conversation)
+      if (keyLimits.countsTokens(keyOf(caller))) yield* inSlices(estimateSliced(conversation))
+      const refusal = admitRequest(keyLimits, input, () => estimateConversation(conversation))
+      if (refusal !== undefined) return yield* refusal
       const scope = yield* Effect.scope
       const avoid = new Set<string>()
       let stay: string | undefined
@@ -141,6 +149,7 @@ export class Completion extends Context.Service<Completion, {
         )
         stats.queued += lease.waited
         stats.accountHash = lease.accountHash
+        stats.upstreamCalled = true
         const span = yield* attemptSpan({
           model: input.model,
           conversation,
@@ -184,6 +193,8 @@ export class Completion extends Context.Service<Completion, {
         }
         spent += monotonicMillis(clock) - began
         const failure = result.failure
+        // Nobody has seen anything of it.
+        stats.soFar = undefined
         if (failure._tag === "GatewayError") {
           span.failed(failure.code)
           return yield* failure
@@ -217,7 +228,7 @@ export class Completion extends Context.Service<Completion, {
     return Completion.of({ open })
   })
 
-  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | ConfigStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | ConfigStore | KeyLimits> = Layer.effect(
     Completion,
     Completion.make
   )

@@ -4,6 +4,10 @@
  */
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
+import type { Admission } from "../usage/Admission.ts"
+import type { RateLimits } from "../usage/rateLimits.ts"
+import { none } from "../usage/UsageEntry.ts"
+import type { UsageSoFar } from "./assembleReply.ts"
 
 /** Times are monotonic milliseconds, which no calendar knows; counts start at 0. */
 export interface RequestStats {
@@ -14,7 +18,15 @@ export interface RequestStats {
   requestedModel: string | undefined
   model: string | undefined
   stream: boolean
+  /** Id of the caller's key, or what stands for it; `none` while nobody is known. */
+  key: string
+  /** The request's share in what its key may use, from when it was admitted. */
+  admission: Admission | undefined
+  /** What is left of the key's limits, as far as it has any. */
+  rateLimits: RateLimits | undefined
   accountHash: string | undefined
+  /** Whether an account was there, so that the upstream was called. */
+  upstreamCalled: boolean
   attempts: number
   failovers: number
   /** Time spent in the queue, over all attempts. */
@@ -23,6 +35,8 @@ export interface RequestStats {
   upstream: number | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
+  /** The tokens of a reply that has begun, until `usage` tells them. */
+  soFar: UsageSoFar | undefined
   finish: FinishReason | undefined
   /** HTTP status of the reply; `undefined` when the caller left before there was one. */
   status: number | undefined
@@ -43,13 +57,18 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   requestedModel: undefined,
   model: undefined,
   stream: false,
+  key: none,
+  admission: undefined,
+  rateLimits: undefined,
   accountHash: undefined,
+  upstreamCalled: false,
   attempts: 0,
   failovers: 0,
   queued: 0,
   upstream: undefined,
   firstEventAt: undefined,
   usage: undefined,
+  soFar: undefined,
   finish: undefined,
   status: undefined,
   error: undefined,
@@ -57,3 +76,11 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   calls: 0,
   brokenCalls: 0
 })
+
+/** How a request ended: the code of its error, that the caller left, how the reply finished, or just `ok`. */
+export const outcomeOf = (stats: RequestStats): string =>
+  stats.error !== undefined
+    ? stats.error
+    : stats.status === undefined || (stats.attempts > 0 && stats.status === 200 && stats.finish === undefined)
+    ? "client_left"
+    : stats.finish ?? "ok"

@@ -58,8 +58,18 @@ interface WaitingText {
   readonly text: TextPieces
 }
 
+/** What is known of a reply's tokens while it comes: the upstream's figures, or estimates of what it has not told. */
+export interface UsageSoFar {
+  readonly usage: () => Usage
+  /** True where a figure is not the upstream's. */
+  readonly estimated: () => boolean
+}
+
+/** The machine of one reply, which can be asked for its tokens at any time. */
+export interface ReplyMachine extends Machine<UpstreamEvent, ReplyEvent>, UsageSoFar {}
+
 /** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
-export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, ReplyEvent> => {
+export const assembleReply = (options: AssembleOptions): ReplyMachine => {
   const sieve = options.sieve?.()
   const markers = options.stripMarkers ? markerMachine() : undefined
   const stop = options.stop === undefined ? undefined : stopMachine(options.stop)
@@ -304,6 +314,8 @@ export const assembleReply = (options: AssembleOptions): Machine<UpstreamEvent, 
   }
 
   return {
+    usage: wholeUsage,
+    estimated: () => usage.promptTokens === undefined || usage.completionTokens === undefined,
     push(event, out) {
       if (finished) return
       switch (event._tag) {

@@ -105,6 +105,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       callId,
       promptTokens: () => promptTokens
     })
+    stats.soFar = machine
     const pull = yield* Stream.toPull(reply.events)
     const assembled: Array<ReplyEvent> = []
     let ended = false

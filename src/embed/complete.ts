@@ -3,12 +3,14 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import { Completion } from "../completion/Completion.ts"
 import type { CompletionOutput } from "../completion/Completion.ts"
 import { makeRequestStats } from "../completion/RequestStats.ts"
+import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { Text } from "../domain/Conversation.ts"
@@ -19,6 +21,7 @@ import type { Reply } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { CurrentRequestWatch } from "../http/edge.ts"
 import { modelNotFound, wholeReply } from "../http/reply.ts"
+import { embeddedKey } from "../usage/UsageEntry.ts"
 
 /** What is to be completed. Whatever of the conversation is left out is as a caller who says nothing of it has it. */
 export interface InProcessRequest extends Partial<Omit<Conversation, "turns">> {
@@ -64,8 +67,13 @@ export const openReply = Effect.fnUntraced(function*(
     monotonicMillis(yield* Clock.Clock)
   )
   stats.style = owner
+  stats.key = embeddedKey
+  const recorder = Option.getOrUndefined(yield* Effect.serviceOption(UsageRecorder))
   stats.requestedModel = request.model
-  yield* Effect.addFinalizer(() => watch.ended(stats, undefined))
+  yield* Effect.addFinalizer(() => {
+    recorder?.ended(stats)
+    return watch.ended(stats, undefined)
+  })
   const model = resolveModel(config.unsafeCurrent().model_table, request.model)
   if (model === undefined) return yield* modelNotFound(request.model)
   stats.model = model.id

@@ -18,9 +18,12 @@ import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
+import { keyOf } from "../completion/admission.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
+import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { credentialOf } from "./credential.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
@@ -94,17 +97,24 @@ export interface EdgeOptions {
 /** The handler behind an edge. */
 export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
-const begin = Effect.fnUntraced(function*({ endpoint, group }: EdgeOptions) {
+const begin = Effect.fnUntraced(function*(
+  { endpoint, group }: EdgeOptions,
+  style = group.identifier,
+  recorder?: UsageRecorder["Service"]
+) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const stats = makeRequestStats(
     request.headers["x-request-id"] ?? crypto.randomUUID(),
     monotonicMillis(yield* Clock.Clock)
   )
-  stats.style = group.identifier
+  stats.style = style
   const watch = yield* CurrentRequestWatch
   const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
   const span = watch.traced ? yield* requestSpan(outer, endpoint, stats) : undefined
-  yield* Effect.addFinalizer(() => watch.ended(stats, span))
+  yield* Effect.addFinalizer(() => {
+    recorder?.ended(stats)
+    return watch.ended(stats, span)
+  })
   return { request, stats, span: span ?? outer }
 })
 
@@ -139,7 +149,10 @@ const timing = (stats: RequestStats, now: number): string => {
 const answered = (idHeader: string | undefined, stats: RequestStats) =>
   Effect.flatMap((response: HttpServerResponse.HttpServerResponse) => {
     stats.status = response.status
-    const named = idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, stats.id)
+    const limited = stats.rateLimits === undefined
+      ? response
+      : HttpServerResponse.setHeaders(response, rateLimitHeaders(stats.rateLimits))
+    const named = idHeader === undefined ? limited : HttpServerResponse.setHeader(limited, idHeader, stats.id)
     if (stats.attempts === 0) return Effect.succeed(named)
     return Effect.map(
       Clock.Clock,
@@ -147,11 +160,14 @@ const answered = (idHeader: string | undefined, stats: RequestStats) =>
     )
   })
 
-/** The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id. */
+/**
+ * The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id; `style`: what
+ * the record calls such requests where it is not their group.
+ */
 export const publicEdge =
-  (shape: ErrorShape, idHeader?: string) =>
+  (shape: ErrorShape, idHeader?: string, style?: string) =>
   <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: EdgeOptions) =>
-    Effect.flatMap(begin(options), ({ span, stats }) =>
+    Effect.flatMap(begin(options, style), ({ span, stats }) =>
       within(httpEffect, span).pipe(
         Effect.provideService(CurrentRequest, stats),
         Effect.catchCause(rendered(shape, stats)),
@@ -161,16 +177,19 @@ export const publicEdge =
 /** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
 export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
   Effect.map(
-    Callers,
-    (callers) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
-      Effect.flatMap(begin(options), ({ request, span, stats }) => {
+    Effect.all([Callers, UsageRecorder]),
+    ([callers, recorder]) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
+      Effect.flatMap(begin(options, undefined, recorder), ({ request, span, stats }) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         const caller = token === undefined
           ? Effect.fail(missing)
           : callers.identify(token, target === "" ? undefined : target)
         return caller.pipe(
-          Effect.flatMap((known) => Effect.provideService(within(httpEffect, span), CurrentCaller, known)),
+          Effect.flatMap((known) => {
+            stats.key = keyOf(known)
+            return Effect.provideService(within(httpEffect, span), CurrentCaller, known)
+          }),
           Effect.provideService(CurrentRequest, stats),
           Effect.catchCause(rendered(shape, stats)),
           answered(idHeader, stats)

@@ -17,6 +17,8 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
+import { noDataFolder } from "../usage/configuredStore.ts"
+import { UsageStore } from "../usage/UsageStore.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
@@ -62,6 +64,8 @@ const announce = Effect.gen(function*() {
     ""
   )
   yield* Console.log(lines.join("\n"))
+  const { detail } = yield* Effect.flatMap(UsageStore, (usage) => usage.status)
+  if (detail === noDataFolder) yield* Effect.logInfo(`Usage is kept in memory only: ${detail}`)
 })
 
 /** Lines for people on a terminal, else one JSON object a line. */
@@ -79,6 +83,7 @@ export const serve = Effect.gen(function*() {
       Layer.provide(serveGateway({ port: environment.port, host: environment.host })),
       Layer.provide(layerAdminEnvironment),
       Layer.provide(NodeHttpClient.layerUndici),
+      Layer.provide(UsageStore.layer),
       Layer.provide(ConfigStore.layer),
       Layer.provide(NodeServices.layer),
       Layer.provide(Logging(environment.logLevel))

@@ -8,11 +8,14 @@ import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
+import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { layerLimits } from "../config/CurrentLimits.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { layerHttpClient } from "../upstream/exchanges/httpClient.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
+import { KeyLimits } from "../usage/KeyLimits.ts"
+import { UsageStore } from "../usage/UsageStore.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
 
@@ -23,6 +26,8 @@ export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
       Layer.mergeAll(Accounts.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
     ),
     Layer.provideMerge(Callers.layer),
+    Layer.provideMerge(Layer.merge(KeyLimits.layer, UsageRecorder.layer)),
+    Layer.provideMerge(UsageStore.layerOrMemory),
     Layer.provideMerge(upstream),
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),

@@ -16,12 +16,12 @@ import {
 /** Header in which the messages style's SDK looks for the request's id. */
 export const messagesIdHeader = "request-id"
 
-/** The edges of all styles; needs to know callers. */
+/** The edges of all styles; needs to know callers. Lists of models are no usage of a style, whichever it is. */
 export const StyleEdges = Layer.mergeAll(
   Layer.effect(OpenAiEdge, businessEdge(openaiShape)),
   Layer.succeed(OpenAiPublicEdge, publicEdge(openaiShape)),
   Layer.effect(MessagesEdge, businessEdge(messagesShape, messagesIdHeader)),
-  Layer.succeed(MessagesPublicEdge, publicEdge(messagesShape, messagesIdHeader)),
+  Layer.succeed(MessagesPublicEdge, publicEdge(messagesShape, messagesIdHeader, "models")),
   Layer.effect(GenerateEdge, businessEdge(generateShape)),
-  Layer.succeed(GeneratePublicEdge, publicEdge(generateShape))
+  Layer.succeed(GeneratePublicEdge, publicEdge(generateShape, undefined, "models"))
 )

@@ -83,12 +83,16 @@ const longestRetry = 60
 
 const noLimits: ReadonlyArray<KeyLimit> = []
 
+const countsTokens = (limits: ReadonlyArray<KeyLimit>): boolean => limits.some(({ tokens }) => tokens !== undefined)
+
 /** The limits of keys. */
 export class KeyLimits extends Context.Service<KeyLimits, {
   /** Admits a request or refuses it, at once. What is admitted must be settled once, whatever becomes of the request. */
   readonly admitUnsafe: (request: AdmissionRequest) => Admission | Refused
   /** The same for the length of a scope: what is not settled when it ends is given back whole. */
   readonly admit: (request: AdmissionRequest) => Effect.Effect<Admission, GatewayError, Scope.Scope>
+  /** Whether a key has a limit of tokens, so that prompts are estimated for its admission. */
+  readonly countsTokens: (key: string) => boolean
   /** The ids of the models that a key may use; `undefined` for every one. */
   readonly modelsOf: (key: string) => ReadonlySet<string> | undefined
   /** The error of a request for a model that its key may not use. */
@@ -150,7 +154,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         const message = `This API key has ${state.inFlight} requests under way; it may have ${most}`
         return new Refused(gatewayError("rate_limit_exceeded", message, { retryAfter: 1 }), left())
       }
-      const tokens = limits.some((limit) => limit.tokens !== undefined) ? promptTokens() : 0
+      const tokens = countsTokens(limits) ? promptTokens() : 0
       const exceeded = limits.length === 0 ? [] : exceededBy(state, limits, tokens)
       if (exceeded.length === 0) return new Admission(state, limits, now, tokens)
       const tooSmall = limits.find((limit) => limit.tokens !== undefined && tokens > limit.tokens)
@@ -187,6 +191,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
           }),
           (admission) => Effect.sync(() => admission.settle(false, 0))
         ),
+      countsTokens: (key) => countsTokens(config.unsafeCurrent().key_records.get(key)?.limits ?? noLimits),
       modelsOf,
       refuseModel: (key, model) =>
         modelsOf(key)?.has(model.id) === false

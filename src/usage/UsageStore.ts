@@ -6,6 +6,10 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { Environment } from "../config/Environment.ts"
+import { makeConfiguredStore } from "./configuredStore.ts"
 import { makeMemoryStore } from "./memoryStore.ts"
 import { makeSqliteStore, type SqliteOptions } from "./sqliteStore.ts"
 import type { UsageStoreShape } from "./UsageStoreShape.ts"
@@ -21,6 +25,13 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
    */
   static readonly layerSqlite = (options: SqliteOptions): Layer.Layer<UsageStore, never, FileSystem.FileSystem> =>
     Layer.effect(UsageStore, makeSqliteStore(options))
+
+  /** As the configuration's `usage` asks, in the data folder. */
+  static readonly layer: Layer.Layer<
+    UsageStore,
+    never,
+    ConfigStore | Environment | FileSystem.FileSystem | Path.Path
+  > = Layer.effect(UsageStore, makeConfiguredStore)
 
   /** The store that there is already; where there is none, memory. */
   static readonly layerOrMemory: Layer.Layer<UsageStore> = Layer.unwrap(

@@ -23,6 +23,7 @@ import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesGroup } from "../../src/styles/messages/Api.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
+import { usageInMemory } from "./usage.ts"
 
 export const businessKey = "test-key"
 
@@ -49,7 +50,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),
       Layer.provide(StyleEdges),
-      Layer.provide([Callers.layer, Layer.succeed(Completion, completion)]),
+      Layer.provide([Callers.layer, usageInMemory, Layer.succeed(Completion, completion)]),
       Layer.provide(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
       Layer.provide(HttpServer.layerServices),
       Layer.provide(Logger.layer([])),

@@ -3,14 +3,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
-import type { RequestStats } from "../../completion/RequestStats.ts"
-
-const outcomeOf = (stats: RequestStats): string =>
-  stats.error !== undefined
-    ? stats.error
-    : stats.status === undefined || (stats.attempts > 0 && stats.status === 200 && stats.finish === undefined)
-    ? "client_left"
-    : stats.finish ?? "ok"
+import { outcomeOf, type RequestStats } from "../../completion/RequestStats.ts"
+import { none } from "../../usage/UsageEntry.ts"
 
 /** Absent facts are left out of the line. */
 const present = (fields: Record<string, unknown>): Record<string, unknown> =>
@@ -27,6 +21,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
   const fields = present({
     request_id: stats.id,
     style: stats.style,
+    key: stats.key === none ? undefined : stats.key,
     model: stats.model,
     requested_model: stats.requestedModel?.slice(0, 100),
     stream: stats.stream || undefined,

@@ -28,8 +28,10 @@ const kept = <A>(make: (...labels: ReadonlyArray<string>) => A) => {
   }
 }
 
-const labels = (model: string) => ({
-  gen_ai_operation_name: "chat",
+const operationOf = (style: string): string => style === "embeddings" ? "embeddings" : "chat"
+
+const labels = (model: string, operation = "chat") => ({
+  gen_ai_operation_name: operation,
   gen_ai_request_model: model
 })
 
@@ -53,7 +55,7 @@ const durations = kept((style, model) =>
   Metric.histogram("gen_ai_server_request_duration_seconds", {
     description: "Time from a request's head to the end of its reply",
     boundaries: seconds,
-    attributes: { ...labels(model!), style: style! }
+    attributes: { ...labels(model!, operationOf(style!)), style: style! }
   })
 )
 
@@ -65,11 +67,11 @@ const firstTokens = kept((model) =>
   })
 )
 
-const tokenUsage = kept((model, type) =>
+const tokenUsage = kept((model, type, operation) =>
   Metric.histogram("gen_ai_client_token_usage", {
     description: "Tokens of a request by type",
     boundaries: tokens,
-    attributes: { ...labels(model!), gen_ai_token_type: type! }
+    attributes: { ...labels(model!, operation), gen_ai_token_type: type! }
   })
 )
 
@@ -106,6 +108,10 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   update(requests(style, model, statusOf(stats)), 1)
   update(durations(style, model), (now - stats.startedAt) / 1000)
   if (stats.error !== undefined) update(streamErrors(style, stats.error), 1)
+  if (stats.usage !== undefined) {
+    update(tokenUsage(model, "input", operationOf(style)), stats.usage.promptTokens)
+    update(tokenUsage(model, "output", operationOf(style)), stats.usage.completionTokens)
+  }
   if (stats.attempts === 0) return
   add(counters.attempts, stats.attempts)
   add(counters.failovers, stats.failovers)
@@ -114,8 +120,4 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   add(counters.brokenCalls, stats.brokenCalls)
   update(queueWait, stats.queued / 1000)
   if (stats.firstEventAt !== undefined) update(firstTokens(model), (stats.firstEventAt - stats.startedAt) / 1000)
-  if (stats.usage !== undefined) {
-    update(tokenUsage(model, "input"), stats.usage.promptTokens)
-    update(tokenUsage(model, "output"), stats.usage.completionTokens)
-  }
 }

@@ -9,6 +9,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
+import { admitRequest, keyOf } from "../../completion/admission.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
@@ -19,8 +20,9 @@ import { own } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound } from "../../http/reply.ts"
-import { CurrentRequest } from "../../http/Request.ts"
+import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { Slice, type Sliced } from "../../stream/slices.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import type { Input } from "./decode.ts"
 import { decodeInputs } from "./decode.ts"
@@ -46,6 +48,20 @@ const pieceSize = 64 * 1024
 interface Embedded {
   readonly tokens: number
   readonly vector: Float64Array
+}
+
+/** The tokens of all inputs. */
+function* inputTokens(inputs: ReadonlyArray<Input>): Sliced<number> {
+  const slice = new Slice()
+  let tokens = 0
+  for (const input of inputs) {
+    for (let from = 0; from < input.length; from += pieceSize) {
+      const piece = input.slice(from, from + pieceSize)
+      tokens += typeof piece === "string" ? estimateTokens(piece) : piece.length
+      if (slice.add(1, piece.length)) yield slice.end()
+    }
+  }
+  return tokens
 }
 
 /** The vector of an input, and its tokens. */
@@ -84,6 +100,7 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
   "embeddings",
   Effect.fnUntraced(function*(handlers) {
     const config = yield* ConfigStore
+    const keyLimits = yield* KeyLimits
 
     return handlers.handleRaw(
       "create",
@@ -100,9 +117,17 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const inputs = yield* Effect.fromResult(
           yield* inSlices(decodeInputs(body.input, dimensions, current.limits))
         )
+        const caller = yield* CurrentCaller
+        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
+        const refusal = admitRequest(keyLimits, { caller, model, stats }, () => estimate)
+        if (refusal !== undefined) return yield* refusal
         const vectorizer = makeVectorizer(dimensions)
         const written = body.encoding_format === "base64" ? base64 : floats
         let tokens = 0
+        stats.soFar = {
+          usage: () => ({ promptTokens: tokens, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }),
+          estimated: () => true
+        }
 
         const items = Stream.fromIterable(inputs).pipe(
           Stream.rechunk(1),
@@ -116,7 +141,7 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
           )
         )
         const tail = Stream.fromEffect(Effect.sync(() => {
-          stats.usage = { promptTokens: tokens, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+          stats.usage = stats.soFar?.usage()
           return `],"model":${JSON.stringify(body.model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`
         }))
         const text = Stream.succeed(`{"object":"list","data":[`).pipe(Stream.concat(items), Stream.concat(tail))

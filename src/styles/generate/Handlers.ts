@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { keyOf } from "../../completion/admission.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
@@ -14,7 +15,9 @@ import { counting } from "../../http/counting.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
 import { generateModel, modelName } from "./models.ts"
@@ -34,6 +37,8 @@ export const GenerateHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
     const config = yield* ConfigStore
+    const keyLimits = yield* KeyLimits
+    const shown = yield* shownModels
 
     /** The native model of a requested name; notes both for the log. */
     const modelOf = Effect.fnUntraced(function*(requested: string) {
@@ -79,7 +84,9 @@ export const GenerateHandlers = HttpApiBuilder.group(
     })
 
     const countTokens = Effect.fnUntraced(function*({ params, request }: Raw) {
-      yield* modelOf(modelName(params.model))
+      const model = yield* modelOf(modelName(params.model))
+      const notAllowed = keyLimits.refuseModel(keyOf(yield* CurrentCaller), model)
+      if (notAllowed !== undefined) return yield* notAllowed
       const body = yield* readCountRequest(request)
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
       return jsonReply({ totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
@@ -94,12 +101,18 @@ export const GenerateHandlers = HttpApiBuilder.group(
       .handleRaw("countTokensV1", countTokens)
       .handle(
         "listModels",
-        () => Effect.sync(() => ({ models: listedModels(config.unsafeCurrent().model_table).map(generateModel) }))
+        () =>
+          Effect.map(shown, (isShown) => ({
+            models: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(generateModel)
+          }))
       )
-      .handle("getModel", ({ params }) => {
-        const requested = modelName(params.model)
-        const model = resolveModel(config.unsafeCurrent().model_table, requested)
-        return model === undefined ? Effect.fail(modelNotFound(requested)) : Effect.succeed(generateModel(model))
-      })
+      .handle("getModel", ({ params }) =>
+        Effect.flatMap(shown, (isShown) => {
+          const requested = modelName(params.model)
+          const model = resolveModel(config.unsafeCurrent().model_table, requested)
+          return model === undefined || !isShown(model)
+            ? Effect.fail(modelNotFound(requested))
+            : Effect.succeed(generateModel(model))
+        }))
   })
 )

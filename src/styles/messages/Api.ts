@@ -176,8 +176,8 @@ export const MessagesModel = Schema.Struct({
 export const MessagesModelList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(MessagesModel),
-  first_id: Schema.String,
-  last_id: Schema.String,
+  first_id: Schema.NullOr(Schema.String),
+  last_id: Schema.NullOr(Schema.String),
   has_more: Schema.Literal(false)
 })
 

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { keyOf } from "../../completion/admission.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
@@ -14,7 +15,9 @@ import { counting } from "../../http/counting.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { CountTokensRequest, MessagesGroup, MessagesRequest } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
@@ -37,6 +40,8 @@ export const MessagesHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
     const config = yield* ConfigStore
+    const keyLimits = yield* KeyLimits
+    const shown = yield* shownModels
 
     /** The native model of a requested name; notes both for the log. */
     const modelOf = Effect.fnUntraced(function*(requested: string) {
@@ -79,7 +84,9 @@ export const MessagesHandlers = HttpApiBuilder.group(
 
     const countTokens = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCount(request)
-      yield* modelOf(body.model)
+      const model = yield* modelOf(body.model)
+      const notAllowed = keyLimits.refuseModel(keyOf(yield* CurrentCaller), model)
+      if (notAllowed !== undefined) return yield* notAllowed
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
       return jsonReply({ input_tokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
@@ -91,11 +98,16 @@ export const MessagesHandlers = HttpApiBuilder.group(
       .handleRaw("countTokens", countTokens)
       .handleRaw("countTokensV1", countTokens)
       .handleRaw("countTokensShort", countTokens)
-      .handle("listModels", () => Effect.succeed(messagesModelList))
-      .handle("getModel", ({ params }) => {
-        const { model_table, msgcompat_mapping } = config.unsafeCurrent()
-        const entry = findMessagesModel(model_table, msgcompat_mapping, params.id)
-        return entry === undefined ? Effect.fail(modelNotFound(params.id, "id")) : Effect.succeed(entry)
-      })
+      .handle("listModels", () =>
+        Effect.map(shown, (isShown) => {
+          const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+          return messagesModelList(model_table, msgcompat_mapping, isShown)
+        }))
+      .handle("getModel", ({ params }) =>
+        Effect.flatMap(shown, (isShown) => {
+          const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+          const entry = findMessagesModel(model_table, msgcompat_mapping, isShown, params.id)
+          return entry === undefined ? Effect.fail(modelNotFound(params.id, "id")) : Effect.succeed(entry)
+        }))
   })
 )

@@ -1,7 +1,7 @@
 /**
  * The models that the messages style lists (behaviour §5).
  */
-import type { MessagesMapping, ModelTable } from "../../domain/models.ts"
+import type { MessagesMapping, Model, ModelTable } from "../../domain/models.ts"
 import { modelsCreated, normalizeModelName, resolveMessagesModel } from "../../domain/models.ts"
 import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
@@ -56,19 +56,32 @@ const entry = (id: string): typeof MessagesModel.Type => ({
   max_tokens: null
 })
 
-/** The whole list. */
-export const messagesModelList: typeof MessagesModelList.Type = {
-  object: "list",
-  data: ids.map(entry),
-  first_id: ids[0],
-  last_id: ids[ids.length - 1]!,
-  has_more: false
+/** Whether a caller is shown a model. */
+type IsShown = (model: Model) => boolean
+
+const entries: ReadonlyArray<typeof MessagesModel.Type> = ids.map(entry)
+
+const isShownAs = (table: ModelTable, mapping: MessagesMapping, isShown: IsShown) => (name: string): boolean => {
+  const model = resolveMessagesModel(table, mapping, name)
+  return model !== undefined && isShown(model)
+}
+
+/** The list, without what the caller is not shown. */
+export const messagesModelList = (
+  table: ModelTable,
+  mapping: MessagesMapping,
+  isShown: IsShown
+): typeof MessagesModelList.Type => {
+  const shown = isShownAs(table, mapping, isShown)
+  const data = entries.filter(({ id }) => shown(id))
+  return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
 }
 
 /** The entry of any name that a messages request accepts; `undefined` where it would not. */
 export const findMessagesModel = (
   table: ModelTable,
   mapping: MessagesMapping,
+  isShown: IsShown,
   requested: string
 ): typeof MessagesModel.Type | undefined =>
-  resolveMessagesModel(table, mapping, requested) === undefined ? undefined : entry(normalizeModelName(requested))
+  isShownAs(table, mapping, isShown)(requested) ? entry(normalizeModelName(requested)) : undefined

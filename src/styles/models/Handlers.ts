@@ -8,6 +8,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { Model } from "../../domain/models.ts"
 import { listedModels, modelsCreated, resolveModel } from "../../domain/models.ts"
 import { apiId, modelNotFound } from "../../http/reply.ts"
+import { shownModels } from "../../http/shownModels.ts"
 import type { ModelEntry } from "./Api.ts"
 import { ModelsGroup } from "./Api.ts"
 
@@ -24,15 +25,19 @@ export const ModelsHandlers = HttpApiBuilder.group(
   "models",
   Effect.fnUntraced(function*(handlers) {
     const config = yield* ConfigStore
+    const shown = yield* shownModels
     return handlers
       .handle("list", () =>
-        Effect.sync(() => ({
+        Effect.map(shown, (isShown) => ({
           object: "list" as const,
-          data: listedModels(config.unsafeCurrent().model_table).map(entry)
+          data: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(entry)
         })))
-      .handle("get", ({ params }) => {
-        const model = resolveModel(config.unsafeCurrent().model_table, params.id)
-        return model === undefined ? Effect.fail(modelNotFound(params.id)) : Effect.succeed(entry(model))
-      })
+      .handle("get", ({ params }) =>
+        Effect.flatMap(shown, (isShown) => {
+          const model = resolveModel(config.unsafeCurrent().model_table, params.id)
+          return model === undefined || !isShown(model)
+            ? Effect.fail(modelNotFound(params.id))
+            : Effect.succeed(entry(model))
+        }))
   })
 )

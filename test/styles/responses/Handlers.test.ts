@@ -20,6 +20,7 @@ import { StyleEdges } from "../../../src/styles/edgeLayers.ts"
 import { ResponsesGroup } from "../../../src/styles/responses/Api.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
 import { parseFrames } from "../../support/sse.ts"
+import { usageInMemory } from "../../support/usage.ts"
 
 type Open = (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError>
 
@@ -37,6 +38,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
       Layer.provide(StyleEdges),
       Layer.provide([
         Callers.layer,
+        usageInMemory,
         ResponsesStore.layer,
         Layer.succeed(Completion, Completion.of({ open }))
       ]),

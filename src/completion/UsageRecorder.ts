@@ -1,0 +1,68 @@
+/**
+ * The end of a request's record, as far as usage goes: what it used is settled with its key's limits and added to the history.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { none, type Outcome, type UsageEntry } from "../usage/UsageEntry.ts"
+import { UsageStore } from "../usage/UsageStore.ts"
+import { outcomeOf, type RequestStats } from "./RequestStats.ts"
+
+const noTokens = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+
+const outcome = (stats: RequestStats): Outcome =>
+  stats.error !== undefined ? "failed" : outcomeOf(stats) === "client_left" ? "left" : "succeeded"
+
+/** A request counts when it was answered, or when the upstream was called for it. */
+const counts = ({ admission, status = 0, upstreamCalled }: RequestStats): boolean =>
+  admission !== undefined && ((status >= 200 && status < 300) || upstreamCalled)
+
+/** What a request that is over comes to; `at` is when it began, `duration` how long it took, in milliseconds. */
+export const usageEntry = (stats: RequestStats, at: number, duration: number): UsageEntry => {
+  const usage = stats.usage ?? noTokens
+  return {
+    at: stats.admission?.at ?? at,
+    key: stats.key,
+    model: stats.model ?? none,
+    account: stats.accountHash ?? none,
+    style: stats.style ?? none,
+    outcome: outcome(stats),
+    counted: counts(stats),
+    ...usage,
+    estimated: stats.soFar?.estimated() ?? true,
+    toolCalls: stats.calls,
+    attempts: stats.attempts,
+    queued: Math.round(stats.queued),
+    upstream: Math.round(stats.upstream ?? 0),
+    duration: Math.round(duration),
+    error: stats.error
+  }
+}
+
+/** Takes the records of requests that are over. */
+export class UsageRecorder extends Context.Service<UsageRecorder, {
+  /**
+   * Completes the record of a request of a style, its tokens among it, gives its place back and adds it to the history. To be
+   * called once, before anybody else reads the record.
+   */
+  readonly ended: (stats: RequestStats) => void
+}>()("model-gateway/completion/UsageRecorder") {
+  static readonly layer: Layer.Layer<UsageRecorder, never, UsageStore> = Layer.effect(
+    UsageRecorder,
+    Effect.gen(function*() {
+      const store = yield* UsageStore
+      const clock = yield* Clock.Clock
+      return UsageRecorder.of({
+        ended: (stats) => {
+          stats.usage ??= stats.soFar?.usage()
+          const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
+          const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration)
+          stats.admission?.settle(entry.counted, entry.promptTokens + entry.completionTokens)
+          store.add(entry)
+        }
+      })
+    })
+  )
+}

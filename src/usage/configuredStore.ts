@@ -1,0 +1,63 @@
+/**
+ * The store that the configuration asks for: in a file, in memory, or none. When the configuration asks for another one, the
+ * one before is closed and what it had not written is.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import { dataFolder } from "../config/dataFolder.ts"
+import type { Environment } from "../config/Environment.ts"
+import { makeMemoryStore } from "./memoryStore.ts"
+import { makeSqliteStore } from "./sqliteStore.ts"
+import type { UsageStoreShape } from "./UsageStoreShape.ts"
+
+/** Why usage is in memory where there is no place for files: no fault, but to be told. */
+export const noDataFolder = "there is no data folder: set GATEWAY_DATA_DIR, or keep the configuration in a file"
+
+/** Makes the store that `usage` asks for, and keeps to it. */
+export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
+  UsageStoreShape,
+  never,
+  ConfigStore | Environment | FileSystem.FileSystem | Path.Path | Scope.Scope
+> {
+  const config = yield* ConfigStore
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* dataFolder
+  const keepDays = () => config.unsafeCurrent().usage.keep_days
+
+  const open = Effect.fnUntraced(function*({ enabled, file }: { readonly enabled: boolean; readonly file: string }) {
+    if (!enabled) return yield* makeMemoryStore({ history: false })
+    const name = file.trim()
+    if (path.isAbsolute(name)) return yield* makeSqliteStore({ file: name, keepDays })
+    if (folder !== undefined) return yield* makeSqliteStore({ file: path.join(folder, name), keepDays })
+    return yield* makeMemoryStore({ detail: noDataFolder, keepDays })
+  }, Effect.provideService(FileSystem.FileSystem, fs))
+
+  const scope = yield* Effect.scope
+  let asked = config.unsafeCurrent().usage
+  let own = yield* Scope.fork(scope)
+  let current = yield* Scope.provide(open(asked), own)
+
+  const follow = Effect.fnUntraced(function*(usage: typeof asked) {
+    if (usage.enabled === asked.enabled && usage.file === asked.file) return
+    asked = usage
+    const before = own
+    own = yield* Scope.fork(scope)
+    current = yield* Scope.provide(open(usage), own)
+    yield* Scope.close(before, Exit.void)
+  })
+  yield* Effect.forkScoped(Stream.runForEach(config.changes, ({ usage }) => Effect.uninterruptible(follow(usage))))
+
+  return {
+    add: (entry) => current.add(entry),
+    query: (query) => Effect.suspend(() => current.query(query)),
+    counters: (key, now) => Effect.suspend(() => current.counters(key, now)),
+    tidy: Effect.suspend(() => current.tidy),
+    status: Effect.suspend(() => current.status)
+  }
+})

@@ -1,0 +1,9 @@
+/** What counts usage, in memory: for tests that put their own services together. */
+import * as Layer from "effect/Layer"
+import { UsageRecorder } from "../../src/completion/UsageRecorder.ts"
+import { KeyLimits } from "../../src/usage/KeyLimits.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
+
+export const usageInMemory = Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
+  Layer.provide(UsageStore.layerMemory)
+)
