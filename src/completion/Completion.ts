@@ -139,6 +139,8 @@ export class Completion extends Context.Service<Completion, {
       for (;;) {
         const attempt = yield* Scope.fork(scope)
         stats.attempts++
+        stats.driver = config.unsafeCurrent().upstream.driver
+        stats.waiting = { for: "queued", since: monotonicMillis(clock) }
         const lease = yield* accounts.lease(caller, { avoid, stay, style: stats.style }).pipe(
           Effect.mapError((error) =>
             error.code === before?.code
@@ -148,6 +150,7 @@ export class Completion extends Context.Service<Completion, {
           Scope.provide(attempt)
         )
         stats.queued += lease.waited
+        stats.driver = lease.driver.name
         stats.accountHash = lease.accountHash
         stats.upstreamCalled = true
         const span = yield* attemptSpan({
@@ -161,6 +164,7 @@ export class Completion extends Context.Service<Completion, {
         budget ??= new Budget(limits, clock, held)
         const cost = budget
         const began = monotonicMillis(clock)
+        stats.waiting = { for: "upstream", since: began }
         const result = yield* Effect.gen(function*() {
           const { first, reply } = yield* begin(input, lease, cost).pipe(
             Effect.timeoutOrElse({
@@ -169,11 +173,12 @@ export class Completion extends Context.Service<Completion, {
             })
           )
           stats.firstEventAt = monotonicMillis(clock)
-          stats.upstream = stats.firstEventAt - began
           yield* lease.report(undefined, undefined)
           const batches = whole ? yield* collect(first, reply.next) : [first]
           return { reply, batches }
         }).pipe(span.within, Scope.provide(attempt), Effect.result)
+        stats.waiting = undefined
+        stats.upstream += monotonicMillis(clock) - began
         if (result._tag === "Success") {
           const { batches, reply } = result.success
           const output: CompletionOutput = {

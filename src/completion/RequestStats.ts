@@ -31,8 +31,14 @@ export interface RequestStats {
   failovers: number
   /** Time spent in the queue, over all attempts. */
   queued: number
-  /** Time from the first lease to the first reply event. */
-  upstream: number | undefined
+  /** Time spent with the upstream, over all attempts: up to the first reply event, or the last of a whole reply. */
+  upstream: number
+  /** What is waited for, and since when; part of `queued` or `upstream` when it is over. */
+  waiting: { readonly for: "queued" | "upstream"; readonly since: number } | undefined
+  /** The driver that answers, or is to. */
+  driver: string | undefined
+  /** The path, where no route takes it. */
+  path: string | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
   /** The tokens of a reply that has begun, until `usage` tells them. */
@@ -65,7 +71,10 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   attempts: 0,
   failovers: 0,
   queued: 0,
-  upstream: undefined,
+  upstream: 0,
+  waiting: undefined,
+  driver: undefined,
+  path: undefined,
   firstEventAt: undefined,
   usage: undefined,
   soFar: undefined,

@@ -138,11 +138,16 @@ const requestSpan = (
 const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.AnySpan | undefined): Effect.Effect<A, E, R> =>
   span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, span)
 
+/** Says that a reply comes from the upstream inside the gateway. */
+const upstreamIsEmbedded = { "x-gateway-upstream": "embedded" }
+
 const timing = (stats: RequestStats, now: number): string => {
-  const upstream = stats.upstream ?? 0
-  const gateway = Math.max(0, now - stats.startedAt - stats.queued - upstream)
-  const [queued, waited, own] = [stats.queued, upstream, gateway].map(Math.round)
-  return `queue;dur=${queued}, upstream;dur=${waited}, gateway;dur=${own}`
+  const waited = { queued: stats.queued, upstream: stats.upstream }
+  // Headers may leave before there is a reply.
+  if (stats.waiting !== undefined) waited[stats.waiting.for] += now - stats.waiting.since
+  const gateway = Math.max(0, now - stats.startedAt - waited.queued - waited.upstream)
+  const [queued, upstream, own] = [waited.queued, waited.upstream, gateway].map(Math.round)
+  return `queue;dur=${queued}, upstream;dur=${upstream}, gateway;dur=${own}`
 }
 
 /** Notes how the request was answered and adds the headers that say so. */
@@ -154,10 +159,12 @@ const answered = (idHeader: string | undefined, stats: RequestStats) =>
       : HttpServerResponse.setHeaders(response, rateLimitHeaders(stats.rateLimits))
     const named = idHeader === undefined ? limited : HttpServerResponse.setHeader(limited, idHeader, stats.id)
     if (stats.attempts === 0) return Effect.succeed(named)
-    return Effect.map(
-      Clock.Clock,
-      (clock) => HttpServerResponse.setHeader(named, "server-timing", timing(stats, monotonicMillis(clock)))
-    )
+    return Effect.map(Clock.Clock, (clock) =>
+      HttpServerResponse.setHeaders(named, {
+        "server-timing": timing(stats, monotonicMillis(clock)),
+        // Errors of the upstream inside the gateway are its own too.
+        ...(stats.driver === "embedded" ? upstreamIsEmbedded : {})
+      }))
   })
 
 /**

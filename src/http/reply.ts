@@ -13,10 +13,6 @@ import { foldReply } from "../domain/Reply.ts"
 /** Id of the API that all groups belong to. */
 export const apiId = "gateway"
 
-/** Headers that say that a reply comes from the upstream inside the gateway. */
-export const upstreamHeaders = (driver: CompletionOutput["driver"] | undefined): Record<string, string> =>
-  driver === "embedded" ? { "x-gateway-upstream": "embedded" } : {}
-
 /**
  * Collects a whole reply. A reply that was withdrawn before it showed anything fails with `content_filter` when it is
  * opened; one that was withdrawn later ends as that, with what it had.

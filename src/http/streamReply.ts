@@ -154,6 +154,6 @@ export const streamReply = Effect.fnUntraced(function*<R>(
   if (output === undefined) yield* send(comment)
   return HttpServerResponse.stream(body, {
     contentType: "text/event-stream",
-    headers: output?.driver === "embedded" ? { ...streamHeaders, "x-gateway-upstream": "embedded" } : streamHeaders
+    headers: streamHeaders
   })
 })

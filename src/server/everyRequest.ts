@@ -2,12 +2,16 @@
  * What holds for every request, whatever route it takes: its id, its place in the count that drain waits for, and the
  * refusal of new ones while the gateway drains, and of those that no route takes.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { makeRequestStats } from "../completion/RequestStats.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { CurrentRequestWatch } from "../http/edge.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { shuttingDown } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -30,6 +34,18 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
+/** Answers what no route takes; the request's record says so. */
+const refuse = Effect.fnUntraced(function*(method: string, path: string, id: string) {
+  const stats = makeRequestStats(id, monotonicMillis(yield* Clock.Clock))
+  const response = unrouted(method, path, id)
+  stats.path = path
+  stats.status = response.status
+  stats.error = response.status === 404 ? "not_found" : "method_not_allowed"
+  const watch = yield* CurrentRequestWatch
+  yield* Effect.addFinalizer(() => watch.ended(stats, undefined))
+  return response
+})
+
 /** Applies to all requests of a router that the gateway has to itself. */
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
@@ -45,17 +61,17 @@ export const EveryRequest = HttpRouter.middleware(
         const request = yield* HttpServerRequest.HttpServerRequest
         const id = requestId(request.headers)
         const path = pathOf(request.url)
-        if (isProbe(path)) return named(yield* httpEffect, id)
-        if (lifecycle.isDraining()) return named(errorOfPath(path, shuttingDown, id), id)
-        if (asksMethod(request.method, path)) return named(unrouted(request.method, path, id), id)
-        const end = lifecycle.begin()
-        yield* Effect.addFinalizer(() => Effect.sync(end))
-        const response = yield* Effect.provideService(
-          Effect.catchIf(httpEffect, isRouteNotFound, () => Effect.succeed(unrouted(request.method, path, id))),
+        const routed = Effect.provideService(
+          Effect.catchIf(httpEffect, isRouteNotFound, () => refuse(request.method, path, id)),
           HttpServerRequest.HttpServerRequest,
           request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
         )
-        return named(response, id)
+        if (isProbe(path)) return named(yield* routed, id)
+        if (lifecycle.isDraining()) return named(errorOfPath(path, shuttingDown, id), id)
+        if (asksMethod(request.method, path)) return named(yield* refuse(request.method, path, id), id)
+        const end = lifecycle.begin()
+        yield* Effect.addFinalizer(() => Effect.sync(end))
+        return named(yield* routed, id)
       })
   }),
   { global: true }

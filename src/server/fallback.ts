@@ -72,6 +72,10 @@ const fitting = (path: string): ReadonlyArray<Known> => {
 export const asksMethod = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
 
+/** A path that would call a method of a model, if there were one of that name. */
+const callsUnknown = (path: string): boolean =>
+  /\/models\/[^/]*:[^/]*$/.test(path) && !fitting(path).some((route) => route.calls)
+
 const allowed = (path: string): ReadonlyArray<string> => {
   const methods = new Set(fitting(path).map((route) => route.method))
   if (methods.has("GET")) methods.add("HEAD")
@@ -83,7 +87,7 @@ const allowed = (path: string): ReadonlyArray<string> => {
  * that is too long, or no valid encoding.
  */
 export const unrouted = (method: string, path: string, requestId: string): HttpServerResponse.HttpServerResponse => {
-  const methods = allowed(path)
+  const methods = method === "POST" && callsUnknown(path) ? [] : allowed(path)
   if (methods.length === 0 || methods.includes(method)) {
     const error = gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}`)
     return errorOfPath(path, error, requestId)

@@ -18,4 +18,5 @@ export const mountedAt: Effect.Effect<string> = Effect.map(
   })
 )
 
-const pathOf = (url: string): string => new URL(url, "http://gateway.internal").pathname
+/** The path of a URL, whatever its authority is: that is what the caller's `Host` says, which need not be a valid one. */
+const pathOf = (url: string): string => /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? ""

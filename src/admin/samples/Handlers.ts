@@ -13,7 +13,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nativeModels, resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, upstreamHeaders } from "../../http/reply.ts"
+import { apiId, jsonReply } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
 import { SelfClient } from "../SelfClient.ts"
 import type { SampleQueryItem } from "./Api.ts"
@@ -115,7 +115,7 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
       const reply: ChatReply = {
         status: response.status,
         contentType: response.headers["content-type"] ?? "application/json",
-        headers: upstreamHeaders(response.headers["x-gateway-upstream"] === undefined ? undefined : "embedded"),
+        headers: response.headers["x-gateway-upstream"] === undefined ? {} : { "x-gateway-upstream": "embedded" },
         body: new Uint8Array(yield* response.arrayBuffer)
       }
       return reply

@@ -10,9 +10,9 @@ import { none } from "../../usage/UsageEntry.ts"
 const present = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** Requests of the styles and bugs are told at `Info`; probes, lists and admin reads at `Debug`. */
+/** Requests of the styles, bugs and what no route takes are told at `Info`; probes, lists and admin reads at `Debug`. */
 const levelOf = (stats: RequestStats): "Info" | "Debug" =>
-  stats.requestedModel === undefined && (stats.status ?? 0) < 500 ? "Debug" : "Info"
+  stats.requestedModel === undefined && stats.path === undefined && (stats.status ?? 0) < 500 ? "Debug" : "Info"
 
 /** Writes the line, unless `minimum` forbids it: then nothing is done for it. */
 export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.LogLevel): Effect.Effect<void> => {
@@ -22,6 +22,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     request_id: stats.id,
     style: stats.style,
     key: stats.key === none ? undefined : stats.key,
+    path: stats.path?.slice(0, 100),
     model: stats.model,
     requested_model: stats.requestedModel?.slice(0, 100),
     stream: stats.stream || undefined,

@@ -10,7 +10,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { ChatGroup, ChatRequest } from "./Api.ts"
@@ -47,8 +47,7 @@ export const ChatHandlers = HttpApiBuilder.group(
           const output = yield* open
           const reply = yield* wholeReply(output)
           return jsonReply(
-            chatCompletion({ id: output.id, created, model: body.model }, reply),
-            upstreamHeaders(output.driver)
+            chatCompletion({ id: output.id, created, model: body.model }, reply)
           )
         }
         const includeUsage = body.stream_options?.include_usage === true

@@ -13,7 +13,7 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
 import { modelFault } from "../../http/itemLimits.ts"
-import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -68,7 +68,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const { info, open } = yield* begin(raw)
       const output = yield* open
       const reply = yield* wholeReply(output)
-      return jsonReply(generateResponse(info(output.id), reply), upstreamHeaders(output.driver))
+      return jsonReply(generateResponse(info(output.id), reply))
     })
 
     const stream = Effect.fnUntraced(function*(raw: Raw) {

@@ -13,7 +13,7 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, upstreamHeaders, wholeReply } from "../../http/reply.ts"
+import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -71,7 +71,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       if (!stats.stream) {
         const output = yield* open
         const reply = yield* wholeReply(output)
-        return jsonReply(messageObject(info(output.id), reply), upstreamHeaders(output.driver))
+        return jsonReply(messageObject(info(output.id), reply))
       }
       const promptTokens = yield* inSlices(estimateSliced(conversation))
       return yield* streamReply(

@@ -14,7 +14,7 @@ import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, upstreamHeaders } from "../../http/reply.ts"
+import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
@@ -104,7 +104,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
               return Effect.void
             })
             if (keep) yield* store.put(caller.owner, { id, body: final, items }, share)
-            return bodyReply(final, upstreamHeaders(output.driver))
+            return bodyReply(final)
           }
 
           let stored: OpenResponse | undefined

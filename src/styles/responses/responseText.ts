@@ -33,6 +33,10 @@ const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
   }
 }
 
+/** The tier that serves the request: the one that it names, and the usual one where that is left open. */
+const tierOf = (asked: string | null | undefined): string =>
+  asked === undefined || asked === null || asked === "auto" ? "default" : asked
+
 const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   access_programs: null,
   background: false,
@@ -46,17 +50,19 @@ const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   prompt_cache_key: request.prompt_cache_key ?? null,
   reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
   safety_identifier: request.safety_identifier ?? null,
-  service_tier: request.service_tier ?? null,
+  presence_penalty: request.presence_penalty ?? 0,
+  frequency_penalty: request.frequency_penalty ?? 0,
+  service_tier: tierOf(request.service_tier),
   store: request.store !== false,
-  temperature: request.temperature ?? null,
+  temperature: request.temperature ?? 1,
   text: {
     format: request.text?.format ?? { type: "text" },
     ...(request.text?.verbosity ? { verbosity: request.text.verbosity } : {})
   },
   tool_choice: request.tool_choice ?? "auto",
   tools: (request.tools ?? []).map(echoTool),
-  top_logprobs: request.top_logprobs ?? null,
-  top_p: request.top_p ?? null,
+  top_logprobs: request.top_logprobs ?? 0,
+  top_p: request.top_p ?? 1,
   truncation: "disabled",
   ...(request.user ? { user: request.user } : {})
 })
