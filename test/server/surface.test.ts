@@ -50,7 +50,39 @@ describe("cross-origin requests", () => {
   })
 })
 
+/** Sends a request as it is written, and gives the status. */
+const raw = async (head: string) => {
+  const { hostname, port } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(`${head}\r\nConnection: close\r\n\r\n`)
+  let text = ""
+  socket.on("data", (data) => text += data.toString())
+  await once(socket, "close")
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
+}
+
+describe("any Host", () => {
+  it.each(["[", "a b", "]:x", "", "%ff", "a@b/c?d#e"])("is taken: %j", async (host) => {
+    for (const path of ["/v1/models", "/healthz", "/openapi.json", "/docs", "/nope"]) {
+      const status = await raw(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${businessKey}`)
+      assert.strictEqual(status, path === "/nope" ? 404 : 200, path)
+    }
+  })
+})
+
 describe("what no route answers", () => {
+  it("is told in the gateway's own words on probes and unknown methods of models too", async () => {
+    const put = await send("PUT", "/healthz", { "x-request-id": "mine-7" })
+    assert.strictEqual(put.status, 405)
+    assert.strictEqual(put.headers.get("x-request-id"), "mine-7")
+    assert.deepInclude((await put.json() as { error: object }).error, { code: "method_not_allowed" })
+    for (const path of ["/v1beta/models/x:foo", "/v1/models/x:foo"]) {
+      const unknown = await send("POST", path, { authorization: `Bearer ${businessKey}` }, "{}")
+      assert.strictEqual(unknown.status, 404)
+      assert.deepInclude((await unknown.json() as { error: object }).error, { status: "NOT_FOUND" })
+    }
+  })
+
   it("is a 404 in the shape of its family", async () => {
     const shapes: ReadonlyArray<readonly [string, (body: Record<string, unknown>) => boolean]> = [
       ["/nope", (body) => (body["error"] as { code: string }).code === "not_found"],
