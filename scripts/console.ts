@@ -23,9 +23,17 @@ type Files = Map<string, Buffer>
 
 const gzip = (bytes: Buffer): Buffer => gzipSync(bytes, { level: 9 })
 
-const brotli = (bytes: Buffer): Buffer =>
+/** How much work compression is: a start does not wait for the last per cent. */
+export type Effort = "quick" | "best"
+
+/** Compresses for a reader that takes `br`. */
+export const brotli = (bytes: Buffer, effort: Effort): Buffer =>
   brotliCompressSync(bytes, {
-    params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: effort === "best" ? constants.BROTLI_MAX_QUALITY : 5,
+      [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length
+    }
   })
 
 const hashed = (name: string, bytes: Buffer): string => {
@@ -75,8 +83,15 @@ const style = (): Buffer =>
       .trim()
   )
 
-/** Makes all files, and says which of them are loaded first. */
-const make = async (): Promise<{ readonly files: Files; readonly first: ReadonlySet<string> }> => {
+interface Made {
+  readonly files: Files
+  /** Those that are loaded first. */
+  readonly first: ReadonlySet<string>
+  /** What they were made of: paths of modules. */
+  readonly modules: ReadonlyArray<string>
+}
+
+const make = async (): Promise<Made> => {
   const files: Files = new Map()
   const chunks = await scripts()
   for (const [name, { code }] of chunks) files.set(name, Buffer.from(code))
@@ -100,34 +115,54 @@ const make = async (): Promise<{ readonly files: Files; readonly first: Readonly
     .replace("style.css", named.get("style.css")!)
     .replace("icon.svg", named.get("icon.svg")!)
   files.set("index.html", Buffer.from(html))
-  return { files, first: new Set(["index.html", ...named.values(), ...loaded]) }
+  return {
+    files,
+    first: new Set(["index.html", ...named.values(), ...loaded]),
+    modules: [...chunks.values()].flatMap(({ modules }) =>
+      Object.entries(modules).filter(([, { renderedLength }]) => renderedLength > 0).map(([id]) => id)
+    )
+  }
 }
 
 /** What the console's files may not hold: addresses of other hosts that a browser would ask, and data in addresses. */
 const foreign =
   /\b(?:src|href|action)\s*=\s*["'`]?(?:https?:|\/|data:)|url\(\s*["']?(?:https?:|\/|data:)|@import|import\(\s*["'`](?:https?:|\/)/
 
-/** Builds the console into a folder, which it takes the place of. Resolves to the first load's size in bytes of gzip. */
-export const buildConsole = async (folder: string): Promise<number> => {
-  const { files, first } = await make()
+/** The console's files, each also as `.gz` and `.br`. */
+export interface Console {
+  readonly files: ReadonlyMap<string, Buffer>
+  /** The first load in bytes of gzip. */
+  readonly size: number
+  /** The modules (absolute paths) whose code is in it. */
+  readonly modules: ReadonlyArray<string>
+}
+
+/** Builds the console in memory. */
+export const makeConsole = async (effort: Effort): Promise<Console> => {
+  const { files, first, modules } = await make()
+  const all: Files = new Map()
   let size = 0
-  const next = `${folder}.${process.pid}.new`
-  const last = `${folder}.${process.pid}.old`
-  rmSync(next, { recursive: true, force: true })
-  mkdirSync(path.join(next, "assets"), { recursive: true })
   for (const [name, bytes] of files) {
     const found = foreign.exec(bytes.toString())
     if (found !== null) throw new Error(`${name} names another place: ${found[0]}`)
     const zipped = gzip(bytes)
     if (first.has(name)) size += zipped.length
-    writeFileSync(path.join(next, name), bytes)
-    writeFileSync(path.join(next, `${name}.gz`), zipped)
-    writeFileSync(path.join(next, `${name}.br`), brotli(bytes))
+    all.set(name, bytes).set(`${name}.gz`, zipped).set(`${name}.br`, brotli(bytes, effort))
   }
   if (size > firstLoadLimit) {
-    rmSync(next, { recursive: true, force: true })
     throw new Error(`The console's first load is ${size} bytes of gzip; the limit is ${firstLoadLimit}`)
   }
+  return { files: all, size, modules }
+}
+
+/** Builds the console into a folder, which it takes the place of. Resolves to the first load's size in bytes of gzip. */
+export const buildConsole = async (folder: string): Promise<number> => {
+  const { files, size } = await makeConsole("best")
+  const next = `${folder}.${process.pid}.new`
+  const last = `${folder}.${process.pid}.old`
+  rmSync(next, { recursive: true, force: true })
+  mkdirSync(path.join(next, "assets"), { recursive: true })
+  for (const [name, bytes] of files) writeFileSync(path.join(next, name), bytes)
   // At no time is the folder half full.
   try {
     renameSync(folder, last)

@@ -1,18 +1,27 @@
 # Sourced by the scripts beside it, in the repository's folder: installs the locked dependencies unless they are there
-# already, and sets `node` to the Node to run with.
+# already, and sets `node` to the Node to run with. `scope` says which: `run`, what running and bundling the service needs,
+# or `all` (the default), which serves for both.
 
 fail() {
   printf '%s\n' "$*" >&2
   exit 1
 }
 
+root=$PWD
+scope=${scope:-all}
+# The stamp names the machine, the lock file and, where not everything is there, the scope.
 stamp=node_modules/.installed
-wanted="$(uname -sm) $(cksum <package-lock.json)"
+everything="$(uname -sm) $(cksum <package-lock.json)"
 lock=.install-lock
-npm_pid=
+pids=
 
 installed() {
-  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]
+  [ -f "$stamp" ] || return 1
+  case $(cat "$stamp") in
+    "$everything") ;;
+    "$everything run") [ "$scope" = run ] ;;
+    *) return 1 ;;
+  esac
 }
 
 # Takes over the lock of a process that is gone. Only one of those that notice may: the one that makes the folder inside
@@ -45,19 +54,100 @@ acquire() {
   echo $$ >"$lock/pid"
 }
 
+# Waits for the lock, and gives it up however the script ends.
+locked() {
+  acquire
+  trap 'rm -rf "$lock"' EXIT
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
+  trap 'stop 129' HUP
+}
+
+unlocked() {
+  rm -rf "$lock"
+  trap - EXIT INT TERM HUP
+}
+
 stop() {
   trap - INT TERM HUP
-  [ -z "$npm_pid" ] || kill "$npm_pid" 2>/dev/null || true
+  [ -z "$pids" ] || kill $pids 2>/dev/null || true
   wait
   exit "$1"
 }
 
+# Runs a function of this file in the background, its output to a log: the shell handles a signal only between commands or
+# while it waits.
+begin() {
+  "$1" >"$lock/$1.log" 2>&1 </dev/null &
+  pids="$pids $!"
+}
+
+# Waits for what was begun. Fails with its output when one of it does.
+finish() {
+  for pid in $pids; do
+    wait "$pid" && continue
+    kill $pids 2>/dev/null || true
+    wait
+    cat "$lock"/*.log >&2
+    fail "The dependencies could not be installed."
+  done
+  pids=
+}
+
 # Becomes npm. The options make the result the same whatever the version of Node, NODE_ENV and npm's own settings say.
 become_npm() {
-  NODE_OPTIONS="${NODE_OPTIONS:-} --require ./scripts/engine.cjs"
+  NODE_OPTIONS="${NODE_OPTIONS:-} --require \"$root/scripts/engine.cjs\""
   export NODE_OPTIONS
-  exec npm ci --include=dev --include=optional --include=peer --ignore-scripts --prefer-offline \
+  exec npm "$@" --include=optional --include=peer --ignore-scripts --prefer-offline \
     --engine-strict=false --no-audit --no-fund --loglevel=error
+}
+
+# npm empties node_modules, where the service may be running from the cache.
+install_all() {
+  [ ! -d node_modules/.cache ] || mv node_modules/.cache "$lock/cache"
+  begin install_everything
+  finish
+  [ ! -d "$lock/cache" ] || mv "$lock/cache" node_modules/.cache
+  # Older versions of npm install the pinned Node without linking it.
+  for binary in node_modules/node-*/bin/node; do
+    [ ! -x "$binary" ] || [ -e node_modules/.bin/node ] || ln -s "../${binary#node_modules/}" node_modules/.bin/node
+  done
+  printf '%s\n' "$everything" >"$stamp"
+}
+
+install_everything() {
+  become_npm ci --include=dev
+}
+
+# Everything but the Node, in a folder of its own.
+install_packages() {
+  node scripts/withoutNode.cjs "$lock/run" && cd "$lock/run" && become_npm ci --omit=dev
+}
+
+# Of the Node's package only the program and its licence: the rest is more than the rest of the installation.
+install_node() {
+  exec node scripts/fetchNode.cjs "$lock/node"
+}
+
+# Both at a time; what of them neither runs nor is bundled goes.
+install_run() {
+  rm -rf "$lock/run" "$lock/node"
+  mkdir "$lock/run" "$lock/node"
+  begin install_packages
+  begin install_node
+  finish
+  modules=$lock/run/node_modules
+  rm -rf "$modules/effect/src"
+  find "$modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -exec rm -f {} +
+  for package in "$lock"/node/node-*; do
+    [ -x "$package/bin/node" ] || continue
+    mv "$package" "$modules/"
+    ln -sf "../${package##*/}/bin/node" "$modules/.bin/node"
+  done
+  mkdir -p node_modules
+  find node_modules -mindepth 1 -maxdepth 1 ! -name .cache -exec rm -rf {} +
+  mv "$modules"/* "$modules"/.bin "$modules"/.package-lock.json node_modules/
+  printf '%s\n' "$everything run" >"$stamp"
 }
 
 install_dependencies() {
@@ -66,29 +156,18 @@ install_dependencies() {
   node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' ||
     fail "Node.js 18 or later is needed to install the dependencies; this is $(node --version)."
 
-  acquire
-  trap 'rm -rf "$lock"' EXIT
-  trap 'stop 130' INT
-  trap 'stop 143' TERM
-  trap 'stop 129' HUP
+  locked
   if ! installed; then
     printf 'Installing dependencies (first start only)…\n' >&2
+    # Where there was everything, for another lock file, there is everything again.
+    case $(cat "$stamp" 2>/dev/null) in
+      "" | *" run") ;;
+      *) scope=all ;;
+    esac
     rm -f "$stamp"
-    # In the background, as the shell handles a signal only between commands or while it waits.
-    become_npm >"$lock/log" 2>&1 </dev/null &
-    npm_pid=$!
-    if ! wait "$npm_pid"; then
-      cat "$lock/log" >&2
-      fail "The dependencies could not be installed."
-    fi
-    # Older versions of npm install the pinned Node without linking it.
-    for binary in node_modules/node-*/bin/node; do
-      [ ! -x "$binary" ] || [ -e node_modules/.bin/node ] || ln -s "../${binary#node_modules/}" node_modules/.bin/node
-    done
-    printf '%s\n' "$wanted" >"$stamp"
+    "install_$scope"
   fi
-  rm -rf "$lock"
-  trap - EXIT INT TERM HUP
+  unlocked
 }
 
 installed || install_dependencies

@@ -1,14 +1,8 @@
 #!/usr/bin/env node
 /**
- * The node service and its command line. The JIT for schemas must be on before any schema is made.
+ * The node service and its command line. A health check, which containers run every few seconds, loads no part of the
+ * service.
  */
-import "effect/schema/SchemaJITCompiler/enable"
-import * as Effect from "effect/Effect"
-import { runMain } from "./cli/runMain.ts"
+import { checkHealth } from "./cli/health.ts"
 
-/** Without arguments it serves, and the modules of the command line are not loaded. */
-const program = process.argv.length === 2
-  ? Effect.promise(() => import("./cli/runService.ts")).pipe(Effect.flatMap(({ runService }) => runService))
-  : Effect.promise(() => import("./cli/command.ts")).pipe(Effect.flatMap(({ runCommand }) => runCommand))
-
-runMain(program)
+if (!await checkHealth(process.argv.slice(2), process.env)) await import("./cli/program.ts")

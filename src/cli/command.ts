@@ -4,16 +4,26 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { currentVersion } from "../admin/version/currentVersion.ts"
 import { checkConfigCommand } from "./checkConfig.ts"
+import { healthCommand } from "./healthCommand.ts"
+import { licensesCommand } from "./licenses.ts"
 import { referenceCommand } from "./reference.ts"
 import { replayCommand } from "./replay.ts"
 import { serveCommand, serveFlags, serveWith } from "./serve.ts"
 import { sieveCommand } from "./sieve.ts"
+import { versionLine } from "./versionLine.ts"
 
 const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
   Command.withDescription("An HTTP gateway from four client API styles to one upstream. Without a command it serves."),
-  Command.withSubcommands([serveCommand, checkConfigCommand, referenceCommand, replayCommand, sieveCommand])
+  Command.withSubcommands([
+    serveCommand,
+    healthCommand,
+    checkConfigCommand,
+    referenceCommand,
+    replayCommand,
+    sieveCommand,
+    licensesCommand
+  ])
 )
 
-export const runCommand = Command.run(gateway, { version: currentVersion }).pipe(Effect.provide(NodeServices.layer))
+export const runCommand = Command.run(gateway, { version: versionLine() }).pipe(Effect.provide(NodeServices.layer))

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { watchConnections } from "./connections.ts"
@@ -21,6 +21,8 @@ import { Lifecycle } from "./Lifecycle.ts"
 export interface ListenOptions {
   readonly port: number
   readonly host: string
+  /** A listening socket that was handed over, by its descriptor: it takes the place of host and port. */
+  readonly descriptor?: number | undefined
 }
 
 /** The address or the port is not to be had. */
@@ -33,8 +35,11 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: "there is no such name; set HOST to an address of this machine"
 }
 
-const cannotListen = ({ host, port }: ListenOptions, { cause }: ServeError): CannotListen => {
+const cannotListen = ({ descriptor, host, port }: ListenOptions, { cause }: ServeError): CannotListen => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
+  if (descriptor !== undefined) {
+    return new CannotListen({ message: `Cannot listen on descriptor ${descriptor}, which was handed over: ${code}` })
+  }
   return new CannotListen({ message: `Cannot listen on ${host} port ${port}: ${reasons[code] ?? code}` })
 }
 
@@ -57,6 +62,12 @@ const refusedConnections = Metric.counter("gateway_connections_refused_total", {
 /** How often clients that take nothing are looked for, in milliseconds: an eighth of their time, within these bounds. */
 const sweepEvery = (patience: number): number => Math.min(5000, Math.max(20, patience / 8))
 
+/** Node knows no address of a local socket that was handed over: `name` stands in for it. */
+const nameAddress = (node: Server, name: string): void => {
+  const address = node.address.bind(node)
+  node.address = () => address() ?? name
+}
+
 /**
  * A listening server. Give it to the layer that serves; drain comes from `drain`, which must be built after that one so
  * that it ends first.
@@ -69,10 +80,10 @@ export const NodeServer = (options: ListenOptions) => {
     maxHeaderSize,
     requestTimeout
   })
+  if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
   const connections = watchConnections(node)
   const listening = NodeHttpServer.layerServer(() => node, {
-    port: options.port,
-    host: options.host,
+    ...(options.descriptor === undefined ? { port: options.port, host: options.host } : { fd: options.descriptor }),
     gracefulShutdownTimeout: "1 seconds"
   }).pipe(
     Layer.catchTag(

@@ -66,7 +66,19 @@ describe("GET /admin/version", () => {
     }
   }
 
-  const build = { success: true, current_version: version, current_tag: `v${version}`, source: "package.json" }
+  const build = {
+    success: true,
+    current_version: version,
+    current_tag: `v${version}`,
+    source: "package.json",
+    build: {
+      commit: null,
+      date: null,
+      node: process.versions.node,
+      platform: `${process.platform}-${process.arch}`,
+      form: "source"
+    }
+  }
 
   it("tells the running build and the latest release", async () => {
     for (const path of ["/newer", "/moved"]) {

@@ -167,7 +167,10 @@ describe.concurrent("the command line", () => {
       run(["--completions", "bash"])
     ])
     assert.match(help.stdout, /USAGE\n +model-gateway sieve/)
-    assert.match(version.stdout, /^model-gateway v\d+\.\d+\.\d+\n$/)
+    assert.match(
+      version.stdout,
+      /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, source\)\n$/
+    )
     assert.match(completions.stdout, /check-config/)
     assert.deepEqual([help.code, version.code, completions.code], [0, 0, 0])
   })

@@ -134,6 +134,11 @@ describe("/metrics", () => {
     assert.isAtLeast(gauge("nodejs_eventloop_delay_seconds", { stat: "p99" }), 0)
   })
 
+  it("names the running build", async () => {
+    const { text } = await scrape()
+    assert.match(text, /^gateway_build_info\{version="\d[^"]*",commit="unknown",form="source"\} 1$/m)
+  })
+
   it("has buckets that add up, a help text for every family, and nothing of whoever called", async () => {
     await chat({ model: "a-name-that-somebody-made-up" })
     const { families, histogram, text } = await scrape()

@@ -13,6 +13,14 @@ export const VersionReply = Schema.Struct({
   current_tag: Schema.String,
   /** Where the running version comes from. */
   source: Schema.String,
+  /** What was built, and what it runs on. Only releases know their commit and its date; else both are `null`. */
+  build: Schema.Struct({
+    commit: Schema.NullOr(Schema.String),
+    date: Schema.NullOr(Schema.String),
+    node: Schema.String,
+    platform: Schema.String,
+    form: Schema.Literals(["source", "bundle", "package", "executable"])
+  }),
   /** ISO 8601: when the latest release was looked up. */
   checked_at: Schema.String,
   latest_tag: Schema.NullOr(Schema.String),

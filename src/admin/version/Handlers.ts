@@ -7,16 +7,18 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as SemVer from "effect/SemVer"
 import { apiId } from "../../http/reply.ts"
 import { AdminVersionGroup } from "./Api.ts"
+import { buildInfo, runtime } from "./buildInfo.ts"
 import { currentVersion, versionSource } from "./currentVersion.ts"
 import { LatestRelease } from "./LatestRelease.ts"
 
 const current = SemVer.parseUnsafe(currentVersion)
 
-const build = {
+const running = {
   success: true,
   current_version: currentVersion,
   current_tag: `v${currentVersion}`,
-  source: versionSource
+  source: versionSource,
+  build: { commit: buildInfo.commit, date: buildInfo.date, ...runtime, form: buildInfo.form }
 }
 
 const isoTime = (millis: number): string => new Date(millis).toISOString()
@@ -29,7 +31,7 @@ export const AdminVersionHandlers = HttpApiBuilder.group(
     return handlers.handle("version", () =>
       Effect.match(latest.get, {
         onFailure: ({ checkedAt, message }) => ({
-          ...build,
+          ...running,
           checked_at: isoTime(checkedAt),
           latest_tag: null,
           latest_version: null,
@@ -39,7 +41,7 @@ export const AdminVersionHandlers = HttpApiBuilder.group(
           check_error: message
         }),
         onSuccess: ({ checkedAt, publishedAt, tag, url, version }) => ({
-          ...build,
+          ...running,
           checked_at: isoTime(checkedAt),
           latest_tag: tag,
           latest_version: SemVer.format(version),

@@ -7,6 +7,8 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Accounts } from "../../accounts/Accounts.ts"
+import { buildInfo } from "../../admin/version/buildInfo.ts"
+import { currentVersion } from "../../admin/version/currentVersion.ts"
 import { Lifecycle } from "../Lifecycle.ts"
 
 const gauge = (name: string, description: string, attributes?: Record<string, string>) =>
@@ -19,6 +21,11 @@ const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of t
 const total = (name: string, description: string) => gauge(name, description)
 
 const gauges = {
+  build: gauge("gateway_build_info", "The running build; always 1", {
+    version: currentVersion,
+    commit: buildInfo.commit ?? "unknown",
+    form: buildInfo.form
+  }),
   active: gauge("gateway_requests_active", "Requests under way, bodies included"),
   slots: gauge("gateway_slots_in_use", "Slots of accounts that are taken"),
   waiting: gauge("gateway_queue_length", "Requests that wait for an account"),
@@ -65,6 +72,7 @@ export class Gauges extends Context.Service<Gauges, {
           const memory = process.memoryUsage()
           const cpu = process.cpuUsage()
           const values: ReadonlyArray<readonly [Metric.Gauge<number>, number]> = [
+            [gauges.build, 1],
             [gauges.active, lifecycle.active()],
             [gauges.slots, pool.inUse],
             [gauges.waiting, pool.waiting],

@@ -1,0 +1,35 @@
+// The assets of the gateway: in one file for a build, and in memory for a gateway that runs from its sources.
+import { readdirSync, readFileSync } from "node:fs"
+import path from "node:path"
+import { buildConsole, cachedConsole } from "../console.ts"
+import { buildService, noticesAsset } from "./service.ts"
+
+/** The file that src/server/assets.ts reads. */
+export const packAssets = (assets: ReadonlyMap<string, Uint8Array>): Buffer => {
+  const sorted = [...assets].sort(([a], [b]) => a < b ? -1 : 1)
+  const lengths = Object.fromEntries(sorted.map(([name, bytes]) => [name, bytes.length]))
+  return Buffer.concat([Buffer.from(`${JSON.stringify(lengths)}\n`), ...sorted.map(([, bytes]) => bytes)])
+}
+
+const readFolder = (folder: string): Array<[string, Uint8Array]> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => path.join(parentPath, name))
+    .map((file) => [path.relative(folder, file).replaceAll(path.sep, "/"), readFileSync(file)])
+
+/** The assets that the sources need: the console, which is built unless it was already. */
+export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => {
+  const files = (): ReadonlyMap<string, Uint8Array> =>
+    new Map(readFolder(cachedConsole).map(([name, bytes]) => [`console/${name}`, bytes]))
+  try {
+    return files()
+  } catch {
+    await buildConsole(cachedConsole)
+    return files()
+  }
+}
+
+/** The notices of the packages that a build of these sources would have. */
+export const makeNotices = async (): Promise<Uint8Array> => {
+  const { assets } = await buildService({ form: "bundle", commit: null, date: null, assets: null }, "quick")
+  return assets.get(noticesAsset)!
+}

@@ -1,0 +1,99 @@
+// Bundles the service: its code as one module, and its assets (see src/server/assets.ts) by name.
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import { pathToFileURL } from "node:url"
+import { build, type Plugin } from "rolldown"
+import type { BuildInfo } from "../../src/admin/version/buildInfo.ts"
+import { brotli, type Effort, makeConsole } from "../console.ts"
+import { noticesOf, type Package, packagesOf } from "./packages.ts"
+
+const root = path.join(import.meta.dirname, "../..")
+
+/** The asset that `model-gateway licenses` prints. */
+export const noticesAsset = "THIRD_PARTY_LICENSES.txt"
+
+const swaggerAsset = "swagger.json.br"
+
+/** Swagger UI is more text than all the rest: the bundle has it compressed, among its assets. */
+const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => ({
+  name: "swagger",
+  load: {
+    filter: { id: /[\\/]http-api[\\/]internal[\\/]httpApiSwagger\.js$/ },
+    async handler(id) {
+      const { css, javascript } = await import(pathToFileURL(id).href) as Readonly<Record<string, string>>
+      assets.set(swaggerAsset, brotli(Buffer.from(JSON.stringify({ css, javascript })), effort))
+      return `
+        import { brotliDecompressSync } from "node:zlib"
+        import { builtAssets } from ${JSON.stringify(path.join(root, "src/server/assets.ts"))}
+        const { css, javascript } = JSON.parse(brotliDecompressSync(builtAssets().get("${swaggerAsset}")))
+        export { css, javascript }
+      `
+    }
+  }
+})
+
+/** Puts the texts of Lua scripts where they are read from files. */
+export const luaTexts: Plugin = {
+  name: "lua-texts",
+  transform: {
+    filter: { id: /[\\/]src[\\/]store[\\/]scripts\.ts$/ },
+    handler(code, id) {
+      const whole = code.replaceAll(
+        /text\(new URL\("([^"]+\.lua)", import\.meta\.url\)\)/g,
+        (_, file: string) => JSON.stringify(readFileSync(path.join(path.dirname(id), file), "utf8"))
+      )
+      return { code: whole }
+    }
+  }
+}
+
+/** A build's own facts, for code that reads them (src/admin/version/buildInfo.ts). */
+export const defineBuild = (info: BuildInfo): Readonly<Record<string, string>> => ({
+  GATEWAY_BUILD: JSON.stringify(info)
+})
+
+/** The service as it was built. */
+export interface Service {
+  readonly code: string
+  readonly assets: ReadonlyMap<string, Uint8Array>
+  /** The packages whose code is in it. */
+  readonly packages: ReadonlyArray<Package>
+}
+
+const bundle = async (info: BuildInfo, plugins: Array<Plugin>) => {
+  const { output: [{ code, modules }] } = await build({
+    cwd: root,
+    input: path.join(root, "src/main.ts"),
+    platform: "node",
+    write: false,
+    plugins,
+    // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
+    resolve: { alias: { redis: "@redis/client" } },
+    transform: { define: defineBuild(info) },
+    output: {
+      file: "service.js",
+      format: "esm",
+      codeSplitting: false,
+      // Classes keep their names, for whoever reads a heap snapshot.
+      minify: {
+        compress: { keepNames: { class: true, function: false } },
+        mangle: { keepNames: { class: true, function: false } }
+      }
+    }
+  })
+  return { code, modules: Object.entries(modules).filter(([, module]) => module.renderedLength > 0).map(([id]) => id) }
+}
+
+/** Bundles the service in memory. Rejects with what is wrong in the sources. */
+export const buildService = async (info: BuildInfo, effort: Effort): Promise<Service> => {
+  const assets = new Map<string, Uint8Array>()
+  const [{ code, modules }, pages] = await Promise.all([
+    bundle(info, [swaggerPlugin(assets, effort), luaTexts]),
+    makeConsole(effort)
+  ])
+  if (!assets.has(swaggerAsset)) throw new Error("the script of the API's page was not found: it has moved")
+  for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
+  const packages = packagesOf([...modules, ...pages.modules])
+  assets.set(noticesAsset, Buffer.from(noticesOf(packages)))
+  return { code, assets, packages }
+}

@@ -1,0 +1,129 @@
+/** The bundle, and `scripts/start`: what it runs, when it bundles anew, and what it does where it cannot. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { execFile, execFileSync } from "node:child_process"
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { buildService } from "../../scripts/bundle/service.ts"
+
+const root = path.join(import.meta.dirname, "../..")
+const own = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"]
+
+/** A checkout that has the same packages installed, and nothing built. */
+const checkout = (): string => {
+  const folder = mkdtempSync(path.join(tmpdir(), "start-"))
+  for (const name of own) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
+  mkdirSync(path.join(folder, "node_modules"))
+  for (const name of readdirSync(path.join(root, "node_modules"))) {
+    if (name !== ".cache" && name !== ".installed") {
+      symlinkSync(path.join(root, "node_modules", name), path.join(folder, "node_modules", name))
+    }
+  }
+  execFileSync("sh", ["-c", `echo "$(uname -sm) $(cksum <package-lock.json)" >node_modules/.installed`], {
+    cwd: folder
+  })
+  return folder
+}
+
+let folder: string
+beforeAll(() => {
+  folder = checkout()
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const start = (...args: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: unknown; readonly stdout: string; readonly stderr: string }>((resolve) => {
+    execFile(path.join(folder, "scripts/start"), args, { cwd: tmpdir() }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr })
+    })
+  })
+
+const bundles = () =>
+  readdirSync(path.join(folder, "node_modules/.cache/service")).filter((name) => name.endsWith(".js"))
+const building = "Building the service…\n"
+const version = path.join("src", "admin/version/currentVersion.ts")
+
+/** Makes the version another one, by the sources. */
+const edit = (to: string) => {
+  const file = path.join(folder, version)
+  const text = readFileSync(file, "utf8")
+  writeFileSync(file, text.replace(/currentVersion: string = .*/, `currentVersion: string = "${to}"`))
+}
+
+describe("scripts/start", () => {
+  it("bundles the sources as they are, once", { timeout: 120_000 }, async () => {
+    const first = await start("--version")
+    assert.match(first.stdout, /^model-gateway v\d.*, bundle\)\n$/)
+    assert.deepEqual([first.code, first.stderr], [0, building])
+
+    // Times say nothing.
+    utimesSync(path.join(folder, version), new Date(), new Date())
+    assert.deepEqual(await start("--version"), { ...first, stderr: "" })
+
+    edit("1.1.1")
+    const edited = await start("--version")
+    assert.deepEqual([edited.stdout.includes("v1.1.1"), edited.stderr], [true, building])
+
+    cpSync(path.join(root, version), path.join(folder, version), { preserveTimestamps: true })
+    assert.deepEqual(await start("--version"), { ...first, stderr: "" })
+
+    const older = bundles()
+    edit("1.1.2")
+    assert.include((await start("--version")).stdout, "v1.1.2")
+    assert.lengthOf(bundles(), 2)
+    assert.lengthOf(bundles().filter((name) => older.includes(name)), 1)
+  })
+
+  it("says why the sources do not build, and runs nothing older", { timeout: 60_000 }, async () => {
+    appendFileSync(path.join(folder, version), "\nexport const broken = {\n")
+    const { code, stderr, stdout } = await start("--version")
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.match(stderr, /currentVersion\.ts/)
+    assert.match(stderr, /\nThe service could not be built\.\n$/)
+    cpSync(path.join(root, version), path.join(folder, version))
+  })
+
+  it("runs the sources where it can keep no bundle", { timeout: 60_000 }, async () => {
+    rmSync(path.join(folder, "node_modules/.cache"), { recursive: true })
+    writeFileSync(path.join(folder, "node_modules/.cache"), "")
+    const { code, stderr, stdout } = await start("--version")
+    assert.match(stdout, /, source\)\n$/)
+    assert.deepEqual([code, stderr.split("\n").length], [0, 2])
+    assert.match(stderr, /^The service cannot be bundled here/)
+  })
+})
+
+describe("the bundle", () => {
+  it(
+    "is made of packages that are installed for running, has every page, and is small",
+    { timeout: 60_000 },
+    async () => {
+      const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
+        readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
+      }
+      const info = { form: "bundle", commit: null, date: null, assets: "./x.assets" } as const
+      const { assets, code, packages } = await buildService(info, "quick")
+      for (const { name, text } of packages) {
+        assert.notProperty(lock.packages[`node_modules/${name}`], "dev", `${name} belongs to the dependencies`)
+        assert.isAbove(text.length, 100)
+      }
+      assert.includeMembers(packages.map(({ name }) => name), ["effect", "undici", "jose", "preact"])
+      assert.includeMembers([...assets.keys()], ["swagger.json.br", "console/index.html", "THIRD_PARTY_LICENSES.txt"])
+      assert.isBelow(code.length, 2.5e6)
+      // What is loaded with the bundle whatever it is to do: Node's own modules, and no database.
+      const imports = [...code.matchAll(/(?:^|;|\n)import(?:[^"';()]*from)?\s*"([^"]+)"/g)].map(([, name = ""]) => name)
+      assert.deepEqual(imports.filter((name) => !name.startsWith("node:") || name === "node:sqlite"), [])
+    }
+  )
+})
