@@ -3,7 +3,8 @@
  * reply that ends without the wanted call is a violation that the caller never sees as a finished reply.
  */
 import type { ToolChoice } from "../domain/Conversation.ts"
-import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
+import { TextPieces } from "../stream/TextPieces.ts"
 import type { Machine } from "../stream/transducer.ts"
 
 /** A machine over reply events that knows how the reply kept to the choice. */
@@ -23,10 +24,17 @@ export const demandsCall = (choice: ToolChoice): boolean => choice._tag === "Req
 export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMachine => {
   const forced = choice._tag === "Function" ? choice.name : undefined
   let held: Array<ReplyEvent> = []
+  /** Text that is held too, after those events: one piece, however many it came in. */
+  const heldText = new TextPieces()
   let shown = 0
   let hiding = false
   let violated = false
+  const holdText = () => {
+    if (heldText.length > 0) held.push(TextDelta(heldText.toString()))
+    heldText.clear()
+  }
   const release = (out: Array<ReplyEvent>) => {
+    holdText()
     for (const event of held) out.push(event)
     held = []
   }
@@ -39,9 +47,15 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           if (!dropReasoning) out.push(event)
           return
         case "TextDelta":
+          if (shown > 0) out.push(event)
+          else heldText.push(event.text)
+          return
         case "UsageReported":
           if (shown > 0) out.push(event)
-          else held.push(event)
+          else {
+            holdText()
+            held.push(event)
+          }
           return
         case "CallStarted":
           hiding = forced !== undefined && event.name !== forced
@@ -58,6 +72,7 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           if (shown === 0 && event.reason !== "content_filter") {
             violated = true
             held = []
+            heldText.clear()
             return
           }
           release(out)

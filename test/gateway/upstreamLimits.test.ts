@@ -104,6 +104,17 @@ describe("a reply", () => {
     }
   })
 
+  it("may have as many calls where they are written as text", async () => {
+    const written = `<tool_calls><invoke name="free"><parameter name="a">1</parameter></invoke></tool_calls> `
+    for (const more of [0, 1]) {
+      await inEachStyle(said({ content: written.repeat(mostCalls + more) }), (reply, style) => {
+        assert(reply._tag === "Got", JSON.stringify(reply))
+        assert.lengthOf(reply.blocks.filter(({ _tag }) => _tag === "Call"), mostCalls)
+        assert.strictEqual(JSON.stringify(reply.finish).includes(cutOff[style]), more === 1)
+      })
+    }
+  })
+
   it("whose call is cut never shows it as one that can be run", () =>
     inEachStyle(said(call(0, `{"a":"${half}${half}"}`)), (reply, style) => {
       assert(reply._tag === "Got", JSON.stringify(reply))

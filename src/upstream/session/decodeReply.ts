@@ -385,8 +385,7 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
     if (isWithdrawn()) closed = true
     else if (patched.rewritten) compare(out)
     const { message_id: id, status: next } = response()
-    if (isMessageId(id)) messageId = id
-    else if (id !== undefined && id !== null) fail(trouble("malformed", undefined, "The reply's message id is no id"))
+    takeMessageId(id)
     if (typeof next === "string") status = next
     if (opensRound) stale = isIncomplete(status)
     else if (patched.status) stale = false
@@ -447,10 +446,15 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
     return true
   }
 
+  const takeMessageId = (id: unknown) => {
+    if (isMessageId(id)) messageId = id
+    else if (id !== undefined && id !== null) fail(trouble("malformed", undefined, "The reply's message id is no id"))
+  }
+
   const pushReady = (data: string): boolean => {
     const ready = parse(data)
     if (ready === undefined) return false
-    if (isRecord(ready) && isMessageId(ready["response_message_id"])) messageId = ready["response_message_id"]
+    if (isRecord(ready)) takeMessageId(ready["response_message_id"])
     return true
   }
 

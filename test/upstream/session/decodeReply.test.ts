@@ -306,6 +306,9 @@ describe("makeReplyDecoder", () => {
         _tag: "Failed"
       })
     }
+    const ready = (id: unknown) => `event: ready\ndata: ${JSON.stringify({ response_message_id: id })}\n\n`
+    assert.deepInclude(decodeText(ready("x".repeat(257))).end, { _tag: "Failed" })
+    assert.strictEqual(decodeText(ready("x".repeat(256))).decoder.messageId, "x".repeat(256))
     assert.strictEqual(decodeText(patches(opening({ message_id: "x".repeat(256) }))).decoder.messageId, "x".repeat(256))
     for (const [count, given] of [[1e12, 1e12], [1e12 + 1, undefined], [1.7e308, undefined], [1.5, undefined]]) {
       assert.strictEqual(decodeText(patches(opening({ accumulated_token_usage: count }))).completionTokens, given)
