@@ -14,7 +14,7 @@ const source = (name: string): string => path.join(root, "src", `${name}.ts`)
 
 const library = () =>
   build({
-    input: Object.fromEntries(["index", "api", "sieve", "transducer"].map((name) => [name, source(name)])),
+    input: Object.fromEntries(["index", "api", "console", "sieve", "transducer"].map((name) => [name, source(name)])),
     platform: "node",
     external: [/^effect(?:\/|$)/, /^@effect\//, "jose", "redis"],
     plugins: [luaTexts],

@@ -21,6 +21,7 @@ import * as UpstreamLayer from "../upstream/layer.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import { builtAssets } from "./assets.ts"
+import { ConsoleRoutes } from "./console/routes.ts"
 import { inContainer, isLoopback } from "./container.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
@@ -36,7 +37,13 @@ const NodeGatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, l
 export const serveGateway = (options: ListenOptions) => {
   const node = NodeServer(options)
   return node.drain.pipe(
-    Layer.provideMerge(HttpRouter.serve(GatewayRoutes, { routerConfig, disableLogger: true, disableListenLog: true })),
+    Layer.provideMerge(
+      HttpRouter.serve(Layer.merge(GatewayRoutes, ConsoleRoutes), {
+        routerConfig,
+        disableLogger: true,
+        disableListenLog: true
+      })
+    ),
     Layer.provideMerge(NodeGatewayServices),
     Layer.provideMerge(node.server),
     Layer.provide(Observability)
@@ -57,6 +64,7 @@ const announce = Effect.gen(function*() {
   const lines = [`Model Gateway listens on ${base}`]
   if (store.generatedKey !== undefined) lines.push(`business key  ${store.generatedKey}`)
   if (store.adminKeyGenerated) lines.push(`admin key     ${Redacted.value(store.adminKey)}`)
+  if (config.console.enabled) lines.push(`console       ${base}/console/  (sign in with the admin key)`)
   if (store.generatedKey !== undefined || store.adminKeyGenerated) {
     lines.push(
       "Generated keys change with every start until they are configured (keys in the config file, GATEWAY_ADMIN_KEY)."

@@ -1,0 +1,101 @@
+/**
+ * The web console: one page and its files, below wherever the gateway is mounted.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { type ConsoleFile, consoleFiles } from "./files.ts"
+
+/** On every reply: the page runs its own files, talks to its own origin and is shown in no other page. */
+const headers = {
+  "content-security-policy":
+    "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff"
+}
+
+const plainText = (status: number, text: string, more: Readonly<Record<string, string>> = {}) =>
+  HttpServerResponse.text(`${text}\n`, { status, headers: { ...headers, "cache-control": "no-store", ...more } })
+
+const notFound = plainText(404, "Not found")
+
+const notBuilt = plainText(404, "The console is not built: `node scripts/console.ts` builds it.")
+
+/** What a browser takes at its best, of what there is: an encoding with `q=0` is refused. */
+const encodingOf = (accepted: string): "br" | "gz" | "plain" => {
+  const taken = new Map(
+    accepted.toLowerCase().split(",").map((entry) => {
+      const [name = "", ...parameters] = entry.split(";").map((part) => part.trim())
+      return [name, !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))] as const
+    })
+  )
+  const takes = (name: string): boolean => taken.get(name) ?? taken.get("*") ?? false
+  if (takes("br")) return "br"
+  return takes("gzip") ? "gz" : "plain"
+}
+
+const contentEncodings = { br: "br", gz: "gzip", plain: undefined } as const
+
+const send = (request: HttpServerRequest.HttpServerRequest, file: ConsoleFile, cacheControl: string) => {
+  const encoding = encodingOf(request.headers["accept-encoding"] ?? "")
+  const etag = `"${file.hash}-${encoding}"`
+  const about = { ...headers, "cache-control": cacheControl, etag, vary: "Accept-Encoding" }
+  const known = request.headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+  if (known?.some((tag) => tag === etag || tag === "*") === true) {
+    return HttpServerResponse.empty({ status: 304, headers: about })
+  }
+  const contentEncoding = contentEncodings[encoding]
+  return HttpServerResponse.uint8Array(file[encoding], {
+    contentType: file.contentType,
+    headers: contentEncoding === undefined ? about : { ...about, "content-encoding": contentEncoding }
+  })
+}
+
+/** A route is asked with its path as it came: routers take `/console` and `/console/` for the same. */
+const pathBelow = (url: string): string | undefined => {
+  const path = url.split(/[?#]/, 1)[0]!
+  return path.endsWith("/console") ? undefined : path.slice(path.lastIndexOf("/console/") + "/console/".length)
+}
+
+type Store = Context.Service.Shape<typeof ConfigStore>
+
+const serveConsole = Effect.fnUntraced(function*(config: Store) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (!config.unsafeCurrent().console.enabled) return notFound
+  const path = pathBelow(request.url)
+  if (path === undefined) {
+    // Relative, as the gateway does not know what a proxy in front of it takes off.
+    return HttpServerResponse.empty({ status: 308, headers: { ...headers, location: "console/" } })
+  }
+  const files = yield* consoleFiles
+  if (files.size === 0) return notBuilt
+  const page = files.get("index.html")
+  if (path === "" && page !== undefined) return send(request, page, "no-cache")
+  const asset = path.startsWith("assets/") ? files.get(path) : undefined
+  return asset === undefined ? notFound : send(request, asset, "public, max-age=31536000, immutable")
+})
+
+const refuseMethod = (config: Store) =>
+  Effect.sync(() =>
+    config.unsafeCurrent().console.enabled ? plainText(405, "Method not allowed", { allow: "GET, HEAD" }) : notFound
+  )
+
+/** The console's routes below a path of an app's router, where `mountGateway` has the gateway. */
+export const mountConsole = (mountPath: `/${string}` | "") =>
+  Layer.unwrap(Effect.map(ConfigStore, (config) => {
+    // Takes `/console` and `/console/` too.
+    const path: `/${string}` = `${mountPath}/console/*`
+    return HttpRouter.addAll([
+      HttpRouter.route("GET", path, serveConsole(config)),
+      ...(["POST", "PUT", "PATCH", "DELETE"] as const).map((method) =>
+        HttpRouter.route(method, path, refuseMethod(config))
+      )
+    ])
+  }))
+
+/** The console's routes beside the gateway's, in the same router. */
+export const ConsoleRoutes = mountConsole("")
