@@ -3,8 +3,10 @@
  */
 import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { buildInfo } from "../../admin/version/buildInfo.ts"
+import { assets } from "../assets.ts"
 
 /** A file in the forms that a browser may take. */
 export interface ConsoleFile {
@@ -26,40 +28,51 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml"
 }
 
-/** Beside the bundle, beside the folder of its chunks, or where the sources build it. */
-const places = ["./console/", "../console/", "../../../node_modules/.cache/console/"]
-
-const readFolder = (folder: string): ConsoleFiles => {
+/** The files among named contents. */
+const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
   const files = new Map<string, ConsoleFile>()
-  for (const found of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    const name = found.replaceAll("\\", "/")
+  for (const [name, plain] of contents) {
     const contentType = contentTypes[name.split(".").at(-1)!]
-    if (contentType === undefined) continue
-    const plain = readFileSync(folder + name)
-    const hash = createHash("sha256").update(plain).digest("hex").slice(0, 16)
-    files.set(name, {
-      plain,
-      gz: readFileSync(`${folder}${name}.gz`),
-      br: readFileSync(`${folder}${name}.br`),
-      contentType,
-      hash
-    })
+    const gz = contents.get(`${name}.gz`)
+    const br = contents.get(`${name}.br`)
+    if (contentType === undefined || gz === undefined || br === undefined) continue
+    files.set(name, { plain, gz, br, contentType, hash: createHash("sha256").update(plain).digest("hex").slice(0, 16) })
   }
   return files
 }
 
+/** In the package they are a folder: beside the module that runs, or beside the folder of its chunks. */
+const places = ["./console/", "../console/"]
+
+const inPackage = (): ConsoleFiles | undefined => {
+  for (const place of places) {
+    const folder = fileURLToPath(new URL(place, import.meta.url))
+    if (!existsSync(`${folder}index.html`)) continue
+    const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("."))
+    return filesOf(new Map(names.map((name) => [name.replaceAll("\\", "/"), readFileSync(folder + name)])))
+  }
+  return undefined
+}
+
+const prefix = "console/"
+
+const amongAssets = Effect.map(assets, (all) =>
+  filesOf(
+    new Map(
+      [...all].flatMap(([name, bytes]) => name.startsWith(prefix) ? [[name.slice(prefix.length), bytes] as const] : [])
+    )
+  ))
+
 let read: ConsoleFiles | undefined
 
-/** All files; none where the console was not built. */
-export const consoleFiles: Effect.Effect<ConsoleFiles> = Effect.sync(() => {
-  if (read !== undefined) return read
-  for (const place of places) {
-    try {
-      const files = readFolder(fileURLToPath(new URL(place, import.meta.url)))
-      if (files.has("index.html")) return read = files
-    } catch {
-      // It is at another place.
-    }
-  }
-  return new Map()
-})
+/** All files; none where they cannot be had. */
+export const consoleFiles: Effect.Effect<ConsoleFiles> = Effect.suspend(() => {
+  if (read !== undefined) return Effect.succeed(read)
+  const packaged = buildInfo.form === "bundle" || buildInfo.form === "executable" ? undefined : inPackage()
+  return Effect.tap(packaged === undefined ? amongAssets : Effect.succeed(packaged), (files) => {
+    read = files
+    return Effect.void
+  })
+}).pipe(
+  Effect.catchCause((cause) => Effect.as(Effect.logError("The console's files cannot be read", cause), new Map()))
+)

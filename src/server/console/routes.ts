@@ -23,7 +23,7 @@ const plainText = (status: number, text: string, more: Readonly<Record<string, s
 
 const notFound = plainText(404, "Not found")
 
-const notBuilt = plainText(404, "The console is not built: `node scripts/console.ts` builds it.")
+const notBuilt = plainText(404, "The console's files are not there; the log says why.")
 
 /** What a browser takes at its best, of what there is: an encoding with `q=0` is refused. */
 const encodingOf = (accepted: string): "br" | "gz" | "plain" => {
