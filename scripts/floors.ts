@@ -14,6 +14,7 @@ const floors: Readonly<Record<string, number>> = {
   upstream: 2,
   accounts: 3,
   store: 1,
+  nodes: 3,
   captures: 3,
   "responses-store": 3,
   usage: 3,

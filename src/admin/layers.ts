@@ -10,6 +10,7 @@ import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
+import { AdminNodesHandlers } from "./nodes/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
 import { AdminSessionHandlers } from "./session/Handlers.ts"
@@ -28,6 +29,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminSelfTestHandlers,
   AdminCapturesHandlers,
   AdminSamplesHandlers,
+  AdminNodesHandlers,
   AdminHostHandlers.pipe(
     Layer.provide(HostSync.layer),
     Layer.provide(AccountTests.layer),

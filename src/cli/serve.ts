@@ -20,6 +20,10 @@ export const serveFlags = {
     Flag.withDescription("Address to listen on (else HOST, else 127.0.0.1)"),
     Flag.optional
   ),
+  store: Flag.String("store").pipe(
+    Flag.withDescription("Redis-protocol store that this node shares with others (else GATEWAY_STORE_URL, else none)"),
+    Flag.optional
+  ),
   config: Flag.Path("config").pipe(
     Flag.withAlias("c"),
     Flag.withDescription("Configuration file (else GATEWAY_CONFIG_JSON, else GATEWAY_CONFIG_PATH, else config.json)"),
@@ -30,11 +34,12 @@ export const serveFlags = {
 type ServeOptions = Command.Command.Config.Infer<typeof serveFlags>
 
 /** Runs the gateway as the options say. */
-export const serveWith = Effect.fnUntraced(function*({ config, host, port }: ServeOptions) {
+export const serveWith = Effect.fnUntraced(function*({ config, host, port, store }: ServeOptions) {
   const level = yield* GlobalFlag.LogLevel
   const variables = Record.getSomes({
     PORT: Option.map(port, String),
     HOST: host,
+    GATEWAY_STORE_URL: store,
     GATEWAY_CONFIG_PATH: config,
     // A blank variable counts as unset: the file that was asked for is the configuration.
     GATEWAY_CONFIG_JSON: Option.as(config, ""),

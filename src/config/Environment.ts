@@ -41,6 +41,12 @@ export interface EnvironmentShape {
   readonly configWriteback: boolean
   /** `GATEWAY_ADMIN_KEY`. */
   readonly adminKey: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_STORE_URL`, `GATEWAY_STORE_KEY`, `GATEWAY_STORE_KEY_PREVIOUS`: the store that several nodes share. */
+  readonly storeUrl: Redacted.Redacted<string> | undefined
+  readonly storeKey: Redacted.Redacted<string> | undefined
+  readonly storeKeyPrevious: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_NODE_ID`. */
+  readonly nodeId: string | undefined
   /** `GATEWAY_LOG_LEVEL`. */
   readonly logLevel: LogLevel.LogLevel
   /** `HOST_TOKEN`, `HOST_PROJECT_ID`, `HOST_TEAM_ID`, `HOST_API_URL`. */
@@ -115,6 +121,15 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
         (text) => booleans.get(text.toLowerCase())
       ),
       adminKey: secret("GATEWAY_ADMIN_KEY"),
+      storeUrl: secret("GATEWAY_STORE_URL"),
+      storeKey: secret("GATEWAY_STORE_KEY"),
+      storeKeyPrevious: secret("GATEWAY_STORE_KEY_PREVIOUS"),
+      nodeId: variable(
+        "GATEWAY_NODE_ID",
+        undefined,
+        "must be 1 to 64 of A-Z, a-z, 0-9, dot, _ and -",
+        (text) => /^[A-Za-z0-9._-]{1,64}$/.test(text) ? text : undefined
+      ),
       logLevel: variable(
         "GATEWAY_LOG_LEVEL",
         "Info" as const,

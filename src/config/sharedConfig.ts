@@ -61,8 +61,9 @@ const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
 /** Loads the shared configuration, or puts there what this node has loaded itself. */
 export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded: Loaded) {
   let revision = 0
+  const none = -1
   /** The last revision that this node could not take. */
-  let refused = 0
+  let refused = none
   let seen = 0
   let last: Snapshot = loaded.snapshot
   const signals = yield* Queue.sliding<void>(1)
@@ -157,7 +158,7 @@ export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded:
     }),
     adopted: (edit) => {
       revision = Number(edit.digest)
-      refused = 0
+      refused = none
       store.setRevision(revision)
     },
     refused: () => {
@@ -177,7 +178,7 @@ export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded:
     backing,
     jwtSecret: Redacted.make<Uint8Array>(Buffer.from(agreedSecret, "base64url")),
     revision: () => revision,
-    isCurrent: () => refused === 0
+    isCurrent: () => refused === none
   }
 })
 

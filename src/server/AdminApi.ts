@@ -8,6 +8,7 @@ import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
+import { AdminNodesGroup } from "../admin/nodes/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
 import { AdminSessionGroup } from "../admin/session/Api.ts"
@@ -27,5 +28,6 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminCapturesGroup,
   AdminSamplesGroup,
   AdminHostGroup,
-  AdminVersionGroup
+  AdminVersionGroup,
+  AdminNodesGroup
 ) {}

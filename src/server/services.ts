@@ -6,10 +6,12 @@ import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
+import { currentVersion } from "../admin/version/currentVersion.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { layerLimits } from "../config/CurrentLimits.ts"
+import { Nodes } from "../nodes/Nodes.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { layerHttpClient } from "../upstream/exchanges/httpClient.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
@@ -19,11 +21,28 @@ import { UsageStore } from "../usage/UsageStore.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
 
-/** Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. */
-export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
+/** What many nodes may share. */
+export type GatewayState = Accounts | ResponsesStore | Nodes
+
+/** State that lives and ends with the process. */
+export const InProcessState = Nodes.layer(currentVersion).pipe(
+  Layer.provideMerge(Accounts.layer),
+  Layer.merge(ResponsesStore.layer)
+)
+
+/** State that the nodes of a store share; needs a `Store`, and the configuration that they share (`ConfigStore.layerShared`). */
+export const SharedState = Nodes.layerShared(currentVersion).pipe(
+  Layer.provideMerge(Accounts.layerShared),
+  Layer.merge(ResponsesStore.layer)
+)
+
+const servicesOver = <E, R, E2, R2>(
+  upstream: Layer.Layer<Upstream, E, R>,
+  state: Layer.Layer<GatewayState, E2, R2>
+) =>
   Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(Accounts.layer, Captures.layer, ResponsesStore.layer, AdminAuth.layer)
+      Layer.mergeAll(state, Captures.layer, AdminAuth.layer)
     ),
     Layer.provideMerge(Callers.layer),
     Layer.provideMerge(Layer.merge(KeyLimits.layer, UsageRecorder.layer)),
@@ -34,6 +53,25 @@ export const gatewayServices = <E, R>(upstream: Layer.Layer<Upstream, E, R>) =>
     Layer.provideMerge(Lifecycle.layer),
     Layer.provideMerge(layerLimits)
   )
+
+type InProcess = typeof InProcessState
+type Services<E, R, E2, R2> = ReturnType<typeof servicesOver<E, R, E2, R2>>
+
+/** Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. */
+export function gatewayServices<E, R>(
+  upstream: Layer.Layer<Upstream, E, R>
+): Services<E, R, Layer.Error<InProcess>, Layer.Services<InProcess>>
+/** The same with the state that is given: `SharedState`, or one of the embedder's own. */
+export function gatewayServices<E, R, E2, R2>(
+  upstream: Layer.Layer<Upstream, E, R>,
+  state: Layer.Layer<GatewayState, E2, R2>
+): Services<E, R, E2, R2>
+export function gatewayServices(
+  upstream: Layer.Layer<Upstream, unknown, unknown>,
+  state: Layer.Layer<GatewayState, unknown, unknown> = InProcessState
+): unknown {
+  return servicesOver(upstream, state)
+}
 
 /** Everything below the routes over the configured upstream; needs an HTTP client too. */
 export const GatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerHttpClient))

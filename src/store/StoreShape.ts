@@ -76,7 +76,8 @@ export interface StoreShape extends Seals {
   /** Says which revision of the configuration is in effect here. */
   readonly setRevision: (revision: number) => void
   readonly revision: () => number
-  /** Says that this node takes nothing new: others see it as draining. */
-  readonly setDraining: () => void
+  /** Says how to find out whether this node takes nothing new: others see it as draining. */
+  readonly watchDraining: (isDraining: () => boolean) => void
+  readonly isDraining: () => boolean
   readonly counts: () => { readonly scripts: ReadonlyMap<string, number>; readonly seconds: number }
 }

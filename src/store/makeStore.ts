@@ -117,7 +117,7 @@ export const makeStore = Effect.fnUntraced(function*(
   let offset = 0
   let answeredAt = startedAt
   let revision = 0
-  let draining = false
+  let draining = () => false
   let differing = 0
   let names = ""
   let subscription: Scope.Closeable | undefined
@@ -248,7 +248,7 @@ export const makeStore = Effect.fnUntraced(function*(
     const before = holdingCounts()
     const sentAt = now()
     const as = incarnation
-    const reply = yield* runAs("beat", as, [String(seen), draining ? "draining" : "up", String(revision)])
+    const reply = yield* runAs("beat", as, [String(seen), draining() ? "draining" : "up", String(revision)])
     if (reply[0] === "lost") return yield* attach(as)
     const [, storeTime, storeRevision, leases, tickets, , sent, dueCount, ...rest] = reply
     offset = Number(storeTime) - (sentAt + now()) / 2
@@ -337,9 +337,10 @@ export const makeStore = Effect.fnUntraced(function*(
       revision = next
     },
     revision: () => revision,
-    setDraining: () => {
-      draining = true
+    watchDraining: (isDraining) => {
+      draining = isDraining
     },
+    isDraining: () => draining(),
     counts: client.counts
   }
 })

@@ -152,6 +152,8 @@ export const QueueStatusReply = Schema.Struct({
   recommended_concurrency: Schema.Int,
   waiting: Schema.Int,
   max_queue_size: Schema.Int,
+  /** One entry a node of the gateway. */
+  nodes: Schema.Array(Schema.Struct({ id: Schema.String, in_use: Schema.Int, waiting: Schema.Int })),
   cooling: Schema.Int,
   out: Schema.Int,
   disabled: Schema.Int,

@@ -15,6 +15,7 @@ import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
+import { Nodes } from "../../nodes/Nodes.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
@@ -81,6 +82,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
   "admin-accounts",
   Effect.fnUntraced(function*(handlers) {
     const accounts = yield* Accounts
+    const nodes = yield* Nodes
     const store = yield* ConfigStore
     const tests = yield* AccountTests
 
@@ -243,6 +245,10 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
           })
         })
       )
-      .handle("queue", () => accounts.status)
+      .handle("queue", () =>
+        Effect.zipWith(accounts.status, nodes.list, (status, list) => ({
+          ...status,
+          nodes: list.map(({ id, in_use, waiting }) => ({ id, in_use, waiting }))
+        })))
   })
 )

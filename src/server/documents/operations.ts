@@ -335,6 +335,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     description: "HTTP 200 with `check_error` where the release could not be looked up.",
     access: "admin",
     errors: reading
+  },
+  "admin-nodes.nodes": {
+    summary: "Read which nodes are this gateway, and how this one finds their store",
+    description: "`store` is `null` where there is none; while it is lost, `nodes` has this node only.",
+    access: "admin",
+    errors: reading
   }
 }
 
@@ -358,5 +364,6 @@ export const groups: Readonly<Record<string, string>> = {
   "admin-captures": "Operators: packet captures",
   "admin-samples": "Operators: raw samples",
   "admin-host": "Operators: sync to the hosting platform",
-  "admin-version": "Operators: version"
+  "admin-version": "Operators: version",
+  "admin-nodes": "Operators: nodes that are one gateway"
 }

@@ -9,6 +9,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { buildInfo } from "../../admin/version/buildInfo.ts"
 import { currentVersion } from "../../admin/version/currentVersion.ts"
+import { Nodes } from "../../nodes/Nodes.ts"
 import { Lifecycle } from "../Lifecycle.ts"
 
 const gauge = (name: string, description: string, attributes?: Record<string, string>) =>
@@ -18,6 +19,8 @@ const accountGauge = (health: string) => gauge("gateway_accounts", "Accounts by 
 const delayGauge = (stat: string) =>
   gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { stat })
 const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of the process", { kind })
+const scriptGauge = (script: string) =>
+  gauge("gateway_store_scripts_total", "Scripts that the store has run", { script })
 const total = (name: string, description: string) => gauge(name, description)
 
 const gauges = {
@@ -36,6 +39,10 @@ const gauges = {
   logins: total("gateway_logins", "Logins of accounts since the start"),
   loginFailures: total("gateway_login_failures", "Logins that failed since the start"),
   refreshes: total("gateway_token_refreshes", "Tokens that were refreshed since the start"),
+  storeUp: gauge("gateway_store_up", "Whether the shared store answers"),
+  nodes: gauge("gateway_nodes", "Nodes that share the store"),
+  leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
+  roundTrips: total("gateway_store_seconds_total", "Time that the store took to answer"),
   delayMean: delayGauge("mean"),
   delayP99: delayGauge("p99"),
   delayMax: delayGauge("max"),
@@ -53,11 +60,12 @@ export class Gauges extends Context.Service<Gauges, {
   /** Brings every gauge up to date. */
   readonly read: Effect.Effect<void>
 }>()("model-gateway/server/Gauges") {
-  static readonly layer: Layer.Layer<Gauges, never, Accounts | Lifecycle> = Layer.effect(
+  static readonly layer: Layer.Layer<Gauges, never, Accounts | Lifecycle | Nodes> = Layer.effect(
     Gauges,
     Effect.gen(function*() {
       const accounts = yield* Accounts
       const lifecycle = yield* Lifecycle
+      const nodes = yield* Nodes
       const delay = yield* Effect.acquireRelease(
         Effect.sync(() => {
           const histogram = monitorEventLoopDelay({ resolution })
@@ -90,6 +98,14 @@ export class Gauges extends Context.Service<Gauges, {
             [gauges.heap, memory.heapUsed],
             [gauges.cpu, (cpu.user + cpu.system) / 1e6]
           ]
+          const shared = yield* nodes.metrics
+          if (shared !== undefined) {
+            yield* Metric.update(gauges.storeUp, shared.up ? 1 : 0)
+            yield* Metric.update(gauges.nodes, shared.nodes)
+            yield* Metric.update(gauges.leasesLost, shared.leasesLost)
+            yield* Metric.update(gauges.roundTrips, shared.roundTripSeconds)
+            for (const [script, count] of shared.scripts) yield* Metric.update(scriptGauge(script), count)
+          }
           for (const [metric, value] of values) yield* Metric.update(metric, value)
           delay.reset()
         })

@@ -12,7 +12,13 @@ end
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits then return finish({ 'waiting', string.match(waits, '^%S+') }) end
 
+-- While others may still come back to an empty store, everybody waits: what they bring decides.
 local function request(wanted)
+  if quiet > now and (waiting < queue or revision == '0') then
+    numbered = numbered + 1
+    join(me, ticket, wanted, numbered, now + patience, now, style)
+    return { 'waiting', int(numbered) }
+  end
   local reason, till = hopeless(wanted, now + patience)
   if reason then return { 'refused', reason, int(till and till - now or 0) } end
   if quiet <= now and in_use < global then
@@ -28,7 +34,7 @@ local function request(wanted)
   return { 'waiting', int(numbered) }
 end
 
-if instead ~= '' then
+if instead ~= '' and quiet <= now then
   if state_of(string.sub(wish, 3)) ~= 'ready' then return finish(request(instead)) end
   local reply = request(wish)
   return finish(reply[1] == 'refused' and request(instead) or reply)

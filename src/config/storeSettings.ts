@@ -1,0 +1,58 @@
+/**
+ * Whether this node shares its state with others through a store, and how it reaches it: the environment, else the `store`
+ * group of its own configuration, which is never part of what is shared.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { createHmac } from "node:crypto"
+import type { StoreOptions } from "../store/Store.ts"
+import { StoreInvalid } from "../store/StoreError.ts"
+import { ConfigInvalid, fault } from "./ConfigError.ts"
+import { makeConfigFile } from "./ConfigFile.ts"
+import type { EnvironmentShape } from "./Environment.ts"
+import { isJsonObject, parseConfig } from "./json.ts"
+import { parseVariable } from "./sources.ts"
+
+/** The address of the `store` group, where the configuration that this node starts with has one. */
+const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape) {
+  const { configJson, configPath } = environment
+  const raw = configJson === undefined
+    ? yield* Effect.flatMap(
+      (yield* makeConfigFile(configPath)).read,
+      (content) =>
+        Option.isSome(content) && content.value.text.includes("\"store\"")
+          ? parseConfig(configPath, content.value.text)
+          : Effect.succeed({})
+    )
+    : yield* parseVariable(Redacted.value(configJson))
+  const group = (raw as Record<string, unknown>)["store"]
+  if (group === undefined) return undefined
+  const source = configJson === undefined ? configPath : "GATEWAY_CONFIG_JSON"
+  if (!isJsonObject(group)) return yield* ConfigInvalid.of([fault("store", "must be an object")], source)
+  const { on_loss = "closed", url } = group
+  if (on_loss !== "closed") return yield* ConfigInvalid.of([fault("store.on_loss", "must be closed")], source)
+  if (url !== undefined && typeof url !== "string") {
+    return yield* ConfigInvalid.of([fault("store.url", "must be a string")], source)
+  }
+  return url === undefined || url.trim() === "" ? undefined : Redacted.make(url)
+})
+
+/** How this node reaches its store; `undefined` where it has none. */
+export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
+  const url = environment.storeUrl ?? (yield* configuredUrl(environment))
+  if (url === undefined) return undefined
+  const { adminKey, nodeId, storeKey, storeKeyPrevious } = environment
+  const derived = adminKey === undefined
+    ? undefined
+    : createHmac("sha256", Redacted.value(adminKey)).update("model-gateway store").digest("base64url")
+  const key = storeKey ?? (derived === undefined ? undefined : Redacted.make(derived))
+  if (key === undefined) {
+    return yield* new StoreInvalid({
+      message:
+        "GATEWAY_STORE_URL needs GATEWAY_STORE_KEY (16 characters or more) or GATEWAY_ADMIN_KEY, the same on all nodes"
+    })
+  }
+  const options: StoreOptions = { url, key, previousKey: storeKeyPrevious, nodeId, version }
+  return options
+})
