@@ -15,6 +15,7 @@ import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
 import { AdminSessionHandlers } from "./session/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
+import { AdminUsageHandlers } from "./usage/Handlers.ts"
 import { AdminVersionHandlers } from "./version/Handlers.ts"
 import { LatestRelease } from "./version/LatestRelease.ts"
 import { layerWebClient } from "./webClient.ts"
@@ -25,6 +26,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminConfigHandlers,
   AdminSettingsHandlers,
   AdminKeysHandlers,
+  AdminUsageHandlers,
   AdminAccountsHandlers.pipe(Layer.provide(AccountTests.layer)),
   AdminSelfTestHandlers,
   AdminCapturesHandlers,

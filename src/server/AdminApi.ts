@@ -13,6 +13,7 @@ import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
 import { AdminSessionGroup } from "../admin/session/Api.ts"
 import { AdminSettingsGroup } from "../admin/settings/Api.ts"
+import { AdminUsageGroup } from "../admin/usage/Api.ts"
 import { AdminVersionGroup } from "../admin/version/Api.ts"
 import { apiId } from "../http/reply.ts"
 
@@ -23,6 +24,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminConfigGroup,
   AdminSettingsGroup,
   AdminKeysGroup,
+  AdminUsageGroup,
   AdminAccountsGroup,
   AdminSelfTestGroup,
   AdminCapturesGroup,

@@ -1,18 +1,28 @@
 /**
  * Business keys at work.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Schema from "effect/Schema"
+import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { keysOf } from "../../config/edit.ts"
+import { forEachSliced, type RawConfig, sha256Hex, stringifyConfig } from "../../config/json.ts"
+import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
+import { keyId, tokenPreview } from "../../domain/identity.ts"
+import { formatTimestamp } from "../../domain/timestamp.ts"
 import { apiId, jsonReply } from "../../http/reply.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
+import { UsageStore } from "../../usage/UsageStore.ts"
 import { changed, lastingOf } from "../changes.ts"
-import { AddKeyRequest, AdminKeysGroup } from "./Api.ts"
-
-const readKey = jsonBody(AddKeyRequest)
+import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { AdminKeysGroup } from "./Api.ts"
+import { indexKeys, isAskedFor, type KeyIndex, viewKey } from "./items.ts"
+import { patchRecord, unknownModel } from "./record.ts"
 
 /** A key must fit into the path by which it is removed; the router takes no longer parameters. */
 const mostPathCharacters = 4096
@@ -27,43 +37,138 @@ const keysReply = (saved: Saved) => ({
 
 const unknownKey = gatewayError("not_found", "No such key is configured")
 
+const generateKey = (): string => `sk-gw-${randomBytes(32).toString("base64url")}`
+
+const defaultPageSize = 100
+const mostPageSize = 1000
+/** Showing a key may need a look into the store: it costs about as much as handling so many characters. */
+const itemWeight = 4096
+
+/** A page's number or size; what no field of a form was given counts as absent. */
+const clamp = (value: number | "" | undefined, fallback: number, most: number): number =>
+  value === undefined || value === "" ? fallback : Math.min(most, Math.max(1, Math.trunc(value)))
+
+/** The key that a body asks to be added. */
+const keyOf = Effect.fnUntraced(function*(body: RawConfig) {
+  const [given, generate] = [body["key"] ?? undefined, body["generate"] ?? false]
+  if (typeof generate !== "boolean") return yield* invalidRequest("generate must be true or false", "generate")
+  if (generate) {
+    if (given !== undefined) return yield* invalidRequest("key must not be sent with generate", "key")
+    return { key: generateKey(), isGenerated: true }
+  }
+  if (given === undefined) return yield* invalidRequest("key is required, or generate: true", "key")
+  if (typeof given !== "string") return yield* invalidRequest("key must be a string", "key")
+  const key = given.trim()
+  if (key === "") return yield* invalidRequest("key must not be empty", "key")
+  if (!fitsInPath(key)) return yield* invalidRequest("key is too long or no Unicode text", "key")
+  return { key, isGenerated: false }
+})
+
 export const AdminKeysHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminKeysGroup),
   "admin-keys",
   Effect.fnUntraced(function*(handlers) {
     const store = yield* ConfigStore
+    const limits = yield* KeyLimits
+    const usage = yield* UsageStore
     return handlers
+      .handleRaw(
+        "list",
+        Effect.fnUntraced(function*({ query }) {
+          const config = yield* store.current
+          const now = yield* Clock.currentTimeMillis
+          const page = clamp(query.page, 1, Number.MAX_SAFE_INTEGER)
+          const page_size = clamp(query.page_size, defaultPageSize, mostPageSize)
+          const text = (query.q ?? "").trim().toLowerCase()
+          const { keys } = yield* indexKeys(config)
+          const found: Array<KeyIndex["keys"][number]> = []
+          if (text !== "") {
+            yield* forEachSliced(keys, (key) => {
+              if (isAskedFor(config, key.id, text)) found.push(key)
+            })
+          }
+          const all = text === "" ? keys : found
+          const items: Array<Schema.Json> = []
+          yield* forEachSliced(all.slice((page - 1) * page_size, page * page_size), (key) => {
+            items.push({ ...viewKey(config, limits, key, now) })
+            return itemWeight
+          })
+          const reply = {
+            items,
+            total: all.length,
+            page,
+            page_size,
+            total_pages: Math.max(1, Math.ceil(all.length / page_size)),
+            store: { ...(yield* usage.status) }
+          }
+          return HttpServerResponse.text(yield* stringifyConfig(reply, "compact"), { contentType: "application/json" })
+        })
+      )
       .handleRaw(
         "add",
         Effect.fnUntraced(function*({ request }) {
-          const key = (yield* readKey(request)).key.trim()
-          if (key === "") return yield* invalidRequest("key must not be empty", "key")
-          if (!fitsInPath(key)) return yield* invalidRequest("key is too long or no Unicode text", "key")
+          const body = yield* jsonObjectBody(request)
+          const { isGenerated, key } = yield* keyOf(body)
+          const id = keyId(key, sha256Hex)
+          const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
           const saved = yield* changed(
             "a business key was added",
-            store.update((raw, config) =>
-              config.configured_keys.includes(key)
-                ? Effect.fail(invalidRequest("key is configured already", "key"))
-                : Effect.succeed({ ...raw, keys: [...keysOf(raw), key] })
-            )
+            store.update((raw, config) => {
+              if (config.configured_keys.includes(key)) {
+                return Effect.fail(invalidRequest("key is configured already", "key"))
+              }
+              const wrong = unknownModel(config, id, body)
+              if (wrong !== undefined) return Effect.fail(wrong)
+              // A record that stood there without its key is none of this key's.
+              const record = { ...patchRecord({}, body), created_at }
+              return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
+            })
           )
-          return jsonReply(keysReply(saved))
+          return jsonReply({
+            ...keysReply(saved),
+            id,
+            preview: tokenPreview(key),
+            ...(isGenerated ? { key } : {})
+          })
+        })
+      )
+      .handleRaw(
+        "change",
+        Effect.fnUntraced(function*({ params, request }) {
+          const body = yield* jsonObjectBody(request)
+          if (Object.hasOwn(body, "key")) {
+            return yield* invalidRequest("key cannot be changed; add another key and remove this one", "key")
+          }
+          const id = params.id.trim()
+          const saved = yield* changed(
+            "a business key was changed",
+            store.update(Effect.fnUntraced(function*(raw, config) {
+              if (!(yield* indexKeys(config)).byId.has(id)) return yield* unknownKey
+              const wrong = unknownModel(config, id, body)
+              if (wrong !== undefined) return yield* wrong
+              return withRecord(raw, id, patchRecord(recordOf(raw, id), body))
+            }))
+          )
+          const key = (yield* indexKeys(saved.config)).byId.get(id)
+          if (key === undefined) return yield* unknownKey
+          const item = viewKey(saved.config, limits, { id, key }, yield* Clock.currentTimeMillis)
+          return jsonReply({ success: true, key: item, ...lastingOf(saved) })
         })
       )
       .handle(
         "remove",
         Effect.fnUntraced(function*({ params }) {
-          const key = params.key.trim()
+          const given = params.key.trim()
           const saved = yield* changed(
             "a business key was removed",
-            store.update((raw, config) =>
-              config.configured_keys.includes(key)
-                ? Effect.succeed({
-                  ...raw,
-                  keys: keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
-                })
-                : Effect.fail(unknownKey)
-            )
+            store.update(Effect.fnUntraced(function*(raw, config) {
+              const key = config.configured_keys.includes(given)
+                ? given
+                : (yield* indexKeys(config)).byId.get(given)
+              if (key === undefined) return yield* unknownKey
+              const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
+              return withRecord({ ...raw, keys }, keyId(key, sha256Hex), undefined)
+            }))
           )
           return keysReply(saved)
         })

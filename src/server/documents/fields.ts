@@ -81,6 +81,25 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     test_status: "What the last test or use showed: `ok`, `failed`, or empty.",
     recovery_seconds: "Until the account is tried again."
   },
+  AddKeyRequest: {
+    key: "The key; or `generate`.",
+    generate: "Make a key: `sk-gw-` and 43 characters.",
+    expires_at: "RFC 3339 with its zone; from then on the key is refused.",
+    models: "Models that the key may use; every one when left out.",
+    max_inflight: "Requests that the key may have under way at once.",
+    limits: "What the key may use of a window: requests, tokens, or both."
+  },
+  KeyItem: {
+    id: "The first 16 hex digits of the key's SHA-256.",
+    preview: "The beginning of the key, then `...`."
+  },
+  KeyLimit: { window: "UTC; a week begins on Monday." },
+  KeyWindow: { requests: "`used` has in it what is reserved for running requests." },
+  UsageRow: {
+    key: "A key's id, `direct`, `embedded` or `none`.",
+    account: "What stands for the account in the log, or `none`.",
+    hour: "When requests began, UTC; days older than 90 stand at their hour 00."
+  },
   AddAccountRequest: {
     email: "Login identity; or `mobile`.",
     mobile: "Login identity; or `email`.",

@@ -24,6 +24,7 @@ const bodies: ReadonlyArray<ErrorCode> = ["invalid_request", "request_too_large"
 const calling: ReadonlyArray<ErrorCode> = [...always, ...bodies, "model_not_found", "authentication_failed"]
 const completing: ReadonlyArray<ErrorCode> = [
   ...calling,
+  "model_not_allowed",
   "context_length_exceeded",
   "content_filter",
   "unknown_reference",
@@ -230,7 +231,39 @@ export const operations: Readonly<Record<string, Operation>> = {
     errors: changing,
     example: { new_password: "a long new password" }
   },
-  "admin-keys.add": { summary: "Add a business key", access: "admin", errors: changing, example: { key: "a-new-key" } },
+  "admin-keys.list": {
+    summary: "List business keys",
+    description: "By their ids, with what each may do and has used; never the keys themselves.",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
+  "admin-keys.add": {
+    summary: "Add a business key",
+    description: "One that is given, or with `generate` a new one, which is shown this once.",
+    access: "admin",
+    errors: changing,
+    example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
+  },
+  "admin-keys.change": {
+    summary: "Change what a business key may do",
+    description: "Fields that are left out stay as they are, `null` clears one; lists are replaced whole.",
+    access: "admin",
+    errors: [...changing, "not_found"],
+    example: { max_inflight: 4, expires_at: "2030-01-01T00:00:00Z" }
+  },
+  "admin-usage.query": {
+    summary: "Read usage: sums, and rows by key, model, account, style, hour or day",
+    description:
+      "`from` and `to` are RFC 3339 times, days or Unix seconds, of whole hours; the last 24 hours by default.",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
+  "admin-usage.csv": {
+    summary: "Read usage as CSV",
+    description: "`x-truncated: true` says that rows were cut off.",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
   "admin-keys.remove": { summary: "Remove a business key", access: "admin", errors: [...changing, "not_found"] },
   "admin-accounts.list": { summary: "List accounts", access: "admin", errors: [...reading, "invalid_request"] },
   "admin-accounts.add": {
@@ -359,6 +392,7 @@ export const groups: Readonly<Record<string, string>> = {
   "admin-config": "Operators: configuration",
   "admin-settings": "Operators: runtime settings and password",
   "admin-keys": "Operators: business keys",
+  "admin-usage": "Operators: usage",
   "admin-accounts": "Operators: accounts and queue",
   "admin-self-test": "Operators: self-test",
   "admin-captures": "Operators: packet captures",

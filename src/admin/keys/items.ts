@@ -1,0 +1,85 @@
+/**
+ * Keys as the admin API shows them: by their ids, never themselves.
+ */
+import * as Effect from "effect/Effect"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { forEachSliced, sha256Hex } from "../../config/json.ts"
+import type { KeyRecord } from "../../config/keyRecords.ts"
+import { keyId, tokenPreview } from "../../domain/identity.ts"
+import { formatTimestamp } from "../../domain/timestamp.ts"
+import { type KeyLimits, type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
+import type { KeyItem, KeyWindowView } from "./Api.ts"
+
+/** The configured keys with their ids, in the order of `keys`. */
+export interface KeyIndex {
+  readonly keys: ReadonlyArray<{ readonly id: string; readonly key: string }>
+  readonly byId: ReadonlyMap<string, string>
+}
+
+const indexes = new WeakMap<ReadonlyArray<string>, KeyIndex>()
+
+/** The index of the configured keys, made once for each list. */
+export const indexKeys = Effect.fnUntraced(function*({ configured_keys }: GatewayConfig): Effect.fn.Return<KeyIndex> {
+  const known = indexes.get(configured_keys)
+  if (known !== undefined) return known
+  const keys: Array<{ readonly id: string; readonly key: string }> = []
+  yield* forEachSliced(configured_keys, (key) => {
+    keys.push({ id: keyId(key, sha256Hex), key })
+  })
+  const index = { keys, byId: new Map(keys.map(({ id, key }) => [id, key])) }
+  indexes.set(configured_keys, index)
+  return index
+})
+
+const timeOf = (millis: number | undefined): string | null => millis === undefined ? null : formatTimestamp(millis)
+
+const spent = (limit: number | undefined, used: number) =>
+  limit === undefined ? null : { limit, used, remaining: Math.max(0, limit - used) }
+
+const windowsOf = (record: KeyRecord | undefined, { windows }: KeyUsage): Array<typeof KeyWindowView.Type> =>
+  (record?.limits ?? []).map(({ requests, tokens, window }) => {
+    const count = windows.find((each) => each.window === window)!
+    return {
+      window,
+      started_at: formatTimestamp(count.startedAt),
+      resets_at: formatTimestamp(count.resetsAt),
+      requests: spent(requests, count.requests),
+      tokens: spent(tokens, count.tokens)
+    }
+  })
+
+/** What is shown of a key; `now` in milliseconds. */
+export const viewKey = (
+  config: GatewayConfig,
+  limits: KeyLimits["Service"],
+  { id, key }: KeyIndex["keys"][number],
+  now: number
+): typeof KeyItem.Type => {
+  const record = config.key_records.get(id)
+  const usage = limits.usageOf(id)
+  return {
+    id,
+    preview: tokenPreview(key),
+    state: standingOf(record, now),
+    name: record?.name ?? null,
+    note: record?.note ?? null,
+    disabled: record?.disabled ?? false,
+    expires_at: timeOf(record?.expires_at),
+    models: record?.models ?? null,
+    max_inflight: record?.max_inflight ?? null,
+    limits: (record?.limits ?? []).map(({ requests = null, tokens = null, window }) => ({ window, requests, tokens })),
+    created_at: record?.created_at ?? null,
+    usage: {
+      in_flight: usage.inFlight,
+      max_inflight: usage.maxInFlight ?? null,
+      last_used_at: timeOf(usage.lastUsedAt),
+      windows: windowsOf(record, usage)
+    }
+  }
+}
+
+/** Whether a key is asked for by a part of its id, name or note; `text` in lower case. */
+export const isAskedFor = (config: GatewayConfig, id: string, text: string): boolean => {
+  const record = config.key_records.get(id)
+  return [id, record?.name, record?.note].some((each) => each?.toLowerCase().includes(text) === true)
+}

@@ -1,0 +1,63 @@
+/**
+ * Usage: who used what, as rows and sums, and as CSV.
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { measureNames } from "../../usage/UsageEntry.ts"
+import { groupings } from "../../usage/UsageQuery.ts"
+import { AdminEdge } from "../edges.ts"
+
+/** How usage is kept. */
+export const StoreView = Schema.Struct({
+  kind: Schema.Literals(["sqlite", "memory", "redis", "off"]),
+  persistent: Schema.Boolean,
+  /** Why it is in memory, or what is wrong now. */
+  detail: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "UsageStore" })
+
+const measures = {
+  ...Object.fromEntries(measureNames.map((name) => [name, Schema.Int] as const)) as {
+    readonly [Name in (typeof measureNames)[number]]: typeof Schema.Int
+  },
+  /** Errors by code. */
+  errors: Schema.Record(Schema.String, Schema.Int)
+}
+
+export const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
+
+/** What rows are made by, and the measures. */
+export const UsageRowView = Schema.Struct({
+  key: Schema.optionalKey(Schema.String),
+  key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  model: Schema.optionalKey(Schema.String),
+  account: Schema.optionalKey(Schema.String),
+  account_identifier: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  style: Schema.optionalKey(Schema.String),
+  hour: Schema.optionalKey(Schema.String),
+  day: Schema.optionalKey(Schema.String),
+  ...measures
+}).annotate({ identifier: "UsageRow" })
+
+export const UsageReply = Schema.Struct({
+  from: Schema.String,
+  to: Schema.String,
+  by: Schema.Array(Schema.Literals(groupings)),
+  rows: Schema.Array(UsageRowView),
+  totals: UsageMeasures,
+  truncated: Schema.Boolean,
+  store: StoreView
+}).annotate({ identifier: "Usage" })
+
+const text = Schema.optionalKey(Schema.String)
+
+const query = { from: text, to: text, by: text, key: text, model: text, account: text, style: text, limit: text }
+
+export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
+  HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }),
+  HttpApiEndpoint.get("csv", "/admin/usage.csv", {
+    query,
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
+  })
+).middleware(AdminEdge) {}

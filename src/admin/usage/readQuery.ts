@@ -1,0 +1,77 @@
+/**
+ * Reads a question about usage from a query string.
+ */
+import * as Result from "effect/Result"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { parseTimestamp } from "../../domain/timestamp.ts"
+import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
+import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
+import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
+
+/** The query's texts, by name. */
+export type QueryTexts = {
+  readonly [Name in DimensionName | "from" | "to" | "by" | "limit"]?: string | undefined
+}
+
+/** Rows that are given at most. */
+export interface RowLimits {
+  readonly most: number
+  readonly fallback: number
+}
+
+const given = (text: string | undefined): string | undefined => {
+  const trimmed = text?.trim()
+  return trimmed === "" ? undefined : trimmed
+}
+
+const listOf = (text: string): ReadonlyArray<string> => text.split(",").map((item) => item.trim())
+
+/** The year 9999's end, beyond which times cannot be written. */
+const lastTime = Date.UTC(10_000, 0) - 1
+
+/** RFC 3339, a day, or Unix seconds. A plus that stood unescaped in the query came as a blank. */
+const readTime = (text: string): number | undefined => {
+  const time = /^\d+(\.\d+)?$/.test(text)
+    ? Math.floor(Number(text) * 1000)
+    : parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text.replace(/ (?=\d\d:\d\d$)/, "+"))
+  return time === undefined || time < 0 || time > lastTime ? undefined : time
+}
+
+const isGrouping = (name: string): name is Grouping => groupings.some((grouping) => grouping === name)
+
+const wrongTime = (name: string) =>
+  invalidRequest(`${name} must be an RFC 3339 time, a day such as 2026-11-21, or Unix seconds`, name)
+
+/** Reads the question; `now` in milliseconds. */
+export const readQuery = (
+  texts: QueryTexts,
+  now: number,
+  rows: RowLimits
+): Result.Result<UsageQuery, GatewayError> => {
+  const [fromText, toText, byText, limitText] = [texts.from, texts.to, texts.by, texts.limit].map(given)
+  const until = toText === undefined ? now : readTime(toText)
+  if (until === undefined) return Result.fail(wrongTime("to"))
+  const to = hourOf(until + hourLength - 1)
+  const since = fromText === undefined ? to - dayLength : readTime(fromText)
+  if (since === undefined) return Result.fail(wrongTime("from"))
+  const from = hourOf(since)
+  if (from >= to) return Result.fail(invalidRequest("from must be before to", "from"))
+
+  const by: Array<Grouping> = []
+  for (const name of byText === undefined ? [] : listOf(byText)) {
+    if (!isGrouping(name)) return Result.fail(invalidRequest(`by must be of ${groupings.join(", ")}`, "by"))
+    if (by.includes(name)) return Result.fail(invalidRequest(`by names ${name} twice`, "by"))
+    by.push(name)
+  }
+
+  const limit = limitText === undefined ? rows.fallback : Number(limitText)
+  if (!Number.isInteger(limit) || limit < 1 || limit > rows.most) {
+    return Result.fail(invalidRequest(`limit must be between 1 and ${rows.most}`, "limit"))
+  }
+  const only: { [Name in DimensionName]?: ReadonlySet<string> } = {}
+  for (const name of dimensionNames) {
+    const text = given(texts[name])
+    if (text !== undefined) only[name] = new Set(listOf(text))
+  }
+  return Result.succeed({ from, to, by, only, limit })
+}

@@ -1,0 +1,93 @@
+/**
+ * Usage as the admin API shows it: rows with names, as JSON and as CSV.
+ */
+import * as Effect from "effect/Effect"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { forEachSliced, sha256Hex } from "../../config/json.ts"
+import { formatTimestamp } from "../../domain/timestamp.ts"
+import { measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
+import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
+import { dayOf } from "../../usage/windows.ts"
+
+/** What keys and accounts are called now. */
+export interface Names {
+  readonly key: (id: string) => string | null
+  readonly account: (hash: string) => string | null
+}
+
+const accountNames = new WeakMap<GatewayConfig["account_table"], ReadonlyMap<string, string>>()
+
+/** Twelve hex digits of an account's first identity stand for it in logs and usage. */
+const accountHashLength = 12
+
+/** The names that the configuration has for keys and accounts. */
+export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effect.fn.Return<Names> {
+  let accounts = accountNames.get(config.account_table)
+  if (accounts === undefined) {
+    const made = new Map<string, string>()
+    yield* forEachSliced(config.accounts, ({ identifier, identity }) => {
+      made.set(sha256Hex(identity[0]!).slice(0, accountHashLength), identifier)
+    })
+    accountNames.set(config.account_table, made)
+    accounts = made
+  }
+  const known = accounts
+  return {
+    key: (id) => config.key_records.get(id)?.name ?? null,
+    account: (hash) => known.get(hash) ?? null
+  }
+})
+
+const dayText = (time: number): string => formatTimestamp(dayOf(time)).slice(0, "2026-11-21".length)
+
+/** The fields by which a row is, in the order asked. */
+const cellsOf = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): Array<readonly [string, string | null]> =>
+  by.flatMap((name): Array<readonly [string, string | null]> => {
+    switch (name) {
+      case "key":
+        return [["key", row.key], ["key_name", names.key(row.key)]]
+      case "account":
+        return [["account", row.account], ["account_identifier", names.account(row.account)]]
+      case "hour":
+        return [["hour", formatTimestamp(row.time)]]
+      case "day":
+        return [["day", dayText(row.time)]]
+      default:
+        return [[name, row[name]]]
+    }
+  })
+
+const errorsOf = (sums: Sums): Array<readonly [string, number]> =>
+  [...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1)
+
+/** The measures of sums, by name. */
+export const viewMeasures = (sums: Sums) => ({ ...measuresOf(sums), errors: Object.fromEntries(errorsOf(sums)) })
+
+/** A row as JSON has it. */
+export const viewRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names) => ({
+  ...Object.fromEntries(cellsOf(by, row, names)),
+  ...viewMeasures(row.sums)
+})
+
+/** Text that a spreadsheet would take for a formula is told to be text; what has commas, quotes or lines in it is quoted. */
+const csvText = (text: string): string => {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll(`"`, `""`)}"` : safe
+}
+
+const csvLine = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
+
+const noNames: Names = { key: () => null, account: () => null }
+const noRow: Omit<UsageRow, "sums"> = { time: 0, key: "", model: "", account: "", style: "" }
+
+/** The header line. */
+export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>
+  csvLine([...cellsOf(by, { ...noRow, sums }, noNames).map(([name]) => name), ...measureNames, "errors"])
+
+/** The line of a row. */
+export const csvRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): string =>
+  csvLine([
+    ...cellsOf(by, row, names).map(([, text]) => csvText(text ?? "")),
+    ...row.sums.values.map(String),
+    csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";"))
+  ])

@@ -1,0 +1,291 @@
+/** Keys with names, limits and an end, as operators see them. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import { isJsonObject, type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { makeAdminClient } from "../../src/embed/adminClient.ts"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller, storeOf } from "./support.ts"
+
+let gateway: RunningGateway
+afterEach(() => gateway.stop())
+
+const start = async (config: RawConfig = {}) => {
+  gateway = await startGateway(config)
+}
+
+const call = caller(() => gateway)
+const idOf = (key: string) => keyId(key, sha256Hex)
+
+const rawOf = (running: RunningGateway) => Effect.runPromise(storeOf(running).currentRaw)
+const recordsOf = async () => (await rawOf(gateway))["key_records"]
+
+const ok = async (method: string, path: string, body?: unknown) => {
+  const answer = await call(method, path, body === undefined ? {} : { body })
+  assert.strictEqual(answer.status, 200, answer.text)
+  return answer.json
+}
+
+const items = async (query = ""): Promise<ReadonlyArray<Record<string, unknown>>> => {
+  const { items } = await ok("GET", `/admin/keys${query}`)
+  assert.isArray(items)
+  return items as ReadonlyArray<Record<string, unknown>>
+}
+
+const complete = (key: string) =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+
+const bare = {
+  name: null,
+  note: null,
+  disabled: false,
+  expires_at: null,
+  models: null,
+  max_inflight: null,
+  limits: [],
+  created_at: null
+}
+
+describe("the list of keys", () => {
+  it("shows every field and never a key", async () => {
+    const record = {
+      name: "team a",
+      expires_at: "2020-01-01T01:00:00+01:00",
+      models: ["gpt-4o"],
+      limits: [{ window: "day", tokens: 20 }]
+    }
+    await start({
+      keys: ["sk-team-a", "short"],
+      key_records: { [idOf("sk-team-a")]: record },
+      runtime: { key_max_inflight: 9 }
+    })
+    const { headers, json, text } = await call("GET", "/admin/keys")
+    assert.strictEqual(headers.get("cache-control"), "no-store")
+    assert.notInclude(text, "sk-team-a")
+    assert.deepInclude(json, { total: 2, page: 1, page_size: 100, total_pages: 1 })
+    assert.deepStrictEqual(json["store"], { kind: "memory", persistent: false, detail: null })
+    const [first, second] = await items()
+    const { windows, ...usage } = first!["usage"] as { windows: ReadonlyArray<Record<string, unknown>> }
+    assert.deepStrictEqual({ ...first, usage }, {
+      ...bare,
+      id: "8879f6a4ae35c420",
+      preview: "sk-...",
+      state: "expired",
+      name: "team a",
+      expires_at: "2020-01-01T00:00:00Z",
+      models: ["gpt-4o"],
+      limits: [{ window: "day", requests: null, tokens: 20 }],
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null }
+    })
+    assert.deepStrictEqual(windows.map(({ requests, tokens, window }) => ({ window, requests, tokens })), [
+      { window: "day", requests: null, tokens: { limit: 20, used: 0, remaining: 20 } }
+    ])
+    assert.deepStrictEqual(second, {
+      ...bare,
+      id: idOf("short"),
+      preview: "s...",
+      state: "active",
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, windows: [] }
+    })
+  })
+
+  it("comes in pages and finds keys by id, name or note", async () => {
+    const keys = Array.from({ length: 25 }, (_, i) => `key number ${i}`)
+    await start({
+      keys,
+      key_records: { [idOf(keys[3]!)]: { name: "Marketing" }, [idOf(keys[4]!)]: { note: "for marketing too" } }
+    })
+    const ids = async (query: string) => (await items(query)).map(({ id }) => id)
+    assert.deepStrictEqual(await ids("?page=2&page_size=10"), keys.slice(10, 20).map(idOf))
+    assert.deepStrictEqual(await ids("?page=9"), [])
+    assert.deepStrictEqual(await ids("?q=MARKETING"), [idOf(keys[3]!), idOf(keys[4]!)])
+    assert.deepStrictEqual(await ids(`?q=${idOf(keys[7]!).slice(0, 12)}`), [idOf(keys[7]!)])
+    assert.deepInclude(await ok("GET", "/admin/keys?page=-3&page_size=99999"), { page: 1, page_size: 1000, total: 25 })
+  })
+
+  it("tells what a key has used, and when", async () => {
+    await start({
+      keys: ["k"],
+      key_records: { [idOf("k")]: { limits: [{ window: "month", requests: 10, tokens: 10_000 }] } }
+    })
+    const { usage } = await (await complete("k")).json() as { usage: { total_tokens: number } }
+    const [item] = await items()
+    const told = item?.["usage"] as {
+      last_used_at: string
+      windows: ReadonlyArray<{ started_at: string; resets_at: string; requests: unknown; tokens: unknown }>
+    }
+    assert.isBelow(Math.abs(Date.now() - Date.parse(told.last_used_at)), 60_000)
+    assert.deepStrictEqual(told.windows[0]?.requests, { limit: 10, used: 1, remaining: 9 })
+    assert.deepStrictEqual(told.windows[0]?.tokens, {
+      limit: 10_000,
+      used: usage.total_tokens,
+      remaining: 10_000 - usage.total_tokens
+    })
+    assert.match(told.windows[0]?.started_at ?? "", /-01T00:00:00Z$/)
+  })
+})
+
+describe("a key that is added", () => {
+  it("may be given with what it may do, or be made here and shown once", async () => {
+    await start({ keys: ["first"] })
+    const given = await ok("POST", "/admin/keys", {
+      key: " mine ",
+      name: " Mine ",
+      limits: [{ window: "hour", requests: 3, tokens: null }],
+      models: null
+    })
+    assert.deepStrictEqual(given, {
+      success: true,
+      total_keys: 2,
+      id: idOf("mine"),
+      preview: "m...",
+      config_writable: false,
+      needs_host_sync: false
+    })
+    const records = await recordsOf()
+    const record = isJsonObject(records) ? records[idOf("mine")] : undefined
+    assert.isTrue(isJsonObject(record))
+    const { created_at, ...rest } = record as Record<string, unknown>
+    assert.deepStrictEqual(rest, { name: "Mine", limits: [{ window: "hour", requests: 3 }] })
+    assert.match(String(created_at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+
+    const made = await ok("POST", "/admin/keys", { generate: true, key: null })
+    assert.match(String(made["key"]), /^sk-gw-[\w-]{43}$/)
+    assert.strictEqual(made["id"], idOf(String(made["key"])))
+    assert.strictEqual((await complete(String(made["key"]))).status, 200)
+    assert.notInclude((await call("GET", "/admin/keys")).text, String(made["key"]))
+  })
+
+  it("is refused whole where anything of it is wrong", async () => {
+    await start({ keys: ["first"] })
+    const before = await rawOf(gateway)
+    for (
+      const [body, detail] of [
+        [{}, "key is required, or generate: true"],
+        [{ key: "a", generate: true }, "key must not be sent with generate"],
+        [{ generate: "yes" }, "generate must be true or false"],
+        [{ key: 1 }, "key must be a string"],
+        [{ key: " " }, "key must not be empty"],
+        [{ key: "first" }, "key is configured already"],
+        [
+          { key: "a", limits: [{ window: "year", requests: 1 }] },
+          `key_records.${idOf("a")}.limits[0].window must be one of`
+        ],
+        [{ key: "a", models: [] }, `key_records.${idOf("a")}.models must have 1 to 100`],
+        [{ key: "a", models: ["gpt-4o", "nobody"] }, `key_records.${idOf("a")}.models[1] must name a model`],
+        [{ key: "a", expires_at: "tomorrow" }, `key_records.${idOf("a")}.expires_at must be an RFC 3339 time`]
+      ] as const
+    ) {
+      const answer = await call("POST", "/admin/keys", { body })
+      assert.strictEqual(answer.status, 400, answer.text)
+      assert.include(answer.detail, detail)
+    }
+    assert.deepStrictEqual(await rawOf(gateway), before)
+  })
+})
+
+describe("a key that is changed", () => {
+  it("keeps what is not named, loses what is null, and is held to it from the next request on", async () => {
+    const record = {
+      name: "old",
+      note: "kept",
+      max_inflight: 3,
+      limits: [{ window: "day", requests: 5 }],
+      hand: "made"
+    }
+    await start({ keys: ["k"], key_records: { [idOf("k")]: record } })
+    assert.strictEqual((await complete("k")).status, 200)
+    const reply = await ok("PATCH", `/admin/keys/${idOf("k")}`, {
+      name: "new",
+      max_inflight: null,
+      limits: [{ window: "week", tokens: 9 }],
+      expires_at: "2100-01-01T00:00:00+02:00"
+    })
+    assert.deepInclude(reply, { success: true, config_writable: false, needs_host_sync: false })
+    assert.deepInclude(reply["key"], { id: idOf("k"), state: "active", name: "new", note: "kept", max_inflight: null })
+    assert.deepStrictEqual(await recordsOf(), {
+      [idOf("k")]: {
+        name: "new",
+        note: "kept",
+        limits: [{ window: "week", tokens: 9 }],
+        expires_at: "2099-12-31T22:00:00Z",
+        hand: "made"
+      }
+    })
+    assert.strictEqual((await complete("k")).status, 429)
+    await ok("PATCH", `/admin/keys/${idOf("k")}`, { limits: null, disabled: true })
+    const disabled = await complete("k")
+    assert.strictEqual(disabled.status, 401)
+    assert.include(await disabled.text(), "This API key is disabled")
+    await ok("PATCH", `/admin/keys/${idOf("k")}`, { disabled: false, limits: [] })
+    assert.strictEqual((await complete("k")).status, 200)
+  })
+
+  it("must be there, and stays the key that it is", async () => {
+    await start({ keys: ["k"], key_records: { [idOf("gone")]: { name: "left over" } } })
+    assert.strictEqual((await call("PATCH", `/admin/keys/${idOf("gone")}`, { body: { name: "x" } })).status, 404)
+    assert.strictEqual((await call("PATCH", `/admin/keys/k`, { body: { name: "x" } })).status, 404)
+    const moved = await call("PATCH", `/admin/keys/${idOf("k")}`, { body: { key: "other" } })
+    assert.strictEqual(moved.status, 400)
+    assert.include(moved.detail, "key cannot be changed")
+  })
+})
+
+describe("a key that is removed", () => {
+  it("takes its record with it, by the key or by its id", async () => {
+    const other = idOf("b")
+    await start({
+      keys: ["a", "b", "c", other],
+      key_records: Object.fromEntries(["a", "b", "c", other].map((key) => [idOf(key), { name: key }]))
+    })
+    await ok("DELETE", "/admin/keys/a")
+    await ok("DELETE", `/admin/keys/${idOf("c")}`)
+    // A key that is spelt like another one's id comes first.
+    await ok("DELETE", `/admin/keys/${other}`)
+    assert.deepStrictEqual(await recordsOf(), { [idOf("b")]: { name: "b" } })
+    assert.deepStrictEqual((await rawOf(gateway))["keys"], ["b"])
+    await ok("DELETE", `/admin/keys/${other}`)
+    assert.isUndefined(await recordsOf())
+    assert.strictEqual((await call("DELETE", `/admin/keys/${other}`)).status, 404)
+  })
+
+  it("takes it along too where the whole list is replaced, or imported", async () => {
+    await start({
+      keys: ["a", "b", "c"],
+      key_records: Object.fromEntries(["a", "b", "c"].map((key) => [idOf(key), { name: key }]))
+    })
+    await ok("POST", "/admin/config", { keys: ["b", "c", "d"] })
+    assert.deepStrictEqual(await recordsOf(), { [idOf("b")]: { name: "b" }, [idOf("c")]: { name: "c" } })
+    await ok("POST", "/admin/config/import", { config: { keys: ["c"] }, mode: "replace" })
+    assert.deepStrictEqual(await recordsOf(), { [idOf("c")]: { name: "c" } })
+    const exports = await Promise.all(["/admin/config/export", "/admin/export"].map((path) => ok("GET", path)))
+    for (const { config } of exports) {
+      assert.deepStrictEqual((config as Record<string, unknown>)["key_records"], { [idOf("c")]: { name: "c" } })
+    }
+  })
+})
+
+describe("the typed client", () => {
+  it("adds, lists, changes and removes keys, and reads usage", async () => {
+    await start({ keys: ["k"] })
+    const [made, changed, list, usage] = await Effect.runPromise(
+      Effect.gen(function*() {
+        const admin = yield* makeAdminClient({ baseUrl: gateway.url, credential: adminKey })
+        const made = yield* admin["admin-keys"].add({ payload: { generate: true, name: "team" } })
+        const changed = yield* admin["admin-keys"].change({ params: { id: made.id }, payload: { max_inflight: 2 } })
+        yield* admin["admin-keys"].remove({ params: { key: made.id } })
+        const list = yield* admin["admin-keys"].list({ query: {} })
+        return [made, changed, list, yield* admin["admin-usage"].query({ query: { by: "key" } })] as const
+      }).pipe(Effect.provide(FetchHttpClient.layer))
+    )
+    assert.strictEqual(changed.key.id, made.id)
+    assert.strictEqual(changed.key.usage.max_inflight, 2)
+    assert.deepStrictEqual(list.items.map(({ id }) => id), [idOf("k")])
+    assert.strictEqual(usage.totals.requests, 0)
+  })
+})

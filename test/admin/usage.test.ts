@@ -1,0 +1,198 @@
+/** Usage as operators read it: rows and sums, and CSV. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { Context } from "effect"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { measureNames, type UsageEntry } from "../../src/usage/UsageEntry.ts"
+import { UsageStore } from "../../src/usage/UsageStore.ts"
+import { hourLength } from "../../src/usage/windows.ts"
+import { type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { entry } from "../usage/support.ts"
+import { caller } from "./support.ts"
+
+let gateway: RunningGateway
+afterEach(() => gateway.stop())
+
+const call = caller(() => gateway)
+const key = keyId("k", sha256Hex)
+const account = "=cmd@x.org"
+const accountHash = sha256Hex(account).slice(0, 12)
+const at = Date.parse("2026-11-20T10:30:00Z")
+
+const start = async (entries: ReadonlyArray<UsageEntry>, options: GatewayOptions = {}) => {
+  gateway = await startGateway({
+    keys: ["k"],
+    key_records: { [key]: { name: "Team, \"A\"" } },
+    accounts: [{ email: account, password: "pw" }]
+  }, options)
+  const store = Context.get(gateway.services, UsageStore)
+  for (const each of entries) store.add(each)
+}
+
+const usage = async (query: string) => {
+  const answer = await call("GET", `/admin/usage?${query}`)
+  assert.strictEqual(answer.status, 200, answer.text)
+  return answer.json as {
+    readonly from: string
+    readonly to: string
+    readonly by: ReadonlyArray<string>
+    readonly rows: ReadonlyArray<Record<string, unknown>>
+    readonly totals: Record<string, unknown>
+    readonly truncated: boolean
+    readonly store: unknown
+  }
+}
+
+const told = [
+  entry({ at, key, account: accountHash }),
+  entry({ at, key, account: accountHash, outcome: "failed", error: "upstream_error", model: "upstream-reasoner" }),
+  entry({ at: at + hourLength, key: "direct", account: "none", style: "messages", outcome: "left", promptTokens: 100 })
+]
+
+const span = "from=2026-11-20&to=2026-11-21"
+
+describe("usage", () => {
+  it("is told in sums, with every measure in its order", async () => {
+    await start(told)
+    const { by, from, rows, store, to, totals, truncated } = await usage(span)
+    assert.deepStrictEqual({ by, from, rows, to, truncated }, {
+      by: [],
+      from: "2026-11-20T00:00:00Z",
+      rows: [],
+      to: "2026-11-21T00:00:00Z",
+      truncated: false
+    })
+    assert.deepStrictEqual(Object.keys(totals), [...measureNames, "errors"])
+    assert.deepStrictEqual(totals, {
+      requests: 3,
+      succeeded: 1,
+      failed: 1,
+      left: 1,
+      counted_requests: 3,
+      prompt_tokens: 120,
+      completion_tokens: 15,
+      reasoning_tokens: 6,
+      cached_tokens: 3,
+      total_tokens: 135,
+      estimated_requests: 0,
+      tool_calls: 0,
+      attempts: 3,
+      queue_ms: 9,
+      upstream_ms: 12,
+      duration_ms: 27,
+      errors: { upstream_error: 1 }
+    })
+    assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
+  })
+
+  it("is told in rows by what is asked, with the names that keys and accounts have now", async () => {
+    await start(told)
+    const { by, rows } = await usage(`${span}&by=account,hour,key`)
+    assert.deepStrictEqual(by, ["account", "hour", "key"])
+    assert.deepStrictEqual(rows.map((row) => Object.keys(row).slice(0, 6)), [
+      ["account", "account_identifier", "hour", "key", "key_name", "requests"],
+      ["account", "account_identifier", "hour", "key", "key_name", "requests"]
+    ])
+    assert.deepInclude(rows[0], {
+      account: accountHash,
+      account_identifier: account,
+      hour: "2026-11-20T10:00:00Z",
+      key,
+      key_name: "Team, \"A\"",
+      requests: 2
+    })
+    assert.deepInclude(rows[1], {
+      account: "none",
+      account_identifier: null,
+      hour: "2026-11-20T11:00:00Z",
+      key: "direct",
+      key_name: null,
+      requests: 1
+    })
+    const days = await usage(`${span}&by=day`)
+    assert.deepInclude(days.rows[0], { day: "2026-11-20", requests: 3 })
+  })
+
+  it("is told of what is asked alone, up to so many rows", async () => {
+    await start(told)
+    assert.deepInclude((await usage(`${span}&model=upstream-reasoner,other`)).totals, { requests: 1, failed: 1 })
+    assert.deepInclude((await usage(`${span}&key=direct&style=messages`)).totals, { requests: 1, left: 1 })
+    assert.deepInclude((await usage(`${span}&account=nobody`)).totals, { requests: 0 })
+    const cut = await usage(`${span}&by=key&limit=1`)
+    assert.deepInclude(cut, { truncated: true })
+    assert.deepStrictEqual(cut.rows.map((row) => row["key"]), ["direct"])
+    assert.deepInclude(cut.totals, { requests: 3 })
+  })
+
+  it("is of the last 24 hours unless said, of whole hours, and takes times in each form", async () => {
+    await start([])
+    const { from, to } = await usage("")
+    assert.strictEqual(Date.parse(to) - Date.parse(from), 24 * hourLength)
+    assert.isTrue(Date.parse(to) >= Date.now() && Date.parse(to) < Date.now() + hourLength)
+    for (
+      const [query, expected] of [
+        ["from=2026-11-20T10:59:59Z&to=2026-11-20T11:00:01Z", "2026-11-20T10:00:00Z 2026-11-20T12:00:00Z"],
+        ["from=2026-11-20T10:00:00%2B01:00&to=2026-11-20T11:00:00Z", "2026-11-20T09:00:00Z 2026-11-20T11:00:00Z"],
+        ["from=1763632800&to=1763640000.5", "2025-11-20T10:00:00Z 2025-11-20T13:00:00Z"],
+        ["to=2026-03-01", "2026-02-28T00:00:00Z 2026-03-01T00:00:00Z"]
+      ] as const
+    ) {
+      const { from, to } = await usage(query)
+      assert.strictEqual(`${from} ${to}`, expected, query)
+    }
+  })
+
+  it("refuses what it cannot read, by name", async () => {
+    await start([])
+    for (
+      const [query, detail] of [
+        ["from=yesterday", "from must be"],
+        ["to=2026-02-30", "to must be"],
+        ["to=99999999999999999", "to must be"],
+        ["from=2026-11-20&to=2026-11-20", "from must be before to"],
+        ["from=2100-01-01", "from must be before to"],
+        ["by=key,who", "by must be of key, model, account, style, hour, day"],
+        ["by=key,key", "by names key twice"],
+        ["limit=0", "limit must be between 1 and 10000"],
+        ["limit=10001", "limit must be between 1 and 10000"],
+        ["limit=many", "limit must be between 1 and 10000"]
+      ] as const
+    ) {
+      const answer = await call("GET", `/admin/usage?${query}`)
+      assert.strictEqual(answer.status, 400, query)
+      assert.include(answer.detail, detail)
+    }
+    assert.strictEqual((await call("GET", "/admin/usage", { bearer: null })).status, 401)
+    assert.strictEqual((await call("GET", "/admin/usage.csv", { bearer: "k" })).status, 401)
+  })
+
+  it("comes as CSV that spreadsheets read as text", async () => {
+    await start([...told, entry({ at, key, account: accountHash, outcome: "failed", error: "rate_limit_exceeded" })])
+    const { headers, status, text } = await call("GET", `/admin/usage.csv?${span}&by=key,account,day`)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers.get("content-type"), "text/csv; charset=utf-8")
+    assert.match(headers.get("content-disposition") ?? "", /^attachment; filename=".*\.csv"$/)
+    assert.isNull(headers.get("x-truncated"))
+    assert.deepStrictEqual(text.split("\r\n"), [
+      `key,key_name,account,account_identifier,day,${measureNames.join(",")},errors`,
+      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,",
+      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,rate_limit_exceeded=1;upstream_error=1`,
+      ""
+    ])
+    const cut = await call("GET", `/admin/usage.csv?${span}&by=key&limit=1`)
+    assert.strictEqual(cut.headers.get("x-truncated"), "true")
+    assert.strictEqual(cut.text.split("\r\n").length, 3)
+  })
+
+  it("has rows by the hundred thousand as CSV, whole", async () => {
+    const rows = 100_000
+    await start([])
+    const store = Context.get(gateway.services, UsageStore)
+    for (let i = 0; i < rows; i++) store.add(entry({ at, model: `m${i}` }))
+    const { headers, text } = await call("GET", `/admin/usage.csv?${span}&by=model`)
+    assert.isNull(headers.get("x-truncated"))
+    const lines = text.split("\r\n")
+    assert.strictEqual(lines.length, rows + 2)
+    assert.strictEqual(new Set(lines.slice(1, -1).map((line) => line.slice(0, line.indexOf(",")))).size, rows)
+  })
+})
