@@ -1,5 +1,8 @@
 /** How deep JSON text nests, before it is parsed: a parsed value that nests deep breaks what walks it. */
-import { Slice, type Sliced } from "../stream/slices.ts"
+import { pieceChars, Slice, type Sliced } from "../stream/slices.ts"
+
+/** Characters of a string that are searched for its end in the time that one takes to be looked at. */
+const searched = 16
 
 /** True when arrays and objects in the JSON text nest deeper than `limit`. Reads each character at most once, in slices. */
 export function* nestsTooDeep(text: string, limit: number): Sliced<boolean> {
@@ -7,14 +10,22 @@ export function* nestsTooDeep(text: string, limit: number): Sliced<boolean> {
   let depth = 0
   let counted = 0
   for (let i = 0; i < text.length; i++) {
-    if ((i & 0xfff) === 0 || i - counted > 0xffff) {
+    if (i - counted >= pieceChars) {
       if (slice.add(0, i - counted)) yield slice.end()
       counted = i
     }
     switch (text.charCodeAt(i)) {
       case 0x22: {
-        i = endOfString(text, i)
-        if (i === -1) return false
+        // Strings are jumped over; a quote that an odd run of backslashes precedes is not their end.
+        for (;;) {
+          const end = text.indexOf("\"", i + 1)
+          if (end === -1) return false
+          let slashes = 0
+          while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
+          if (slice.add(0, 1 + slashes + Math.floor((end - i) / searched) + (i - counted))) yield slice.end()
+          i = counted = end
+          if (slashes % 2 === 0) break
+        }
         break
       }
       case 0x5b:
@@ -27,14 +38,4 @@ export function* nestsTooDeep(text: string, limit: number): Sliced<boolean> {
     }
   }
   return false
-}
-
-/** Where the string that begins at `start` ends, or -1. A quote that an odd run of backslashes precedes is not its end. */
-const endOfString = (text: string, start: number): number => {
-  for (let end = text.indexOf("\"", start + 1); end !== -1; end = text.indexOf("\"", end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
-    if (slashes % 2 === 0) return end
-  }
-  return -1
 }

@@ -54,8 +54,16 @@ const isOpener = (c: number): boolean => c === 60 || (c > 127 && otherOpeners.ha
 /** No marker is longer up to where its name is known. */
 const maximalHead = 96
 
+/** Characters that looking at a head counts for beside its own. */
+const headCost = 16
+
+/** What every name of a marker has in it, however it is spelled: most heads have none of these. */
+const partOfName =
+  /tool|func|invoke|param|arg|sys|user|assist|end|python|action|plugin|start|channel|constrain|message|call/
+
 /** Whether a marker begins at a `<`, which is folded and in lower case. */
 const isMarker = (head: string): boolean => {
+  if (!partOfName.test(head)) return false
   const inner = /^<([\s|/-]*[a-z0-9_.:-][a-z0-9_.:\s|/-]{0,80})/.exec(head)?.[1]
   if (inner === undefined) return false
   // A name is followed by attributes: it is the first word that is known, whatever noise stands before it.
@@ -86,6 +94,8 @@ export function* disarmSliced(text: string, slice: Slice): Sliced<string> {
     }
     const isEnd = i === text.length || isOpener(text.charCodeAt(i))
     if (!isEnd && (at === -1 || i - at < maximalHead)) continue
+    // A head costs more than other characters.
+    if (at !== -1 && slice.add(0, headCost)) yield slice.end()
     if (at !== -1 && isMarker(foldText(text.slice(at, i)).toLowerCase())) {
       pieces.push(text.slice(done, at + 1), zeroWidthSpace)
       done = at + 1

@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schema, Scope } from "effect"
+import { Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
 import { fieldName } from "../../src/domain/fieldName.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
+import { errorResponse } from "../../src/http/edge.ts"
+import { openaiShape } from "../../src/http/errorShapes.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import * as Nesting from "../../src/http/nesting.ts"
 import { atOnce } from "../../src/stream/slices.ts"
@@ -40,7 +43,6 @@ describe("the depth of a body", () => {
     for (
       const body of [
         "[1,2,3],".repeat(1_000_000),
-        `["${"x".repeat(100_000)}"],`.repeat(80),
         "[[]],\"\\\"\",".repeat(800_000)
       ]
     ) {
@@ -94,6 +96,33 @@ describe("the bodies that are held at one time", () => {
       Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 0 }))
     )
   })
+})
+
+describe("a body that stops coming", () => {
+  it.effect("is a 408 after the seconds of silence that are allowed", () =>
+    Effect.gen(function*() {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode("\"begun"))
+        }
+      })
+      const request = new Request("http://gateway.internal/", { method: "POST", body, duplex: "half" })
+      const reading = yield* Effect.forkChild(
+        Effect.flip(Effect.scoped(jsonBody(Schema.String)(HttpServerRequest.fromWeb(request))))
+      )
+      let waited = 0
+      while (reading.pollUnsafe() === undefined && waited < 100) {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        yield* TestClock.adjust("1 second")
+        waited++
+      }
+      assert.isAtLeast(waited, defaultLimits.body_seconds)
+      const error = yield* Fiber.join(reading)
+      assert.strictEqual(error.code, "request_timeout")
+      assert.strictEqual(error.status, 408)
+      const response = errorResponse(openaiShape, error)
+      assert.strictEqual(response.headers["connection"], "close")
+    }))
 })
 
 describe("a field's name", () => {

@@ -1,0 +1,161 @@
+/** Bodies of every shape, large and hostile: served or refused with a 4xx, in slices, and the honest giants still work. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Context } from "effect"
+import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import type { SliceSize } from "../../src/stream/slices.ts"
+import { sliceChars, sliceItems } from "../../src/stream/steps.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+
+let gateway: RunningGateway
+const slices: Array<SliceSize> = []
+beforeAll(async () => {
+  gateway = await startGateway({ embeddings: { provider: "builtin" } }, { watchSlices: (size) => slices.push(size) })
+})
+afterAll(() => gateway.stop())
+
+const post = async (path: string, body: unknown) => {
+  slices.length = 0
+  const response = await fetch(`${gateway.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}` },
+    body: JSON.stringify(body)
+  })
+  await response.text()
+  return { status: response.status, slices: [...slices] }
+}
+
+const size = 8 * 1024 * 1024
+const repeat = <A>(count: number, item: A): ReadonlyArray<A> => Array.from({ length: count }, () => item)
+const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
+
+const chat = "/v1/chat/completions"
+const user = (content: unknown) => ({ model: "gpt-5", messages: [{ role: "user", content }] })
+
+const shapes: ReadonlyArray<readonly [string, string, object]> = [
+  ["one text", chat, user("x".repeat(size))],
+  ["openers of markers", chat, user("<".repeat(size))],
+  ["markers", chat, user("<|user|>".repeat(size / 8))],
+  ["blanks and openers", chat, user("< a b c ".repeat(size / 8))],
+  ["150,000 messages", chat, { model: "gpt-5", messages: repeat(150_000, { role: "user", content: "a" }) }],
+  ["20,000 messages", chat, { model: "gpt-5", messages: repeat(20_000, { role: "user", content: "x".repeat(380) }) }],
+  ["150,000 content parts", chat, user(repeat(150_000, { type: "text", text: "a" }))],
+  ["100,000 content parts", chat, user(repeat(100_000, { type: "text", text: "a".repeat(50) }))],
+  ["call arguments of 8 MB", chat, {
+    model: "gpt-5",
+    messages: [
+      { role: "user", content: "a" },
+      {
+        role: "assistant",
+        tool_calls: [{ id: "a", function: { name: "f", arguments: JSON.stringify({ a: "<".repeat(size) }) } }]
+      },
+      { role: "tool", tool_call_id: "a", content: "b" }
+    ]
+  }],
+  ["call arguments of many keys", chat, {
+    model: "gpt-5",
+    messages: [
+      { role: "user", content: "a" },
+      { role: "assistant", tool_calls: [{ function: { name: "f", arguments: keys(100_000) } }] }
+    ]
+  }],
+  ["results without ids", chat, {
+    model: "gpt-5",
+    messages: [
+      { role: "user", content: "a" },
+      { role: "assistant", tool_calls: repeat(19_000, { function: { name: "f", arguments: "{}" } }) },
+      ...repeat(19_000, { role: "tool", content: "b" })
+    ]
+  }],
+  ["a long name of a call with many results", chat, {
+    model: "gpt-5",
+    messages: [
+      { role: "assistant", tool_calls: [{ id: "a", function: { name: "n".repeat(1_000_000), arguments: "{}" } }] },
+      ...repeat(19_000, { role: "tool", tool_call_id: "a", content: "b" }),
+      { role: "user", content: "a" }
+    ]
+  }],
+  ["a model of 1 MB", chat, { ...user("a"), model: "m".repeat(1_000_000) }],
+  ["stop sequences of 2.5 MB", chat, { ...user("a"), stop: repeat(4, "s".repeat(600_000)) }],
+  ["keys that nobody knows", chat, { ...user("a"), ...keys(100_000) }],
+  ["a bias of many keys", chat, { ...user("a"), logit_bias: keys(100_000) }],
+  ["items of unknown types", "/v1/responses", {
+    model: "gpt-5",
+    input: [{ role: "user", content: "a" }, { type: "strange", data: repeat(500_000, [1, { a: 2 }]) }]
+  }],
+  ["tool results of many blocks", "/v1/messages", {
+    model: "claude-x",
+    messages: [
+      { role: "user", content: "a" },
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: keys(100_000) }] },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "a", content: repeat(90_000, { type: "text", text: "b" }) }]
+      }
+    ]
+  }],
+  ["texts to count", "/v1/messages/count_tokens", {
+    model: "claude-x",
+    messages: repeat(8, { role: "user", content: "Some words to count. ".repeat(50_000) })
+  }],
+  ["parts of contents", "/v1beta/models/gemini-x:generateContent", {
+    contents: [{ role: "user", parts: repeat(100_000, { text: "x".repeat(60) }) }]
+  }],
+  ["snake_case everywhere", "/v1beta/models/gemini-x:generateContent", {
+    contents: [{ parts: [{ text: "a" }] }],
+    generation_config: { some_thing: repeat(300_000, { an_other_key: 1 }) }
+  }],
+  ["token ids", "/v1/embeddings", { model: "gpt-5", input: repeat(1024 * 1024, 7) }],
+  ["inputs of embeddings", "/v1/embeddings", {
+    model: "gpt-5",
+    input: repeat(1024, "a b c d ".repeat(500)),
+    dimensions: 64
+  }]
+]
+
+describe("bodies of 8 MB", () => {
+  it.each(shapes)("of %s are served or refused, in slices", async (_, path, body) => {
+    const { slices, status } = await post(path, body)
+    assert.isTrue(status === 200 || (status >= 400 && status < 500), `status ${status}`)
+    for (const { chars, items } of slices) {
+      assert.isAtMost(items, sliceItems + 1024)
+      assert.isAtMost(chars, sliceChars + 1024 * 1024)
+    }
+  })
+})
+
+describe("honest giants", () => {
+  it("are served: 2 MB of prompt, 5,000 messages, 400 tools with large schemas, arguments of 1 MB", async () => {
+    const turn = [
+      { role: "user", content: "Please go on. ".repeat(15) },
+      { role: "assistant", content: "Certainly. ".repeat(18) }
+    ]
+    const messages = [
+      ...repeat(2_499, turn).flat(),
+      {
+        role: "assistant",
+        tool_calls: [{
+          id: "a",
+          type: "function",
+          function: { name: "tool_1", arguments: JSON.stringify({ text: "line\n".repeat(200_000) }) }
+        }]
+      },
+      { role: "tool", tool_call_id: "a", content: "done" },
+      { role: "user", content: "And?" }
+    ]
+    const properties = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [
+      `field_${i}`,
+      { type: "string", description: "A field that has a description of some length." }
+    ]))
+    const tools = Array.from({ length: 400 }, (_, i) => ({
+      type: "function",
+      function: { name: `tool_${i}`, description: "Does it.", parameters: { type: "object", properties } }
+    }))
+    assert.strictEqual((await post(chat, { model: "gpt-5", messages, tools })).status, 200)
+  })
+})
+
+it("nothing is held when all is over", async () => {
+  await post(chat, user("x".repeat(200_000)))
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.strictEqual(Context.get(gateway.services, CurrentBufferedBytes).used, 0)
+})

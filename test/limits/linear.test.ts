@@ -1,0 +1,155 @@
+/** Work over a request is linear: steps at n, 2n and 4n, and a prompt that is at most six times what was sent. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { Conversation, JsonSchema, Part, Turn } from "../../src/domain/Conversation.ts"
+import { Text } from "../../src/domain/Conversation.ts"
+import { estimateSliced } from "../../src/domain/estimateConversation.ts"
+import { atOnce, type Sliced } from "../../src/stream/slices.ts"
+import { sliceChars, sliceItems } from "../../src/stream/steps.ts"
+import { declareTools } from "../../src/tools/declaration.ts"
+import { itemsOf, propertyOf, typesOf, visitedNodes } from "../../src/tools/schema.ts"
+import { renderPrompt } from "../../src/upstream/session/prompt.ts"
+
+const conversation = (turns: ReadonlyArray<Turn>, rest: Partial<Conversation> = {}): Conversation => ({
+  turns,
+  tools: [],
+  toolChoice: { _tag: "Auto" },
+  parallelToolCalls: true,
+  stop: [],
+  sampling: {},
+  output: undefined,
+  ...rest
+})
+
+const counted = (work: Sliced<unknown>) => {
+  let items = 0
+  let chars = 0
+  let most = 0
+  for (let next = work.next(); next.done !== true; next = work.next()) {
+    items += next.value.items
+    chars += next.value.chars
+    most = Math.max(most, next.value.items / sliceItems, next.value.chars / sliceChars)
+  }
+  return { steps: items + chars, most }
+}
+
+const call = (id: string, name: string): Part => ({ _tag: "Call", id, name, arguments: "{\"a\":[1,2]}" })
+const result = (callId: string, name?: string): Part => ({
+  _tag: "Result",
+  callId,
+  name,
+  content: [Text("ok")],
+  isError: false
+})
+const list = <A>(count: number, make: (index: number) => A) => Array.from({ length: count }, (_, i) => make(i))
+
+const shapes: Readonly<Record<string, (n: number) => ReadonlyArray<Turn>>> = {
+  openers: (n) => [{ role: "user", parts: [Text("<".repeat(n * 200))] }],
+  "heads that never end": (n) => [{ role: "user", parts: [Text("<a b c d e f g h ".repeat(n * 20))] }],
+  "heads without an end": (n) => [{ role: "user", parts: [Text("<" + "a ".repeat(n * 200))] }],
+  parts: (n) => [{ role: "user", parts: list(n, () => Text("a")) }],
+  turns: (n) => list(n, () => ({ role: "user", parts: [Text("a")] })),
+  "results without ids": (n) => [
+    { role: "assistant", parts: list(n, () => call("", "f")) },
+    { role: "tool", parts: list(n, () => result("")) }
+  ],
+  "results without ids, of other names": (n) => [
+    { role: "assistant", parts: list(n, (i) => call("", `f${i}`)) },
+    { role: "tool", parts: list(n, (i) => result("", `f${n - i - 1}`)) }
+  ],
+  "brackets in arguments": (n) => [
+    {
+      role: "assistant",
+      parts: [{ _tag: "Call", id: "a", name: "f", arguments: JSON.stringify("[A<".repeat(n * 100)) }]
+    }
+  ]
+}
+
+describe("the steps of a prompt and of its estimate", () => {
+  it.each(Object.entries(shapes))("are in proportion to it: %s", (_, shape) => {
+    const steps = [4000, 8000, 16_000].map((n) => {
+      const of = conversation(shape(n))
+      const prompt = counted(renderPrompt(of))
+      const estimate = counted(estimateSliced(of))
+      assert.isAtMost(Math.max(prompt.most, estimate.most), 1.5)
+      return prompt.steps + estimate.steps
+    })
+    assert.isAbove(steps[0]!, 0)
+    assert.isAtMost(steps[1]!, 2.6 * steps[0]!)
+    assert.isAtMost(steps[2]!, 2.6 * steps[1]!)
+  })
+})
+
+describe("the schema of a tool", () => {
+  const loops: Readonly<Record<string, (n: number) => JsonSchema>> = {
+    "a union of itself": (n) => ({ anyOf: list(n, () => ({ $ref: "#" })) }),
+    "unions that cross": (n) => ({
+      anyOf: list(n, (i) => ({ $ref: `#/$defs/d${i}` })),
+      $defs: Object.fromEntries(list(n, (i) => [`d${i}`, { oneOf: list(n, (j) => ({ $ref: `#/$defs/d${j}` })) }]))
+    }),
+    "a required member that is the whole": (n) => ({
+      type: "object",
+      properties: Object.fromEntries(list(n, (i) => [`p${i}`, { $ref: "#" }])),
+      required: list(n, (i) => `p${i}`)
+    }),
+    "references of a megabyte": () => ({ anyOf: list(100, () => ({ $ref: "#" + "/a".repeat(10_000) })) }),
+    "a default of a megabyte": () => ({
+      type: "object",
+      properties: { a: { default: "x".repeat(1_000_000) } },
+      required: ["a"]
+    })
+  }
+  it.each(Object.entries(loops))("is walked once, within bounds: %s", (_, make) => {
+    for (const n of [10, 20, 40]) {
+      const parameters = make(n)
+      const at = { schema: parameters, root: parameters }
+      for (let i = 0; i < 3; i++) {
+        typesOf(at)
+        itemsOf(at)
+        propertyOf(at, "p1")
+      }
+      const written = JSON.stringify(parameters)
+      const prompt = declareTools([{ name: "f", description: undefined, parameters, strict: undefined }], {
+        _tag: "Auto"
+      }, true)
+      assert.isAtMost(visitedNodes(parameters), 1000)
+      assert.isAtMost(prompt.length, 6 * written.length + 2000 + 4000)
+    }
+  })
+
+  it("has an example of at most 2,000 characters, from which deeper members go first", () => {
+    const properties = Object.fromEntries(list(20, (i) => [`p${i}`, { $ref: "#" }]))
+    const parameters: JsonSchema = { type: "object", properties, required: Object.keys(properties) }
+    const prompt = declareTools([{ name: "f", description: undefined, parameters, strict: undefined }], {
+      _tag: "Auto"
+    }, true)
+    const example = prompt.slice(prompt.indexOf("<tool_call>"), prompt.indexOf("</tool_call>"))
+    assert.isAtMost(example.length, 2000)
+    assert.include(example, "\"p19\"")
+  })
+})
+
+describe("a prompt", () => {
+  const text = fc.string({ unit: fc.constantFrom("<", "|", "a", "\"", "\\", "\n", "＜", "[", "&", "tool_call", "u") })
+  const part = fc.oneof(
+    text.map(Text),
+    fc.tuple(text, text, text).map(([id, name, args]): Part => ({ _tag: "Call", id, name, arguments: args })),
+    fc.tuple(text, text).map(([callId, content]): Part => ({
+      _tag: "Result",
+      callId,
+      name: undefined,
+      content: [Text(content)],
+      isError: false
+    }))
+  )
+  it("is at most six times what was sent, and 6,000 characters more", () => {
+    fc.assert(fc.property(fc.array(fc.array(part)), (turns) => {
+      const of = conversation(turns.flatMap((parts): ReadonlyArray<Turn> => [
+        { role: "user", parts: parts.filter(({ _tag }) => _tag === "Text") },
+        { role: "assistant", parts: parts.filter(({ _tag }) => _tag === "Call") },
+        { role: "tool", parts: parts.filter(({ _tag }) => _tag === "Result") }
+      ]))
+      assert.isAtMost(atOnce(renderPrompt(of)).length, 6 * JSON.stringify(of).length + 6000)
+    }))
+  })
+})
