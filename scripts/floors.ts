@@ -16,6 +16,7 @@ const floors: Readonly<Record<string, number>> = {
   store: 1,
   nodes: 3,
   captures: 3,
+  requests: 3,
   "responses-store": 3,
   usage: 3,
   completion: 4,

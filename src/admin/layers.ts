@@ -11,6 +11,7 @@ import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
 import { AdminNodesHandlers } from "./nodes/Handlers.ts"
+import { AdminRequestsHandlers } from "./requests/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
 import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
 import { AdminSessionHandlers } from "./session/Handlers.ts"
@@ -32,6 +33,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminCapturesHandlers,
   AdminSamplesHandlers,
   AdminNodesHandlers,
+  AdminRequestsHandlers,
   AdminHostHandlers.pipe(
     Layer.provide(HostSync.layer),
     Layer.provide(AccountTests.layer),

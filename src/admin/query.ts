@@ -5,3 +5,6 @@ import * as Schema from "effect/Schema"
 
 /** `true` or `false`; empty counts as absent. */
 export const Switch = Schema.Literals(["true", "false", ""])
+
+/** A number; a field of a form that was left empty counts as absent. */
+export const PageNumber = Schema.Union([Schema.Literal(""), Schema.FiniteFromString])

@@ -12,13 +12,16 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
-import { type ByteLog, makeByteLogs } from "./byteLog.ts"
+import { blotBytes, blotText, cutText, plainUrl } from "./blot.ts"
+import { makeByteLogs } from "./byteLog.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
+import { type Hold, makeRoundBytes, type RoundBytes } from "./RoundBytes.ts"
 
 /** What a driver tells of a round before it begins. */
-type RoundInfo = Parameters<Recorder["round"]>[0]
+export type RoundInfo = Parameters<Recorder["round"]>[0]
 
 /** A round that is being recorded. */
 interface Entry {
@@ -32,32 +35,21 @@ interface Entry {
   readonly followed: boolean
   requestBody: string
   /** `undefined` once the round has left the ring: nobody can see it any more. */
-  log: ByteLog | undefined
+  log: Hold | undefined
   status: number
   contentType: string | undefined
-  truncated: boolean
   closed: boolean
 }
 
-/** Shorter secrets are no credentials but words, such as the `none` of a server that asks for no key. */
-const shortestSecret = 8
-
-/** Overwrites every occurrence of the secret in place, so that all other bytes stay where they are. */
-const blotBytes = (bytes: Uint8Array, secret: string): Uint8Array => {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const wanted = Buffer.from(secret)
-  for (let at = view.indexOf(wanted); at !== -1; at = view.indexOf(wanted, at + wanted.length)) {
-    view.fill("*", at, at + wanted.length)
-  }
-  return bytes
-}
-
-const blotText = (text: string, secret: string): string => text.replaceAll(secret, "*".repeat(secret.length))
-
-const plainUrl = (url: string): string => {
-  if (!URL.canParse(url)) return url
-  const { origin, pathname } = new URL(url)
-  return `${origin}${pathname}`
+/** Watches the rounds of one request, and may hold their bytes. Must be cheap and must not throw. */
+export interface RoundsWatch {
+  /** A round begins. `captureId` is empty where it is not captured. */
+  readonly round: (round: {
+    readonly captureId: string
+    readonly account: string
+    readonly info: RoundInfo
+    readonly bytes: RoundBytes
+  }) => Pick<RoundRecorder, "opened" | "closed">
 }
 
 /** What is shown of a round beside its bodies. */
@@ -71,7 +63,7 @@ const headOf = (entry: Entry) => ({
   account: entry.account,
   status: entry.status,
   contentType: entry.contentType,
-  truncated: entry.truncated,
+  truncated: entry.log?.isTruncated() ?? false,
   closed: entry.closed,
   chainKey: entry.chainKey
 })
@@ -84,20 +76,11 @@ const summaryOf = (entry: Entry): RoundSummary => ({
 
 const shown = (entry: Entry): CapturedRound => {
   const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
-  const secret = token.length < shortestSecret ? undefined : token
-  const bytes = entry.log?.bytes() ?? new Uint8Array(0)
   return {
     ...headOf(entry),
-    requestBody: secret === undefined ? entry.requestBody : blotText(entry.requestBody, secret),
-    bytes: secret === undefined ? bytes : blotBytes(bytes, secret)
+    requestBody: blotText(entry.requestBody, [token]),
+    bytes: blotBytes(entry.log?.bytes() ?? new Uint8Array(0), [token])
   }
-}
-
-/** Cuts a text to a number of UTF-8 bytes at most, without splitting a character. What is cut off is not kept alive. */
-const cutText = (text: string, most: number): string => {
-  if (text.length * 3 <= most || Buffer.byteLength(text) <= most) return text
-  const bytes = Buffer.allocUnsafe(most)
-  return bytes.toString("utf8", 0, new TextEncoder().encodeInto(text, bytes).written)
 }
 
 /** Entries of one reply; sessions may go by the same name once the upstream was changed. */
@@ -112,9 +95,13 @@ const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
 export class Captures extends Context.Service<Captures, {
   /**
    * A recorder for one completion: the account's identifier (`undefined` for a caller's own token) and the id of the request
-   * that it serves. `undefined` while captures are off.
+   * that it serves. `undefined` while captures are off and nobody watches.
    */
-  readonly recorder: (account: string | undefined, requestId: string) => Recorder | undefined
+  readonly recorder: (
+    account: string | undefined,
+    requestId: string,
+    watch?: RoundsWatch | undefined
+  ) => Recorder | undefined
   /** Rounds, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<CapturedRound>>
   /** The same without bodies. */
@@ -159,47 +146,62 @@ export class Captures extends Context.Service<Captures, {
       if (surplus > 0) drop(ring.splice(0, surplus))
     }
 
-    const record = (entry: Entry): RoundRecorder => ({
-      opened(status, contentType) {
-        entry.status = status
-        entry.contentType = contentType
-      },
-      bytes(chunk) {
-        if (entry.truncated || entry.log === undefined) return
-        const { enabled, max_body_bytes } = settings()
-        entry.truncated = !entry.log.push(chunk, enabled ? max_body_bytes : 0)
-      },
-      closed() {
-        entry.closed = true
-      }
-    })
+    const mostBytes = () => {
+      const { enabled, max_body_bytes } = settings()
+      return enabled ? max_body_bytes : 0
+    }
 
-    const recorder = (account: string | undefined, requestId: string): Recorder | undefined => {
-      if (!settings().enabled) return undefined
+    const capture = (info: RoundInfo, account: string, requestId: string, bytes: RoundBytes): Entry => {
+      const id = `cap_${(++made).toString(36).padStart(6, "0")}`
+      const following = followed.get(requestId)
+      const entry: Entry = {
+        id,
+        createdAt: clock.currentTimeMillisUnsafe(),
+        account,
+        requestId,
+        // The body is kept cut; the info must not hold the whole of it.
+        info: { ...info, requestBody: "" },
+        requestBody: cutText(info.requestBody, settings().max_body_bytes),
+        chainKey: info.sessionId ?? id,
+        followed: following !== undefined,
+        log: bytes.hold(mostBytes),
+        status: 0,
+        contentType: undefined,
+        closed: false
+      }
+      following?.push(entry)
+      ring.push(entry)
+      trim()
+      return entry
+    }
+
+    const recorder = (
+      account = "",
+      requestId: string,
+      watch: RoundsWatch | undefined
+    ): Recorder | undefined => {
+      if (!settings().enabled && watch === undefined) return undefined
       return {
         round(info) {
-          const id = `cap_${(++made).toString(36).padStart(6, "0")}`
-          const following = followed.get(requestId)
-          const entry: Entry = {
-            id,
-            createdAt: clock.currentTimeMillisUnsafe(),
-            account: account ?? "",
-            requestId,
-            // The body is kept cut; the info must not hold the whole of it.
-            info: { ...info, requestBody: "" },
-            requestBody: cutText(info.requestBody, settings().max_body_bytes),
-            chainKey: info.sessionId ?? id,
-            followed: following !== undefined,
-            log: makeLog(),
-            status: 0,
-            contentType: undefined,
-            truncated: false,
-            closed: false
+          const bytes = makeRoundBytes(makeLog())
+          const entry = settings().enabled ? capture(info, account, requestId, bytes) : undefined
+          const watching = watch?.round({ captureId: entry?.id ?? "", account, info, bytes })
+          return {
+            opened(status, contentType) {
+              watching?.opened(status, contentType)
+              if (entry === undefined) return
+              entry.status = status
+              entry.contentType = contentType
+            },
+            bytes(chunk) {
+              bytes.push(chunk, monotonicMillis(clock))
+            },
+            closed() {
+              bytes.close()
+              watching?.closed()
+              if (entry !== undefined) entry.closed = true
+            }
           }
-          following?.push(entry)
-          ring.push(entry)
-          trim()
-          return record(entry)
         }
       }
     }

@@ -1,30 +1,46 @@
 /**
- * Bytes that grow up to a limit, in memory of their own.
+ * Bytes that grow chunk by chunk, in memory of their own, with when each chunk came.
  *
  * What arrives are views of network buffers, often a few bytes of a large one: they are copied, so that keeping them keeps
  * nothing else alive and a reply of many tiny chunks costs no more than one of few.
  */
 
-const blockSize = 16 * 1024
+/** Bytes by which the memory of a log grows. */
+export const blockSize = 16 * 1024
 /** Blocks that wait to be used again. */
 const mostSpares = 64
 
+/** Where a chunk ends, and when it came: milliseconds of whatever clock the writer goes by. */
+export interface Mark {
+  readonly end: number
+  readonly at: number
+}
+
+/** Bytes of memory that a chunk's mark takes. */
+export const markSize = 16
+
 export interface ByteLog {
-  /** Appends what fits below `limit` bytes in all; false where not all of it did. */
-  readonly push: (chunk: Uint8Array, limit: number) => boolean
+  /** Appends what fits below `limit` bytes in all. */
+  readonly push: (chunk: Uint8Array, limit: number, at: number) => void
   /** How many bytes it holds. */
   readonly size: () => number
-  /** All bytes, in an array of their own. */
-  readonly bytes: () => Uint8Array
+  /** The first `most` bytes, in an array of their own. */
+  readonly bytes: (most: number) => Uint8Array
+  /** The chunks' marks, first to last. */
+  readonly marks: () => ReadonlyArray<Mark>
+  /** Keeps the first `most` bytes in as much memory as they need. Nothing may be appended afterwards. */
+  readonly compact: (most: number) => void
   /** Gives the memory back; the log must not be used afterwards. */
   readonly release: () => void
 }
 
-/** Makes empty logs, each of which takes up to 16 KiB more than it holds. Blocks of released logs are used again. */
+/** Makes empty logs, each of which takes up to a block more than it holds. Blocks of released logs are used again. */
 export const makeByteLogs = (): () => ByteLog => {
   const spares: Array<Uint8Array> = []
   return () => {
-    const blocks: Array<Uint8Array> = []
+    let blocks: Array<Uint8Array> = []
+    let ends: Array<number> = []
+    let times: Array<number> = []
     let size = 0
 
     const append = (chunk: Uint8Array) => {
@@ -40,16 +56,61 @@ export const makeByteLogs = (): () => ByteLog => {
       }
     }
 
+    const bytes = (most: number): Uint8Array => {
+      const length = Math.min(most, size)
+      const whole = Buffer.allocUnsafeSlow(length)
+      let at = 0
+      for (const block of blocks) {
+        if (at >= length) break
+        whole.set(block.length <= length - at ? block : block.subarray(0, length - at), at)
+        at += block.length
+      }
+      return whole
+    }
+
+    const giveBack = () => {
+      for (const block of blocks) {
+        if (spares.length >= mostSpares) return
+        if (block.length === blockSize) spares.push(block)
+      }
+    }
+
     return {
-      push(chunk, limit) {
+      push(chunk, limit, at) {
         const room = Math.max(0, limit - size)
+        if (room === 0 || chunk.length === 0) return
         append(chunk.length <= room ? chunk : chunk.subarray(0, room))
-        return chunk.length <= room
+        ends.push(size)
+        times.push(at)
       },
       size: () => size,
-      bytes: () => Buffer.concat(blocks, size),
+      bytes,
+      marks: () => ends.map((end, index) => ({ end, at: times[index]! })),
+      compact(most) {
+        const kept = Math.min(most, size)
+        if (
+          kept === size && blocks.every((block, index) => block.length === blockSize || index === blocks.length - 1)
+        ) {
+          const last = blocks[blocks.length - 1]
+          if (last === undefined || size % blockSize === 0 || last.length < blockSize) return
+        }
+        const whole = bytes(kept)
+        giveBack()
+        blocks = kept === 0 ? [] : [whole]
+        const count = ends.findIndex((end) => end >= kept) + 1
+        if (count > 0) {
+          ends = ends.slice(0, count)
+          times = times.slice(0, count)
+          ends[count - 1] = kept
+        }
+        size = kept
+      },
       release() {
-        spares.push(...blocks.slice(0, mostSpares - spares.length))
+        giveBack()
+        blocks = []
+        ends = []
+        times = []
+        size = 0
       }
     }
   }

@@ -117,6 +117,7 @@ export class Completion extends Context.Service<Completion, {
     // Not a traced function: that takes a stack trace at each call, traced or not.
     const open = Effect.fnUntraced(function*(input: CompletionInput) {
       const { caller, conversation, stats, whole = false } = input
+      stats.record?.decoded(conversation)
       yield* checkToolChoice(conversation)
       if (keyLimits.countsTokens(keyOf(caller))) yield* inSlices(estimateSliced(conversation))
       const refusal = admitRequest(keyLimits, input, () => estimateConversation(conversation))
@@ -153,6 +154,7 @@ export class Completion extends Context.Service<Completion, {
         stats.driver = lease.driver.name
         stats.accountHash = lease.accountHash
         stats.upstreamCalled = true
+        stats.record?.leased(lease.identifier)
         const span = yield* attemptSpan({
           model: input.model,
           conversation,
@@ -173,6 +175,7 @@ export class Completion extends Context.Service<Completion, {
             })
           )
           stats.firstEventAt = monotonicMillis(clock)
+          stats.record?.progressed()
           yield* lease.report(undefined, undefined)
           const batches = whole ? yield* collect(first, reply.next) : [first]
           return { reply, batches }

@@ -4,6 +4,7 @@
  */
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
+import type { RequestRecord } from "../requests/RequestRecord.ts"
 import type { Admission } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
@@ -53,6 +54,8 @@ export interface RequestStats {
   calls: number
   /** Calls that broke off or could not be repaired. */
   brokenCalls: number
+  /** What is kept of the request for operators to look at; `undefined` where nothing is. */
+  record: RequestRecord | undefined
 }
 
 /** A record for a request that starts now. */
@@ -83,7 +86,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   error: undefined,
   continues: 0,
   calls: 0,
-  brokenCalls: 0
+  brokenCalls: 0,
+  record: undefined
 })
 
 /** How a request ended: the code of its error, that the caller left, how the reply finished, or just `ok`. */

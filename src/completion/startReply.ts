@@ -83,7 +83,7 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       conversation,
       credential: lease.credential,
       direct: caller._tag === "Direct",
-      recorder: captures.recorder(lease.identifier, stats.id),
+      recorder: captures.recorder(lease.identifier, stats.id, stats.record),
       budget,
       onSession: lease.usedSession,
       onContinue: () => {

@@ -90,6 +90,7 @@ export interface GatewayConfig {
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
   readonly captures: typeof Groups.Captures.Type
+  readonly requests: typeof Groups.RequestsGroup.Type
   readonly auth: AuthConfig
   readonly usage: typeof Groups.UsageGroup.Type
   readonly metrics: typeof Groups.Metrics.Type

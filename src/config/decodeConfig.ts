@@ -183,6 +183,7 @@ const decodeGroups = (raw: RawConfig, faults: Array<Fault>) => {
     auto_delete: decode("auto_delete", Groups.AutoDelete),
     upstream: decode("upstream", Groups.UpstreamGroup),
     captures: decode("captures", Groups.Captures),
+    requests: decode("requests", Groups.RequestsGroup),
     auth: decode("auth", Groups.Auth),
     usage: decode("usage", Groups.UsageGroup),
     metrics: decode("metrics", Groups.Metrics),
@@ -272,6 +273,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
     captures: keep(before?.captures, groups.captures),
+    requests: keep(before?.requests, groups.requests),
     auth: keep(before?.auth, {
       direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai",
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),

@@ -238,6 +238,23 @@ export const Captures = group({
   )
 })
 
+const MiB = 1024 * 1024
+
+/** Records of requests. */
+export const RequestsGroup = group({
+  enabled: withDefault(described(flag, "Record what callers ask and how it goes."), true),
+  bodies: withDefault(described(flag, "Record bodies and streams of both sides too."), true),
+  limit: withDefault(described(integer(1, 50_000), "Requests that are kept."), 1_000),
+  max_body_bytes: withDefault(
+    described(integer(1, 64 * MiB), "Bytes that are kept of each request, reply and round with the upstream."),
+    MiB
+  ),
+  max_total_bytes: withDefault(
+    described(integer(MiB, 4096 * MiB), "Bytes that all records keep together."),
+    64 * MiB
+  )
+})
+
 /** `removed_keys` are SHA-256 digests of business keys that were removed, newest last: never exported, hashed or synced. */
 export const Auth = group({
   direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
@@ -311,6 +328,7 @@ export const settingGroups = {
   model_aliases: ModelAliases,
   admin: Admin,
   captures: Captures,
+  requests: RequestsGroup,
   upstream: UpstreamGroup,
   auth: Auth,
   limits: LimitsGroup,

@@ -23,10 +23,12 @@ import { makeRequestStats, type RequestStats } from "../completion/RequestStats.
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { Requests } from "../requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { credentialOf } from "./credential.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
+import { headOf, replyHeaders } from "./recordedHead.ts"
 import { CurrentCaller, CurrentRequest } from "./Request.ts"
 
 const missing = gatewayError(
@@ -113,6 +115,7 @@ const begin = Effect.fnUntraced(function*(
   const span = watch.traced ? yield* requestSpan(outer, endpoint, stats) : undefined
   yield* Effect.addFinalizer(() => {
     recorder?.ended(stats)
+    stats.record?.ended()
     return watch.ended(stats, span)
   })
   return { request, stats, span: span ?? outer }
@@ -158,14 +161,27 @@ const answered = (idHeader: string | undefined, stats: RequestStats) =>
       ? response
       : HttpServerResponse.setHeaders(response, rateLimitHeaders(stats.rateLimits))
     const named = idHeader === undefined ? limited : HttpServerResponse.setHeader(limited, idHeader, stats.id)
-    if (stats.attempts === 0) return Effect.succeed(named)
+    if (stats.attempts === 0) return Effect.succeed(recorded(named, stats))
     return Effect.map(Clock.Clock, (clock) =>
-      HttpServerResponse.setHeaders(named, {
-        "server-timing": timing(stats, monotonicMillis(clock)),
-        // Errors of the upstream inside the gateway are its own too.
-        ...(stats.driver === "embedded" ? upstreamIsEmbedded : {})
-      }))
+      recorded(
+        HttpServerResponse.setHeaders(named, {
+          "server-timing": timing(stats, monotonicMillis(clock)),
+          // Errors of the upstream inside the gateway are its own too.
+          ...(stats.driver === "embedded" ? upstreamIsEmbedded : {})
+        }),
+        stats
+      ))
   })
+
+/** Notes what the caller is answered, where that is recorded. A stream's pieces are noted as they go. */
+const recorded = (
+  response: HttpServerResponse.HttpServerResponse,
+  { id, record }: RequestStats
+): HttpServerResponse.HttpServerResponse => {
+  const { body, status } = response
+  record?.answered(status, replyHeaders(response, id), body._tag === "Uint8Array" ? body.body : undefined)
+  return response
+}
 
 /**
  * The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id; `style`: what
@@ -184,8 +200,9 @@ export const publicEdge =
 /** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
 export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
   Effect.map(
-    Effect.all([Callers, UsageRecorder]),
-    ([callers, recorder]) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
+    // Whoever has no use for records of requests leaves them out.
+    Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
+    ([callers, recorder, requests]) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
       Effect.flatMap(begin(options, undefined, recorder), ({ request, span, stats }) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
@@ -194,7 +211,11 @@ export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
           : callers.identify(token, target === "" ? undefined : target)
         return caller.pipe(
           Effect.flatMap((known) => {
-            stats.key = keyOf(known)
+            const key = keyOf(known)
+            stats.key = key
+            if (requests._tag === "Some" && options.endpoint.method === "POST" && token !== undefined) {
+              stats.record = requests.value.begin({ facts: stats, key, head: () => headOf(request), secret: token })
+            }
             return Effect.provideService(within(httpEffect, span), CurrentCaller, known)
           }),
           Effect.provideService(CurrentRequest, stats),

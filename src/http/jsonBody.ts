@@ -23,6 +23,7 @@ import { decodePieces, type Pieces } from "./decodePieces.ts"
 import { type BodyOutline, countItems } from "./itemLimits.ts"
 import { nestsTooDeep } from "./nesting.ts"
 import { receiveBody } from "./receiveBody.ts"
+import { CurrentRequest } from "./Request.ts"
 
 /** How one kind of body departs from the rule. */
 export interface BodyOptions {
@@ -114,6 +115,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     }
     const limits = (yield* CurrentLimits)()
     const received = yield* receiveBody(request, limit)
+    const current = yield* Effect.serviceOption(CurrentRequest)
+    if (current._tag === "Some") current.value.record?.received(received)
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const isSmall = text.length <= smallText
     const deep = nestsTooDeep(text, limits.depth)

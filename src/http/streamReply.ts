@@ -148,7 +148,9 @@ export const streamReply = Effect.fnUntraced(function*<R>(
     readAt = monotonicMillis(clock)
     return Effect.flatMap(queue.take(), (bytes) => {
       readAt = monotonicMillis(clock)
-      return bytes === undefined ? Cause.done() : Effect.succeed([bytes] as const)
+      if (bytes === undefined) return Cause.done()
+      stats.record?.sent(bytes)
+      return Effect.succeed([bytes] as const)
     })
   })))
   if (output === undefined) yield* send(comment)

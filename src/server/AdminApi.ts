@@ -9,6 +9,7 @@ import { AdminConfigGroup } from "../admin/config/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminNodesGroup } from "../admin/nodes/Api.ts"
+import { AdminRequestsGroup } from "../admin/requests/Api.ts"
 import { AdminSamplesGroup } from "../admin/samples/Api.ts"
 import { AdminSelfTestGroup } from "../admin/selfTest/Api.ts"
 import { AdminSessionGroup } from "../admin/session/Api.ts"
@@ -29,6 +30,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminSelfTestGroup,
   AdminCapturesGroup,
   AdminSamplesGroup,
+  AdminRequestsGroup,
   AdminHostGroup,
   AdminVersionGroup,
   AdminNodesGroup

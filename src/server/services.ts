@@ -12,6 +12,7 @@ import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { layerLimits } from "../config/CurrentLimits.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { Requests } from "../requests/Requests.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
 import { layerHttpClient } from "../upstream/exchanges/httpClient.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
@@ -42,7 +43,7 @@ const servicesOver = <E, R, E2, R2>(
 ) =>
   Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(state, Captures.layer, AdminAuth.layer)
+      Layer.mergeAll(state, Captures.layer, Requests.layer, AdminAuth.layer)
     ),
     Layer.provideMerge(Callers.layer),
     Layer.provideMerge(Layer.merge(KeyLimits.layer, UsageRecorder.layer)),

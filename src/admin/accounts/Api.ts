@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { AccountView } from "../accountView.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
+import { PageNumber } from "../query.ts"
 
 /** An entry of the list: the account, what its last test showed, and how it is doing in the pool. */
 export const AccountItem = Schema.Struct({
@@ -162,9 +163,6 @@ export const QueueStatusReply = Schema.Struct({
   /** Those who wait longest, 50 at most; `account` is the pin, or `null`. */
   waiters: Schema.Array(QueueWaiter)
 }).annotate({ identifier: "QueueStatus" })
-
-/** A number of the query; a field of a form that was left empty counts as absent. */
-const PageNumber = Schema.Union([Schema.Literal(""), Schema.FiniteFromString])
 
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {

@@ -62,6 +62,13 @@ export const SettingsRequest = Schema.Struct({
     enabled: setting(Schema.Boolean),
     limit: setting(Schema.Int),
     max_body_bytes: setting(Schema.Int)
+  })),
+  requests: setting(Schema.Struct({
+    enabled: setting(Schema.Boolean),
+    bodies: setting(Schema.Boolean),
+    limit: setting(Schema.Int),
+    max_body_bytes: setting(Schema.Int),
+    max_total_bytes: setting(Schema.Int)
   }))
 }).annotate({ identifier: "SettingsRequest" })
 

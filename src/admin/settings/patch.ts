@@ -25,7 +25,8 @@ const groups: ReadonlyArray<readonly [group: string, fields: ReadonlyArray<strin
   ["responses", ["store_ttl_seconds"]],
   ["embeddings", ["provider"]],
   ["auto_delete", ["mode"]],
-  ["captures", ["enabled", "limit", "max_body_bytes"]]
+  ["captures", ["enabled", "limit", "max_body_bytes"]],
+  ["requests", ["enabled", "bodies", "limit", "max_body_bytes", "max_total_bytes"]]
 ]
 
 /** Dotted paths of all settings that can be written. */

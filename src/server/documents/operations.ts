@@ -321,6 +321,21 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "admin-captures.get": { summary: "Read one captured exchange", access: "admin", errors: finding },
   "admin-captures.clear": { summary: "Clear the captures", access: "admin", errors: reading },
+  "admin-requests.list": {
+    summary: "List records of requests",
+    description:
+      "Newest first. `status` is an outcome, an HTTP status, or `4xx` or `5xx`; `model` is the model as asked for " +
+      "or as it resolved. Filters are exact, and all of them must fit.",
+    access: "admin",
+    errors: [...reading, "invalid_request"]
+  },
+  "admin-requests.get": {
+    summary: "Read the record of one request, both sides with their frames",
+    description: "By the record's id, or by the request's id: the newest record that has it.",
+    access: "admin",
+    errors: finding
+  },
+  "admin-requests.clear": { summary: "Forget the records of requests that are over", access: "admin", errors: reading },
   "admin-samples.list": { summary: "List saved samples", access: "admin", errors: reading },
   "admin-samples.replay": {
     summary: "Play a saved sample in a style",
@@ -397,6 +412,7 @@ export const groups: Readonly<Record<string, string>> = {
   "admin-self-test": "Operators: self-test",
   "admin-captures": "Operators: packet captures",
   "admin-samples": "Operators: raw samples",
+  "admin-requests": "Operators: records of requests",
   "admin-host": "Operators: sync to the hosting platform",
   "admin-version": "Operators: version",
   "admin-nodes": "Operators: nodes that are one gateway"

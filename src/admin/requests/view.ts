@@ -1,0 +1,104 @@
+/**
+ * A record as the admin API shows it: facts for lists; for one request also both sides, cut into frames, credentials blotted.
+ */
+import { blotBytes, blotText } from "../../captures/blot.ts"
+import { showConversation } from "../../requests/conversation.ts"
+import { cutFrames } from "../../requests/frames.ts"
+import type { RecordedBytes, RequestRecord } from "../../requests/RequestRecord.ts"
+import type { RequestDetail, RequestItem } from "./Api.ts"
+import { toolCallsOf } from "./toolCalls.ts"
+
+/** A record's id, and a cursor to what is older than it, are its number. */
+export const idOf = (number: number): string => `rec_${number.toString(36)}`
+
+/** The number that an id or a cursor stands for. */
+export const numberOf = (id: string): number | undefined => {
+  const digits = /^rec_([0-9a-z]{1,10})$/.exec(id)?.[1]
+  return digits === undefined ? undefined : Number.parseInt(digits, 36)
+}
+
+const tenths = (millis: number | undefined): number | null =>
+  millis === undefined ? null : Math.round(10 * Math.max(0, millis)) / 10
+
+/** What lists show. */
+export const viewItem = (record: RequestRecord): typeof RequestItem.Type => {
+  const { facts } = record
+  return {
+    id: idOf(record.number),
+    request_id: facts.id,
+    started_at: record.startedAt,
+    style: facts.style ?? "",
+    model: facts.requestedModel ?? null,
+    native_model: facts.model ?? null,
+    stream: facts.stream,
+    key: record.key,
+    account: record.account,
+    state: record.state,
+    outcome: record.outcome,
+    status: facts.status ?? null,
+    error: facts.error ?? null,
+    finish: facts.finish ?? null,
+    attempts: facts.attempts,
+    failovers: facts.failovers,
+    calls: facts.calls,
+    queued_ms: record.state === "queued" ? null : tenths(facts.queued),
+    first_event_ms: tenths(facts.firstEventAt === undefined ? undefined : facts.firstEventAt - facts.startedAt),
+    duration_ms: tenths(record.endedAt === undefined ? undefined : record.endedAt - facts.startedAt),
+    usage: facts.usage === undefined ? null : {
+      prompt_tokens: facts.usage.promptTokens,
+      completion_tokens: facts.usage.completionTokens,
+      reasoning_tokens: facts.usage.reasoningTokens
+    },
+    bodies_kept: record.bodiesKept
+  }
+}
+
+/** Everything that is kept of a request. `alwaysSecret`: what nobody may be shown, whoever's request it is. */
+export const viewDetail = (
+  record: RequestRecord,
+  alwaysSecret: ReadonlyArray<string>
+): typeof RequestDetail.Type => {
+  const secrets = [...record.secrets, ...alwaysSecret]
+  const blot = (text: string) => blotText(text, secrets)
+  const blotAll = (fields: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, blot(value)]))
+  const framesOf = (recorded: RecordedBytes) =>
+    cutFrames({ ...recorded, bytes: blotBytes(recorded.bytes, secrets) }, record.facts.startedAt)
+  const { body, conversation, head, reply } = record
+  const replyFrames = reply === undefined ? [] : framesOf(reply.body)
+  const isStream = /^text\/event-stream\b/i.test(reply?.body.contentType ?? "")
+  return {
+    ...viewItem(record),
+    request: {
+      method: head.method,
+      path: blot(head.path),
+      headers: blotAll(head.headers),
+      body: blot(body.text),
+      truncated: body.truncated
+    },
+    conversation: conversation === undefined ? null : showConversation(conversation).map((turn) => ({
+      ...turn,
+      text: blot(turn.text),
+      calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
+    })),
+    upstream: record.rounds.map((round) => ({
+      capture_id: round.captureId,
+      label: round.label,
+      attempt: round.attempt,
+      url: blot(round.url),
+      account: round.account,
+      status: round.status,
+      request_body: blot(round.requestBody),
+      frames: framesOf(round.reply),
+      truncated: round.reply.truncated
+    })),
+    reply: reply === undefined ? null : {
+      status: reply.status,
+      headers: blotAll(reply.headers),
+      frames: replyFrames,
+      truncated: reply.body.truncated
+    },
+    tool_calls: toolCallsOf(record.facts.style ?? "", replyFrames, isStream),
+    server_timing: reply?.headers["server-timing"] ?? null
+  }
+}

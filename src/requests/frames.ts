@@ -1,0 +1,56 @@
+/**
+ * Frames: a stream cut into its events, each with when its last byte came. Nothing is lost: put together, the frames are the
+ * stream.
+ */
+import type { RecordedBytes } from "./RequestRecord.ts"
+
+/** One event with its lines as they went over the wire, its end included; or a whole body. */
+export interface Frame {
+  /** Milliseconds since the request began, one decimal. */
+  readonly at_ms: number
+  readonly data: string
+}
+
+const eventStream = /^text\/event-stream\b/i
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+
+/** Where the events of a stream end: behind the blank line that follows lines; blank lines of their own join the next one. */
+const eventEnds = (bytes: Uint8Array): ReadonlyArray<number> => {
+  const ends: Array<number> = []
+  let hasLine = false
+  let lineStart = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    if (byte !== lineFeed && byte !== carriageReturn) continue
+    const isBlank = at === lineStart
+    if (byte === carriageReturn && bytes[at + 1] === lineFeed) at++
+    lineStart = at + 1
+    if (!isBlank) {
+      hasLine = true
+    } else if (hasLine) {
+      ends.push(lineStart)
+      hasLine = false
+    }
+  }
+  if ((ends.at(-1) ?? 0) < bytes.length) ends.push(bytes.length)
+  return ends
+}
+
+/** Cuts what was recorded of one side; `began` is when the request did, on the marks' clock. */
+export const cutFrames = ({ bytes, contentType, marks }: RecordedBytes, began: number): ReadonlyArray<Frame> => {
+  if (bytes.length === 0) return []
+  const ends = eventStream.test(contentType ?? "") ? eventEnds(bytes) : [bytes.length]
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  let from = 0
+  let mark = 0
+  let last = 0
+  return ends.map((end) => {
+    while (mark < marks.length - 1 && marks[mark]!.end < end) mark++
+    const at = Math.max(last, Math.round(10 * ((marks[mark]?.at ?? began) - began)) / 10)
+    last = at
+    const data = decoder.decode(bytes.subarray(from, end))
+    from = end
+    return { at_ms: at, data }
+  })
+}
