@@ -4,7 +4,7 @@
  *
  * Deadlines are kept to a tick, so they are late by less than one: fine for limits of seconds, which these are. A look at the
  * list is linear in it, ten times a second at most: 20,000 open streams cost about a thousandth of a core. The fiber sleeps
- * until the first deadline that it saw, and is woken where an earlier one comes up.
+ * until the first deadline that it saw, a second at most, and is woken only where an earlier one comes up.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -15,6 +15,12 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 
 /** Milliseconds by which a deadline may be late, and between two looks at the list at least. */
 export const tickMillis = 100
+
+/** The longest that the fiber sleeps while there are deadlines; what is set for later than that does not wake it. */
+const longestSleep = 1000
+
+/** Looks at an empty list before the fiber sleeps until there is a deadline: requests come one after another. */
+const idleLooks = 60
 
 /** A moment at which something is to happen unless it is moved or cancelled before. */
 export interface Deadline {
@@ -59,6 +65,8 @@ class List {
   /** When the next look is, unless `early` is told of an earlier deadline. */
   private nextLook = Infinity
   private readonly early: () => void
+  /** Looks in a row at which there was no deadline. */
+  private idle = idleLooks
 
   constructor(early: () => void) {
     this.early = early
@@ -98,7 +106,8 @@ class List {
       entry.at = Infinity
       entry.expired(now)
     }
-    let next = Infinity
+    this.idle = this.size === 0 ? this.idle + 1 : 0
+    let next = this.idle > idleLooks ? Infinity : now + longestSleep
     for (let entry = this.first; entry !== undefined; entry = entry.after) next = Math.min(next, entry.at)
     this.nextLook = next
     return next

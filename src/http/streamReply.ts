@@ -2,26 +2,29 @@
  * A reply as a server-sent event stream: waits for the first reply event so that a failure keeps its status, keeps the
  * connection alive through silence, and tells a later failure in the stream.
  *
- * One fiber pumps the reply into a queue that is bounded in bytes, one watches the clock; the response takes what the queue
- * holds and writes it as one piece, so a slow client makes larger pieces and, at the queue's bound, a slower upstream. Times
- * are monotonic.
+ * One loop from the wire to the client: it asks the upstream, renders what came at once as one text, and writes it. A client
+ * that is behind by more than its bound makes it wait, and so the upstream. Silence and clients that do not read are
+ * deadlines of the common list; times are monotonic.
  */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type * as Scope from "effect/Scope"
+import * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
 import type { CompletionOutput } from "../completion/Completion.ts"
-import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../stream/transducer.ts"
+import { type ClientWriter, CurrentClientWriter } from "./ClientWriter.ts"
 import { toGatewayError } from "./edge.ts"
-import { FrameQueue } from "./frameQueue.ts"
+import { FrameQueue } from "./FrameQueue.ts"
 import { CurrentRequest } from "./Request.ts"
 
 /** How a style writes one reply's frames. */
@@ -34,9 +37,10 @@ export interface FrameRenderer {
   readonly failure: (error: GatewayError) => string
 }
 
-/** Time limits of a streamed reply, in milliseconds. */
-export interface StreamLimits {
-  /** A client that does not read at all for this long is left. */
+/** What the times of a streamed reply are kept by. */
+export interface StreamTimes {
+  readonly deadlines: Deadlines["Service"]
+  /** A client that does not read at all for so many milliseconds is left. */
   readonly client: number
 }
 
@@ -47,10 +51,138 @@ const headersAfter = 10_000
 
 const comment = ": keep-alive\n\n"
 
-const streamHeaders = {
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no"
+const responseOptions = {
+  contentType: "text/event-stream",
+  headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
 }
+
+/** What a reply is written with. */
+interface WriteOptions {
+  readonly render: (output: CompletionOutput) => FrameRenderer
+  /** The frames of a failure that comes after the headers but before there is a reply. */
+  readonly failureBefore: (error: GatewayError) => string
+  readonly writer: ClientWriter
+  readonly deadlines: Deadlines["Service"]
+  /** Told what was written, for the request's record. */
+  readonly sent: (bytes: Uint8Array) => void
+  /** Told the code of an error that is told in the stream. */
+  readonly failed: (code: string) => void
+  /** Holds what the reply's events need. */
+  readonly scope: Scope.Scope
+  /** Whether the bytes that wait for the client may be more. */
+  readonly hasRoom: (backlog: number) => boolean
+}
+
+/** Writes one reply. */
+class ReplyWriter {
+  private readonly options: WriteOptions
+  private renderer: FrameRenderer | undefined
+  private events: Pull.Pull<NonEmptyReadonlyArray<ReplyEvent>, GatewayError> | undefined
+  private readonly frames: Array<string> = []
+  private readonly quiet: Deadline
+
+  constructor(options: WriteOptions) {
+    this.options = options
+    this.quiet = options.deadlines.add(Infinity, () => this.keepAlive())
+  }
+
+  /** Nothing of it remains in the common list. */
+  readonly close = (): void => this.quiet.cancel()
+
+  /** The reply has begun: its events to the end. */
+  reply(output: CompletionOutput): Effect.Effect<void> {
+    // The events are over with their stream, not with the response: what they hold is free while the client still reads.
+    const scope = Scope.forkUnsafe(this.options.scope)
+    return Effect.flatMap(Scope.provide(Stream.toPull(output.events), scope), (events) => {
+      this.renderer = this.options.render(output)
+      this.events = events
+      return this.next
+    }).pipe(Effect.onExit((exit) => Scope.close(scope, exit)))
+  }
+
+  /** The headers are out and there is no reply yet. */
+  late(opening: Fiber.Fiber<CompletionOutput, GatewayError>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.write(comment)
+      return Effect.matchCauseEffect(Fiber.join(opening), {
+        onSuccess: (output) => this.reply(output),
+        onFailure: (cause) => this.fail(cause)
+      })
+    })
+  }
+
+  private readonly next: Effect.Effect<void> = Effect.suspend(() => {
+    this.quiet.at = this.options.deadlines.now() + keepAliveEvery
+    return Effect.matchCauseEffect(this.events!, {
+      onSuccess: (events) => {
+        const { frames } = this.renderer!
+        for (let i = 0; i < events.length; i++) frames.push(events[i]!, this.frames)
+        this.write(this.rendered())
+        return this.goOn()
+      },
+      onFailure: (cause) => {
+        if (!Pull.isDoneCause(cause)) return this.fail(cause)
+        this.renderer!.frames.end(this.frames)
+        this.write(this.rendered())
+        this.quiet.at = Infinity
+        return Effect.void
+      }
+    })
+  })
+
+  /** Goes on at once where the client keeps up. */
+  private goOn(): Effect.Effect<void> {
+    const { hasRoom, writer } = this.options
+    if (hasRoom(writer.backlog())) return this.next
+    // Time in which the client is behind is no silence.
+    this.quiet.at = Infinity
+    return Effect.flatMap(writer.drained, () => this.goOn())
+  }
+
+  private rendered(): string {
+    const { frames } = this
+    const text = frames.length === 1 ? frames[0]! : frames.join("")
+    frames.length = 0
+    return text
+  }
+
+  private write(text: string): void {
+    if (text === "") return
+    const bytes = Buffer.from(text)
+    this.options.writer.write(bytes)
+    this.options.sent(bytes)
+    this.quiet.at = this.options.deadlines.now() + keepAliveEvery
+  }
+
+  /** Tells a failure in the stream, which ends with it. */
+  private fail(cause: Cause.Cause<GatewayError | Cause.Done<unknown>>): Effect.Effect<void> {
+    return Effect.flatMap(toGatewayError(cause), (error) => {
+      if (error === undefined) return Effect.interrupt
+      this.options.failed(error.code)
+      this.write(this.rendered())
+      this.write(this.renderer === undefined ? this.options.failureBefore(error) : this.renderer.failure(error))
+      this.quiet.at = Infinity
+      return Effect.void
+    })
+  }
+
+  /** The client has heard nothing for a while. What waits for it already keeps the connection alive once it is read. */
+  private keepAlive(): void {
+    if (this.options.writer.backlog() === 0) this.write(this.renderer === undefined ? comment : this.renderer.keepAlive)
+    else this.quiet.at = this.options.deadlines.now() + keepAliveEvery
+  }
+}
+
+/** Waits until a fiber has ended or the time has come, whichever is first. */
+const within = (fiber: Fiber.Fiber<unknown, unknown>, deadlines: Deadlines["Service"], millis: number) =>
+  Effect.callback<void>((resume) => {
+    const deadline = deadlines.add(deadlines.now() + millis, () => resume(Effect.void))
+    fiber.addObserver(() => {
+      deadline.cancel()
+      resume(Effect.void)
+    })
+    return Effect.sync(deadline.cancel)
+  })
 
 /**
  * Opens a completion and answers with its stream.
@@ -58,104 +190,79 @@ const streamHeaders = {
  * `render` starts the style's renderer once the reply has begun; `failureBefore` renders the frames of a failure that comes
  * after the headers but before there is a reply. Fails with the caller's error while no header has been sent.
  */
-export const streamReply = Effect.fnUntraced(function*<R>(
+export const streamReply = <R>(
   open: Effect.Effect<CompletionOutput, GatewayError, R>,
   render: (output: CompletionOutput) => FrameRenderer,
   failureBefore: (error: GatewayError) => string,
-  limits: StreamLimits
-): Effect.fn.Return<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> {
-  const stats = yield* CurrentRequest
-  const clock = yield* Clock.Clock
-  const bounds = yield* CurrentLimits
-  const queue = new FrameQueue(() => bounds().client_queue_bytes, yield* holdBytes)
-  /** The reply's beginning; `undefined` when the headers have to go out before there is one. */
-  const opened = yield* Deferred.make<CompletionOutput | undefined, GatewayError>()
-  const response = Fiber.getCurrent()
-  let renderer: FrameRenderer | undefined
-  let headersSent = false
-  const startedAt = monotonicMillis(clock)
-  let sentAt = startedAt
-  let readAt = startedAt
-
-  const send = (frames: string) => {
-    if (frames === "") return Effect.void
-    sentAt = monotonicMillis(clock)
-    queue.push(frames)
-    return queue.room()
-  }
-
-  const pump = Effect.gen(function*() {
-    const output = yield* open
-    const started = render(output)
-    renderer = started
-    yield* Deferred.succeed(opened, output)
-    const frames: Array<string> = []
-    const written = () => {
-      const text = frames.length === 1 ? frames[0]! : frames.join("")
-      frames.length = 0
-      return text
-    }
-    yield* Stream.runForEachArray(output.events, (events) => {
-      for (let i = 0; i < events.length; i++) started.frames.push(events[i]!, frames)
-      return send(written())
-    })
-    started.frames.end(frames)
-    yield* send(written())
-  }).pipe(
-    Effect.catchCause((cause) =>
-      Effect.flatMap(toGatewayError(cause), (error) => {
-        if (error === undefined) return Effect.void
-        if (!headersSent && renderer === undefined) return Deferred.fail(opened, error)
-        stats.error = error.code
-        return send(renderer === undefined ? failureBefore(error) : renderer.failure(error))
+  { client, deadlines }: StreamTimes
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  GatewayError,
+  R | CurrentRequest | Scope.Scope
+> =>
+  Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
+    const { context } = fiber
+    const stats = Context.getUnsafe(context, CurrentRequest)
+    const scope = Context.getUnsafe(context, Scope.Scope)
+    const request = Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest)
+    const bounds = fiber.getRef(CurrentLimits)
+    const sum = fiber.getRef(CurrentBufferedBytes)
+    const socket = request === undefined ? undefined : fiber.getRef(CurrentClientWriter)(request)
+    let writing: Fiber.Fiber<void> | undefined
+    const queue = socket === undefined
+      ? new FrameQueue(deadlines, client, () => {
+        writing?.interruptUnsafe()
+        fiber.interruptUnsafe()
       })
-    ),
-    Effect.ensuring(Effect.sync(() => queue.end()))
-  )
-  const pumping = yield* Effect.forkScoped(pump, { startImmediately: true })
-
-  const watch = Effect.gen(function*() {
-    for (;;) {
-      const now = monotonicMillis(clock)
-      if (queue.bytes > 0 && now - readAt >= limits.client) {
-        yield* Fiber.interrupt(pumping)
-        response?.interruptUnsafe()
-        return
-      }
-      const quietFor = now - sentAt
-      if (quietFor < keepAliveEvery) {
-        yield* Effect.sleep(Math.min(keepAliveEvery - quietFor, limits.client))
-        continue
-      }
-      // What waits already keeps the connection alive once it is read.
-      if (queue.bytes > 0) {
-        sentAt = now
-      } else if (headersSent) {
-        queue.push(renderer === undefined ? comment : renderer.keepAlive)
-      } else if (now - startedAt >= headersAfter) {
-        // From here on a failure is told in the stream.
-        headersSent = true
-        Deferred.doneUnsafe(opened, Effect.undefined)
-      }
-      sentAt = now
+      : undefined
+    const writer = socket ?? queue!
+    let held = 0
+    const hold = (backlog: number): boolean => {
+      sum.used += backlog - held
+      held = backlog
+      return backlog === 0 || sum.used <= bounds().buffered_bytes
     }
-  })
-  yield* Effect.forkScoped(watch)
-
-  const output = yield* Deferred.await(opened)
-  headersSent = true
-  const body = Stream.fromPull(Effect.succeed(Effect.suspend(() => {
-    readAt = monotonicMillis(clock)
-    return Effect.flatMap(queue.take(), (bytes) => {
-      readAt = monotonicMillis(clock)
-      if (bytes === undefined) return Cause.done()
-      stats.record?.sent(bytes)
-      return Effect.succeed([bytes] as const)
+    const reply = new ReplyWriter({
+      render,
+      failureBefore,
+      writer,
+      deadlines,
+      scope,
+      sent: (bytes) => stats.record?.sent(bytes),
+      failed: (code) => {
+        stats.error = code
+      },
+      hasRoom: (backlog) => hold(backlog) && backlog < bounds().client_queue_bytes
     })
-  })))
-  if (output === undefined) yield* send(comment)
-  return HttpServerResponse.stream(body, {
-    contentType: "text/event-stream",
-    headers: streamHeaders
+    const respond = (write: Effect.Effect<void>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+      if (queue === undefined) {
+        const written: Pull.Pull<never> = Effect.flatMap(write, () => Cause.done())
+        return Effect.succeed(HttpServerResponse.stream(Stream.fromPull(Effect.succeed(written)), responseOptions))
+      }
+      return Effect.map(
+        Effect.forkIn(Effect.ensuring(write, Effect.sync(queue.end)), scope, { startImmediately: true }),
+        (forked) => {
+          writing = forked
+          return HttpServerResponse.stream(queue.stream, responseOptions)
+        }
+      )
+    }
+    const close = Effect.sync(() => {
+      reply.close()
+      queue?.close()
+      hold(0)
+    })
+    return Scope.addFinalizer(scope, close).pipe(
+      Effect.flatMap(() => Effect.forkIn(open, scope, { startImmediately: true })),
+      Effect.flatMap((opening) =>
+        Effect.flatMap(
+          opening.pollUnsafe() === undefined ? within(opening, deadlines, headersAfter) : Effect.void,
+          (): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> => {
+            const exit = opening.pollUnsafe()
+            if (exit === undefined) return respond(reply.late(opening))
+            return exit._tag === "Success" ? respond(reply.reply(exit.value)) : Effect.failCause(exit.cause)
+          }
+        )
+      )
+    )
   })
-})

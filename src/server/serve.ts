@@ -18,6 +18,7 @@ import { currentVersion } from "../admin/version/currentVersion.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { storeSettings } from "../config/storeSettings.ts"
+import { CurrentClientWriter } from "../http/ClientWriter.ts"
 import { Store } from "../store/Store.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
@@ -27,6 +28,7 @@ import { builtAssets } from "./assets.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
 import { inContainer, isLoopback } from "./container.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
+import { nodeClientWriter } from "./nodeClientWriter.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
@@ -55,6 +57,7 @@ const serveServices = <A, E, R>(
       })
     ),
     Layer.provideMerge(services),
+    Layer.provide(Layer.succeed(CurrentClientWriter, nodeClientWriter)),
     Layer.provideMerge(node.server),
     Layer.provide(Observability)
   )

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Fiber, Layer, Queue, Stream } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
+import { Deadlines } from "../../src/clock/Deadlines.ts"
 import type { CompletionOutput } from "../../src/completion/Completion.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
@@ -32,7 +33,11 @@ const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutp
 
 /** Answers with a stream; what has been sent can be read at any time. */
 const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutput, GatewayError, R>) {
-  const response = yield* streamReply(open, renderer, (error) => `[failed before ${error.code}]`, { client: 120_000 })
+  const deadlines = Context.get(yield* Layer.build(Deadlines.layer), Deadlines)
+  const response = yield* streamReply(open, renderer, (error) => `[failed before ${error.code}]`, {
+    deadlines,
+    client: 120_000
+  })
     .pipe(Effect.provideService(CurrentRequest, makeRequestStats("id", 0)))
   return response
 })

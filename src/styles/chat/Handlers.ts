@@ -5,6 +5,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as Layer from "effect/Layer"
+import { Deadlines } from "../../clock/Deadlines.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
@@ -26,6 +28,7 @@ export const ChatHandlers = HttpApiBuilder.group(
   "chat",
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
+    const deadlines = yield* Deadlines
     const config = yield* ConfigStore
 
     return handlers.handleRaw(
@@ -55,9 +58,9 @@ export const ChatHandlers = HttpApiBuilder.group(
           open,
           (output) => chatFrames({ id: output.id, created, model: body.model }, includeUsage),
           chatFailure,
-          { client: current.upstream.timeouts.client * 1000 }
+          { deadlines, client: current.upstream.timeouts.client * 1000 }
         )
       })
     )
   })
-)
+).pipe(Layer.provide(Deadlines.layer))

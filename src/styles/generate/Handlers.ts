@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import { Deadlines } from "../../clock/Deadlines.ts"
 import { keyOf } from "../../completion/admission.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -36,6 +38,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
   "generate",
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
+    const deadlines = yield* Deadlines
     const config = yield* ConfigStore
     const keyLimits = yield* KeyLimits
     const shown = yield* shownModels
@@ -79,7 +82,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
         open,
         (output) => generateFrames(info(output.id)),
         generateFailure,
-        { client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
+        { deadlines, client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
       )
     })
 
@@ -115,4 +118,4 @@ export const GenerateHandlers = HttpApiBuilder.group(
             : Effect.succeed(generateModel(model))
         }))
   })
-)
+).pipe(Layer.provide(Deadlines.layer))

@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Layer from "effect/Layer"
+import { Deadlines } from "../../clock/Deadlines.ts"
 import { keyOf } from "../../completion/admission.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -39,6 +41,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
   "messages",
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
+    const deadlines = yield* Deadlines
     const config = yield* ConfigStore
     const keyLimits = yield* KeyLimits
     const shown = yield* shownModels
@@ -78,7 +81,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
         open,
         (output) => messagesFrames(info(output.id), promptTokens),
         messagesFailure(stats.id),
-        { client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
+        { deadlines, client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
       )
     })
 
@@ -110,4 +113,4 @@ export const MessagesHandlers = HttpApiBuilder.group(
           return entry === undefined ? Effect.fail(modelNotFound(params.id, "id")) : Effect.succeed(entry)
         }))
   })
-)
+).pipe(Layer.provide(Deadlines.layer))

@@ -6,7 +6,9 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -42,6 +44,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
   "responses",
   Effect.fnUntraced(function*(handlers) {
     const completion = yield* Completion
+    const deadlines = yield* Deadlines
     const config = yield* ConfigStore
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
@@ -124,6 +127,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             )
           )
           return yield* streamReply(opened, begin, (error) => begin().failure(error), {
+            deadlines,
             client: current.upstream.timeouts.client * 1000
           })
         })
@@ -154,4 +158,4 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         })
       )
   })
-)
+).pipe(Layer.provide(Deadlines.layer))
