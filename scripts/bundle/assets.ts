@@ -30,6 +30,6 @@ export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => 
 
 /** The notices of the packages that a build of these sources would have. */
 export const makeNotices = async (): Promise<Uint8Array> => {
-  const { assets } = await buildService({ form: "bundle", commit: null, date: null, assets: null }, "quick")
+  const { assets } = await buildService("main.ts", { form: "bundle", commit: null, date: null, assets: null }, "quick")
   return assets.get(noticesAsset)!
 }

@@ -27,7 +27,7 @@ await orEnd(cannotBuild, () => mkdirSync(folder, { recursive: true }))
 const files = [`${fingerprint}.assets`, `${fingerprint}.js`] as const
 const service = await orEnd(
   1,
-  () => buildService({ form: "bundle", commit: null, date: null, assets: `./${files[0]}` }, "quick")
+  () => buildService("main.ts", { form: "bundle", commit: null, date: null, assets: `./${files[0]}` }, "quick")
 )
 
 // The code comes last: where it is, all is.

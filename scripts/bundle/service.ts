@@ -60,18 +60,34 @@ export interface Service {
   readonly packages: ReadonlyArray<Package>
 }
 
-const bundle = async (info: BuildInfo, plugins: Array<Plugin>) => {
+/** A module with all that it imports, and the modules (absolute paths) whose code is in it. */
+export interface Bundle {
+  readonly code: string
+  readonly modules: ReadonlyArray<string>
+}
+
+/** Bundles a module of src into one. What `elsewhere` names is left to be imported from another place: `{from: to}`. */
+export const bundle = async (
+  input: string,
+  info: BuildInfo,
+  plugins: ReadonlyArray<Plugin> = [],
+  elsewhere: Readonly<Record<string, string>> = {}
+): Promise<Bundle> => {
+  const left: Plugin = {
+    name: "elsewhere",
+    resolveId: (source) => elsewhere[source] === undefined ? null : { id: elsewhere[source], external: true }
+  }
   const { output: [{ code, modules }] } = await build({
     cwd: root,
-    input: path.join(root, "src/main.ts"),
+    input: path.join(root, "src", input),
     platform: "node",
     write: false,
-    plugins,
+    plugins: [left, ...plugins],
     // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
     resolve: { alias: { redis: "@redis/client" } },
     transform: { define: defineBuild(info) },
     output: {
-      file: "service.js",
+      file: "bundle.js",
       format: "esm",
       codeSplitting: false,
       // Classes keep their names, for whoever reads a heap snapshot.
@@ -84,11 +100,11 @@ const bundle = async (info: BuildInfo, plugins: Array<Plugin>) => {
   return { code, modules: Object.entries(modules).filter(([, module]) => module.renderedLength > 0).map(([id]) => id) }
 }
 
-/** Bundles the service in memory. Rejects with what is wrong in the sources. */
-export const buildService = async (info: BuildInfo, effort: Effort): Promise<Service> => {
+/** Bundles the service from a module of src, in memory. Rejects with what is wrong in the sources. */
+export const buildService = async (input: string, info: BuildInfo, effort: Effort): Promise<Service> => {
   const assets = new Map<string, Uint8Array>()
   const [{ code, modules }, pages] = await Promise.all([
-    bundle(info, [swaggerPlugin(assets, effort), luaTexts]),
+    bundle(input, info, [swaggerPlugin(assets, effort), luaTexts]),
     makeConsole(effort)
   ])
   if (!assets.has(swaggerAsset)) throw new Error("the script of the API's page was not found: it has moved")

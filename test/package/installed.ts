@@ -1,12 +1,13 @@
 /**
- * The package as those get it who install it: packed by npm, and unpacked into a fresh project that has nothing else than
- * the package's declared dependencies and what its own code needs. Nothing is downloaded.
+ * The package as those get it who install it, in a fresh project that has nothing else than the package's declared
+ * dependencies and what its own code needs. Nothing is downloaded.
  */
 import { execFile } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
+import { buildPackage } from "../../scripts/release/npmPackage.ts"
 
 const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
@@ -16,11 +17,6 @@ const inModules = (name: string): string => path.join(root, "node_modules", name
 const output = (error: unknown): never => {
   const { message, stderr, stdout } = error as Error & { readonly stdout?: string; readonly stderr?: string }
   throw new Error(`${message}\n${stdout ?? ""}${stderr ?? ""}`)
-}
-
-interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>
-  readonly peerDependencies: Readonly<Record<string, string>>
 }
 
 /** A project that has the package. */
@@ -51,19 +47,20 @@ const tsconfig = {
   include: ["*.ts"]
 }
 
-/** Builds and packs the package, and installs it into a new project. */
+/** Builds the package, and installs it with its peers into a new project. */
 export const installPackage = async (): Promise<Project> => {
   const folder = mkdtempSync(path.join(tmpdir(), "model-gateway-app-"))
   const modules = path.join(folder, "node_modules")
-  mkdirSync(modules)
-  await run(process.execPath, ["scripts/build.ts"], { cwd: root }).catch(output)
-  await run("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], { cwd: root }).catch(output)
-  const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { readonly version: string }
-  await run("tar", ["-xzf", `model-gateway-${version}.tgz`], { cwd: folder }).catch(output)
-  renameSync(path.join(folder, "package"), path.join(modules, "model-gateway"))
-  const manifest = JSON.parse(
-    readFileSync(path.join(modules, "model-gateway/package.json"), "utf8")
-  ) as Manifest
+  const own = path.join(modules, "model-gateway")
+  const { files } = await buildPackage({ commit: null, date: null }, "quick")
+  for (const [name, content] of files) {
+    mkdirSync(path.dirname(path.join(own, name)), { recursive: true })
+    writeFileSync(path.join(own, name), content)
+  }
+  const manifest = JSON.parse(new TextDecoder().decode(files.get("package.json"))) as {
+    readonly dependencies?: object
+    readonly peerDependencies: object
+  }
   for (const name of ["@types/node", ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]) {
     mkdirSync(path.dirname(path.join(modules, name)), { recursive: true })
     symlinkSync(inModules(name), path.join(modules, name))

@@ -1,5 +1,5 @@
 /**
- * The packed package in a fresh project: each way of embedding type-checks and runs, and so do the README's snippets.
+ * The package in a fresh project: each way of embedding type-checks and runs, and so do the README's snippets.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -27,10 +27,31 @@ describe("the package, installed", () => {
     assert.strictEqual(await project.run(path.join(project.folder, name)), "")
   })
 
-  it("brings the service as one file", async () => {
-    const service = path.join(project.folder, "node_modules/model-gateway/dist/service.js")
-    assert.notMatch(readFileSync(service, "utf8"), /from"(?:effect|@effect|jose|undici|\.)/)
-    assert.match(await project.run(service, "--version"), /^model-gateway v\d/)
+  it("brings the service as one file behind a launcher", async () => {
+    const dist = path.join(project.folder, "node_modules/model-gateway/dist")
+    assert.notMatch(readFileSync(path.join(dist, "service.js"), "utf8"), /from"(?:effect|@effect|jose|undici|redis|\.)/)
+    assert.match(await project.run(path.join(dist, "cli.js"), "--version"), /^model-gateway v\d.*, package\)\n$/)
+    assert.match(await project.run(path.join(dist, "cli.js"), "licenses"), /^undici \d/m)
+  })
+
+  it("has nothing of the workshop", () => {
+    const files = readdirSync(path.join(project.folder, "node_modules/model-gateway"), {
+      recursive: true,
+      withFileTypes: true
+    }).filter((file) => file.isFile()).map(({ name }) => name)
+    assert.includeMembers(files, ["package.json", "README.md", "LICENSE", "THIRD_PARTY_LICENSES.txt", "cli.js"])
+    assert.deepEqual(files.filter((name) => /\.(?:map|sh|test\.\w+)$|(?<!\.d)\.ts$/.test(name)), [])
+    const manifest = JSON.parse(
+      readFileSync(path.join(project.folder, "node_modules/model-gateway/package.json"), "utf8")
+    ) as object
+    assert.containsAllKeys(manifest, ["exports", "bin", "engines", "peerDependenciesMeta"])
+    assert.doesNotHaveAnyKeys(manifest, [
+      "private",
+      "scripts",
+      "dependencies",
+      "devDependencies",
+      "optionalDependencies"
+    ])
   })
 
   it("brings a contract and a sieve that need no Node", () => {

@@ -113,7 +113,7 @@ describe("the bundle", () => {
         readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
       }
       const info = { form: "bundle", commit: null, date: null, assets: "./x.assets" } as const
-      const { assets, code, packages } = await buildService(info, "quick")
+      const { assets, code, packages } = await buildService("main.ts", info, "quick")
       for (const { name, text } of packages) {
         assert.notProperty(lock.packages[`node_modules/${name}`], "dev", `${name} belongs to the dependencies`)
         assert.isAbove(text.length, 100)

@@ -3,9 +3,6 @@
  */
 import * as Effect from "effect/Effect"
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
-import { buildInfo } from "../../admin/version/buildInfo.ts"
 import { assets } from "../assets.ts"
 
 /** A file in the forms that a browser may take. */
@@ -41,19 +38,6 @@ const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
   return files
 }
 
-/** In the package they are a folder: beside the module that runs, or beside the folder of its chunks. */
-const places = ["./console/", "../console/"]
-
-const inPackage = (): ConsoleFiles | undefined => {
-  for (const place of places) {
-    const folder = fileURLToPath(new URL(place, import.meta.url))
-    if (!existsSync(`${folder}index.html`)) continue
-    const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("."))
-    return filesOf(new Map(names.map((name) => [name.replaceAll("\\", "/"), readFileSync(folder + name)])))
-  }
-  return undefined
-}
-
 const prefix = "console/"
 
 const amongAssets = Effect.map(assets, (all) =>
@@ -68,8 +52,7 @@ let read: ConsoleFiles | undefined
 /** All files; none where they cannot be had. */
 export const consoleFiles: Effect.Effect<ConsoleFiles> = Effect.suspend(() => {
   if (read !== undefined) return Effect.succeed(read)
-  const packaged = buildInfo.form === "bundle" || buildInfo.form === "executable" ? undefined : inPackage()
-  return Effect.tap(packaged === undefined ? amongAssets : Effect.succeed(packaged), (files) => {
+  return Effect.tap(amongAssets, (files) => {
     read = files
     return Effect.void
   })

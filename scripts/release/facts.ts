@@ -1,0 +1,67 @@
+// What a release says of itself: made of the commit alone, so that two clones of it say the same.
+import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import path from "node:path"
+
+export const root = path.join(import.meta.dirname, "../..")
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly license: string
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly engines: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly optionalDependencies: Readonly<Record<string, string>>
+}
+
+export const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as Manifest
+
+/** A package in the lock file. */
+export interface Locked {
+  readonly version: string
+  readonly integrity: string
+  readonly os?: string | ReadonlyArray<string>
+  readonly cpu?: string | ReadonlyArray<string>
+}
+
+/** The lock file's packages by their places. */
+export const locked = (JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
+  readonly packages: Readonly<Record<string, Locked>>
+}).packages
+
+/** Facts of a release. */
+export interface Facts {
+  readonly version: string
+  /** 12 hex digits of the commit. */
+  readonly commit: string
+  /** Whether the tree has changes that are not in the commit. */
+  readonly dirty: boolean
+  /** The time of everything in the release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else the commit's. */
+  readonly time: number
+}
+
+const git = (...args: ReadonlyArray<string>): string =>
+  execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+
+/** Throws outside a git repository, and where `SOURCE_DATE_EPOCH` is no number. */
+export const readFacts = (): Facts => {
+  const epoch = process.env["SOURCE_DATE_EPOCH"]?.trim() || git("log", "-1", "--format=%ct")
+  if (!/^\d+$/.test(epoch)) throw new Error("SOURCE_DATE_EPOCH must be a number of seconds since 1970")
+  return {
+    version: manifest.version,
+    commit: git("rev-parse", "--short=12", "HEAD").slice(0, 12),
+    dirty: git("status", "--porcelain") !== "",
+    time: Number(epoch)
+  }
+}
+
+/** The time as `2026-11-20T12:34:56Z`. */
+export const isoTime = ({ time }: Facts): string => new Date(time * 1000).toISOString().replace(/\.000Z$/, "Z")
+
+/** The day as `2026-11-20`. */
+export const isoDate = (facts: Facts): string => isoTime(facts).slice(0, 10)
+
+/** The commit as builds show it. */
+export const commitName = ({ commit, dirty }: Facts): string => dirty ? `${commit}-dirty` : commit

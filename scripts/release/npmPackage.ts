@@ -1,0 +1,126 @@
+// The npm package: the library as ES modules with their types, and the service as one file behind a launcher that tells an
+// older Node what is needed. The library leaves out what an app has already (Effect, its platform, a store's client); the
+// service has it all.
+import { execFile } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { promisify } from "node:util"
+import { build } from "rolldown"
+import type { BuildInfo } from "../../src/admin/version/buildInfo.ts"
+import { packAssets } from "../bundle/assets.ts"
+import { buildService, bundle, defineBuild, luaTexts, noticesAsset, type Service } from "../bundle/service.ts"
+import type { Effort } from "../console.ts"
+import { manifest, root } from "./facts.ts"
+
+/** Files by their path in the package. */
+export type Files = ReadonlyMap<string, Uint8Array>
+
+const assetsFile = "service.assets"
+
+/** Commit and date of a build, where they are known. */
+export type Origin = Pick<BuildInfo, "commit" | "date">
+
+const infoOf = (origin: Origin): BuildInfo => ({ form: "package", ...origin, assets: `./${assetsFile}` })
+
+/** The modules that `exports` names, as they stand in src. */
+const entries = Object.keys(manifest.exports).filter((name) => name !== "./package.json")
+  .map((name) => name === "." ? "index" : name.slice(2))
+
+const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => {
+  const { output } = await build({
+    cwd: root,
+    input: Object.fromEntries(entries.map((name) => [name, path.join(root, "src", `${name}.ts`)])),
+    platform: "node",
+    write: false,
+    external: [/^effect(?:\/|$)/, /^@effect\//, "redis"],
+    plugins: [luaTexts],
+    transform: { define: defineBuild(infoOf(origin)) },
+    // All in one folder: whichever has the code that reads the assets finds them beside itself.
+    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" }
+  })
+  return output.flatMap((part) => part.type === "chunk" ? [[part.fileName, Buffer.from(part.code)]] : [])
+}
+
+const types = async (): Promise<Array<[string, Uint8Array]>> => {
+  const folder = mkdtempSync(path.join(tmpdir(), "types-"))
+  try {
+    const tsc = path.join(root, "node_modules/.bin/tsc")
+    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder])
+    return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".d.ts"))
+      .map((file) => [`types/${file.replaceAll(path.sep, "/")}`, readFileSync(path.join(folder, file))])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Plain enough for a Node that is too old to say so. */
+const launcher = `#!/usr/bin/env node
+var version = process.versions.node.split(".").map(Number)
+if (version[0] > 22 || (version[0] === 22 && version[1] >= 19)) {
+  import("node:module").then(function(module) {
+    module.enableCompileCache()
+    return import("./main.js")
+  })
+} else {
+  process.stderr.write("model-gateway needs Node.js 22.19 or later; this is " + process.version + ".\\n")
+  process.exitCode = 1
+}
+`
+
+/** The published manifest: nothing to install besides, and optional peers for whoever embeds. */
+const publishedManifest = (): string => {
+  const { dependencies, description, engines, exports, license, name, version } = manifest
+  const peers = ["effect", "@effect/platform-node", "redis"]
+  return `${
+    JSON.stringify(
+      {
+        name,
+        version,
+        description,
+        license,
+        type: "module",
+        exports,
+        bin: { [name]: "dist/cli.js" },
+        engines,
+        peerDependencies: Object.fromEntries(peers.map((peer) => [peer, `~${dependencies[peer]}`])),
+        peerDependenciesMeta: Object.fromEntries(peers.map((peer) => [peer, { optional: true }]))
+      },
+      undefined,
+      2
+    )
+  }\n`
+}
+
+/** What a release takes over from the package. */
+export interface NpmPackage {
+  readonly files: Files
+  readonly service: Service
+}
+
+/** Builds the package. */
+export const buildPackage = async (origin: Origin, effort: Effort): Promise<NpmPackage> => {
+  const info = infoOf(origin)
+  const [service, main, modules, declarations] = await Promise.all([
+    buildService("cli/program.ts", info, effort),
+    bundle("main.ts", info, [], { "./cli/program.ts": "./service.js" }),
+    library(origin),
+    types()
+  ])
+  const dist: ReadonlyArray<readonly [string, Uint8Array]> = [
+    ["cli.js", Buffer.from(launcher)],
+    ["main.js", Buffer.from(main.code)],
+    ["service.js", Buffer.from(service.code)],
+    [assetsFile, packAssets(service.assets)],
+    ...modules,
+    ...declarations
+  ]
+  const files = new Map<string, Uint8Array>([
+    ["package.json", Buffer.from(publishedManifest())],
+    ["README.md", readFileSync(path.join(root, "README.md"))],
+    ["LICENSE", readFileSync(path.join(root, "LICENSE"))],
+    [noticesAsset, service.assets.get(noticesAsset)!],
+    ...dist.map(([name, content]) => [`dist/${name}`, content] as const)
+  ])
+  return { files, service }
+}
