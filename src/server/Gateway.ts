@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import { AdminEdges } from "../admin/edgeLayers.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { StyleEdges } from "../styles/edgeLayers.ts"
+import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
 import { GatewayApi } from "./Api.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
@@ -30,7 +31,10 @@ const corsHeaders = [
   "X-Host-Protection-Bypass"
 ]
 
-const Cors = HttpRouter.cors({ allowedHeaders: corsHeaders, exposedHeaders: ["X-Request-Id", "Retry-After"] })
+const Cors = HttpRouter.cors({
+  allowedHeaders: corsHeaders,
+  exposedHeaders: ["X-Request-Id", "Retry-After", ...rateLimitHeaderNames]
+})
 
 const Handlers = Layer.mergeAll(
   StyleHandlers,

@@ -1,0 +1,347 @@
+/** What keys may do, as their callers meet it: in every style, streamed or not, through the vendors' SDKs. */
+import Anthropic from "@anthropic-ai/sdk"
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import OpenAI from "openai"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { ways } from "../support/sameReply.ts"
+import { type Failed, styleClients, type StyleName, styleNames } from "../support/styleClients.ts"
+import { makeWallClock, type WallClock } from "../support/wallClock.ts"
+import { accounts, admin, chat, hold, send, type Site, startSite, textOf } from "./support.ts"
+
+let site: Site
+let clock: WallClock
+afterEach(() => site.stop())
+
+const key = "sk-limited"
+const id = keyId(key, sha256Hex)
+
+/** Saturday, some time of the afternoon. */
+const afternoon = Date.parse("2026-11-21T15:00:17Z")
+
+const start = async (record: RawConfig, config: RawConfig = {}) => {
+  clock = makeWallClock()
+  clock.offset = afternoon - Date.now()
+  site = await startSite({
+    keys: [key, "free"],
+    key_records: { [id]: record },
+    accounts: accounts("a", "b"),
+    embeddings: { provider: "builtin" },
+    ...config
+  }, { clock })
+}
+
+const asKey = (key: string) => styleClients(site.url, { apiKey: key })
+
+const usedBy = async (of = id) => {
+  const { items } = await admin(site.url, "GET", `/admin/keys?q=${of}`)
+  const [item] = items as ReadonlyArray<
+    {
+      usage: {
+        in_flight: number
+        windows: ReadonlyArray<{ requests: { used: number } | null; tokens: { used: number } | null }>
+      }
+    }
+  >
+  return item!.usage
+}
+
+/** The same when nothing of the key runs any more: a caller has its reply before the request is over. */
+const settled = async (): ReturnType<typeof usedBy> => {
+  for (;;) {
+    const usage = await usedBy()
+    if (usage.in_flight === 0) return usage
+    await new Promise(setImmediate)
+  }
+}
+
+/** The bodies and paths of what every style is asked with, for those who look at headers. */
+const raw: Readonly<Record<StyleName, (model: string, stream: boolean) => readonly [path: string, body: unknown]>> = {
+  chat: (
+    model,
+    stream
+  ) => ["/v1/chat/completions", { model, stream, messages: [{ role: "user", content: "!say hi" }] }],
+  responses: (model, stream) => ["/v1/responses", { model, stream, input: "!say hi" }],
+  messages: (
+    model,
+    stream
+  ) => ["/v1/messages", { model, stream, max_tokens: 9, messages: [{ role: "user", content: "!say hi" }] }],
+  generate: (model, stream) => [
+    `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    { contents: [{ role: "user", parts: [{ text: "!say hi" }] }] }
+  ]
+}
+
+const post = (path: string, body: unknown, bearer = key) =>
+  fetch(`${site.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+
+const ask = (style: StyleName, stream: boolean, { bearer = key, model = "upstream-chat" } = {}) =>
+  post(...raw[style](model, stream), bearer)
+
+const headersOf = (response: Response) =>
+  Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("x-ratelimit-")))
+
+/** What each SDK makes of a refusal. */
+const refusalOf = (
+  style: StyleName,
+  type: string,
+  status: number,
+  code: string,
+  rpc: string
+): Omit<Failed, "message"> =>
+  style === "generate"
+    ? { _tag: "Failed", type: "ApiError", status, code: rpc, shown: "" }
+    : { _tag: "Failed", type, status, code, shown: "" }
+
+const everywhere = async (expected: (style: StyleName) => Omit<Failed, "message">, message: string) => {
+  const clients = asKey(key)
+  for (const style of styleNames) {
+    for (const way of ways) {
+      const failed = await clients[style][way]({ content: "!say hi" })
+      assert.strictEqual(failed._tag, "Failed", `${style} ${way}`)
+      const { message: said, ...rest } = failed as Failed
+      assert.deepStrictEqual(rest, expected(style), `${style} ${way}`)
+      assert.include(said, message, `${style} ${way}`)
+    }
+  }
+}
+
+describe("a key that may not be used", () => {
+  it("is refused in every style as the SDKs' authentication error, and never tried upstream", async () => {
+    for (
+      const [record, message] of [
+        [{ disabled: true }, "This API key is disabled"],
+        [{ expires_at: "2026-11-21T15:00:00Z" }, "This API key expired at 2026-11-21T15:00:00Z"]
+      ] as const
+    ) {
+      await start(record)
+      await everywhere(
+        (style) => refusalOf(style, "AuthenticationError", 401, "authentication_failed", "UNAUTHENTICATED"),
+        message
+      )
+      for (const path of ["/v1/embeddings", "/v1/messages/count_tokens", "/v1beta/models/upstream-chat:countTokens"]) {
+        assert.strictEqual((await post(path, {})).status, 401, path)
+      }
+      assert.deepInclude((await site.report()).calls, { login: 0, create: 0, completion: 0 })
+      await site.stop()
+    }
+    await start({})
+  })
+
+  it("may until the moment that it ends", async () => {
+    await start({ expires_at: "2026-11-21T15:30:00Z" })
+    assert.strictEqual(textOf(await chat(site.url, "!say yes", { key })), "yes")
+    clock.offset += 30 * 60_000
+    assert.deepInclude(await chat(site.url, "!say no", { key }), { status: 401 })
+  })
+})
+
+describe("a model that a key may not use", () => {
+  it("is refused in every style as the SDKs' permission error, whatever name it is asked for by", async () => {
+    await start({ models: ["upstream-reasoner", "claude-opus-4"] })
+    await everywhere(
+      (style) => refusalOf(style, "PermissionDeniedError", 403, "model_not_allowed", "PERMISSION_DENIED"),
+      `may not use the model "upstream-chat"`
+    )
+    for (const style of styleNames) {
+      const refused = await ask(style, true, { model: "gpt-4o" })
+      assert.strictEqual(refused.status, 403)
+      assert.strictEqual(refused.headers.get("x-should-retry"), "false")
+      assert.strictEqual((await ask(style, false, { model: "o3-mini" })).status, 200, style)
+      assert.strictEqual((await ask(style, false, { bearer: "free" })).status, 200, style)
+    }
+    const { error } = await (await ask("chat", false)).json() as { error: { param: string } }
+    assert.strictEqual(error.param, "model")
+    const counted = { model: "upstream-chat", messages: [{ role: "user", content: "hi" }] }
+    assert.strictEqual((await post("/v1/messages/count_tokens", counted)).status, 403)
+    assert.strictEqual(
+      (await post("/v1/messages/count_tokens", { ...counted, model: "upstream-reasoner" })).status,
+      200
+    )
+    const contents = [{ role: "user", parts: [{ text: "hi" }] }]
+    assert.strictEqual((await post("/v1beta/models/upstream-chat:countTokens", { contents })).status, 403)
+    assert.strictEqual((await post("/v1/embeddings", { model: "upstream-chat", input: "hi" })).status, 403)
+    assert.strictEqual((await settled()).in_flight, 0)
+  })
+
+  it("is not in the lists that the key is shown, and in those of everybody else", async () => {
+    await start({ models: ["upstream-reasoner"] })
+    const listed = async (path: string, bearer?: string) => {
+      const response = await fetch(`${site.url}${path}`, {
+        headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+      })
+      assert.strictEqual(response.status, 200)
+      const body = await response.json() as {
+        data?: ReadonlyArray<{ id: string }>
+        models?: ReadonlyArray<{ name: string }>
+      }
+      return (body.data ?? []).map(({ id }) => id).concat((body.models ?? []).map(({ name }) => name))
+    }
+    for (
+      const [path, names, all] of [
+        ["/v1/models", ["upstream-reasoner"], 4],
+        ["/v1beta/models", ["models/upstream-reasoner"], 4],
+        ["/msgcompat/v1/models", undefined, 22]
+      ] as const
+    ) {
+      const shown = await listed(path, key)
+      if (names !== undefined) assert.deepStrictEqual(shown, [...names])
+      else assert.isTrue(shown.length > 0 && shown.every((name) => name.includes("opus")), shown.join())
+      for (const bearer of [undefined, "free", "a-token-of-its-own"]) assert.lengthOf(await listed(path, bearer), all)
+    }
+    const get = async (path: string) =>
+      (await fetch(`${site.url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
+    assert.strictEqual(await get("/v1/models/upstream-reasoner"), 200)
+    assert.strictEqual(await get("/v1/models/o3-mini"), 200)
+    assert.strictEqual(await get("/v1/models/upstream-chat"), 400)
+    assert.strictEqual(await get("/v1beta/models/upstream-chat"), 400)
+  })
+})
+
+describe("a window that is used up", () => {
+  it("refuses in every style as the SDKs' rate limit error, until it is over", async () => {
+    await start({ limits: [{ window: "day", requests: 8 }] })
+    for (const style of styleNames) {
+      for (const stream of [false, true]) {
+        const response = await ask(style, stream)
+        assert.strictEqual(response.status, 200, style)
+        await response.text()
+      }
+    }
+    await everywhere(
+      (style) => refusalOf(style, "RateLimitError", 429, "rate_limit_exceeded", "RESOURCE_EXHAUSTED"),
+      "8 requests a day is used up until 2026-11-22T00:00:00Z"
+    )
+    assert.deepInclude((await site.report()).calls, { completion: 8 })
+    clock.offset = Date.parse("2026-11-22T00:00:00Z") - Date.now()
+    assert.strictEqual(textOf(await chat(site.url, "!say again", { key })), "again")
+  })
+
+  it("tells what is left in headers, on every reply of the key and on refusals, whole or streamed", async () => {
+    await start({ limits: [{ window: "day", requests: 10 }, { window: "minute", requests: 3, tokens: 100_000 }] })
+    const left: Array<string> = []
+    for (
+      const [style, stream] of [["chat", false], ["messages", true], ["generate", true], ["responses", false]] as const
+    ) {
+      const response = await ask(style, stream)
+      const headers = headersOf(response)
+      assert.deepInclude(headers, {
+        "x-ratelimit-limit-requests": "3",
+        "x-ratelimit-limit-tokens": "100000"
+      })
+      assert.match(String(headers["x-ratelimit-reset-requests"]), /^\d\ds$/)
+      left.push(`${response.status} ${headers["x-ratelimit-remaining-requests"]}`)
+      await response.text()
+    }
+    assert.deepStrictEqual(left, ["200 2", "200 1", "200 0", "429 0"])
+    const refused = await ask("chat", true)
+    assert.isAtMost(Number(refused.headers.get("retry-after")), 43)
+    assert.isNull(refused.headers.get("x-should-retry"))
+    const cors = await fetch(`${site.url}/v1/models`, { headers: { origin: "https://app.example" } })
+    for (const name of Object.keys(headersOf(refused))) {
+      assert.include(cors.headers.get("access-control-expose-headers")?.toLowerCase(), name)
+    }
+    assert.deepStrictEqual(headersOf(await ask("chat", false, { bearer: "free" })), {})
+    const missing = await post("/v1/chat/completions", { model: "nobody", messages: [] })
+    assert.strictEqual(missing.status, 400)
+    assert.deepStrictEqual(headersOf(missing), {})
+  })
+
+  it("that is far from over is not waited for by SDKs", async () => {
+    await start({ limits: [{ window: "day", requests: 1 }] })
+    await chat(site.url, "!say one", { key })
+    let calls = 0
+    const counting: typeof fetch = (input, init) => {
+      calls++
+      return fetch(input, init)
+    }
+    const openai = new OpenAI({ baseURL: `${site.url}/v1`, apiKey: key, fetch: counting })
+    const error: unknown = await openai.chat.completions.create({
+      model: "upstream-chat",
+      messages: [{ role: "user", content: "hi" }]
+    })
+      .catch((thrown: unknown) => thrown)
+    assert.instanceOf(error, OpenAI.RateLimitError)
+    assert.strictEqual(calls, 1)
+    const anthropic = new Anthropic({ baseURL: site.url, apiKey: key, logLevel: "off", fetch: counting })
+    const thrown: unknown = await anthropic.messages.create({
+      model: "upstream-chat",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "hi" }]
+    })
+      .catch((thrown: unknown) => thrown)
+    assert.instanceOf(thrown, Anthropic.RateLimitError)
+    assert.strictEqual(calls, 2)
+  })
+
+  it("of tokens counts what was really used, and what a prompt is estimated at before", async () => {
+    await start({ limits: [{ window: "hour", tokens: 400 }] })
+    const first = await (await ask("chat", false)).json() as { usage: { total_tokens: number } }
+    const [window] = (await settled()).windows
+    assert.deepStrictEqual(window?.tokens?.used, first.usage.total_tokens)
+    const large = await send(site.url, "word ".repeat(2000), { key })
+    assert.strictEqual(large.status, 429)
+    assert.isNull(large.headers.get("retry-after"))
+    assert.strictEqual(large.headers.get("x-should-retry"), "false")
+    const embedded = await post("/v1/embeddings", { model: "upstream-chat", input: "some words ".repeat(100) })
+    assert.strictEqual(embedded.status, 200)
+    const { usage } = await embedded.json() as { usage: { total_tokens: number } }
+    assert.deepStrictEqual((await settled()).windows[0]?.tokens?.used, first.usage.total_tokens + usage.total_tokens)
+  })
+})
+
+describe("a key with as many requests under way as it may have", () => {
+  it("is refused at once, and has its place back when one ends, however it ends", async () => {
+    await start({ max_inflight: 1 })
+    const held = await hold(site, { key })
+    const refused = await send(site.url, "!say two", { key })
+    assert.strictEqual(refused.status, 429)
+    assert.strictEqual(refused.headers.get("retry-after"), "1")
+    assert.strictEqual((await usedBy()).in_flight, 1)
+    assert.strictEqual(textOf(await chat(site.url, "!say free", { key: "free" })), "free")
+    held.end()
+    await held.response.text().catch(() => "left")
+    await settled()
+    assert.strictEqual(textOf(await chat(site.url, "!say three", { key })), "three")
+  })
+
+  it("goes by the common limit where it has none of its own", async () => {
+    await start({}, { runtime: { key_max_inflight: 1 } })
+    const held = await hold(site, { key })
+    assert.strictEqual((await send(site.url, "!say two", { key })).status, 429)
+    await admin(site.url, "PUT", "/admin/settings", { runtime: { key_max_inflight: null } })
+    assert.strictEqual(textOf(await chat(site.url, "!say two", { key })), "two")
+    held.end()
+    await held.response.text().catch(() => "left")
+  })
+})
+
+describe("a request counts", () => {
+  it("when it was answered or the upstream was called for it, and else not", async () => {
+    await start({ limits: [{ window: "month", requests: 100, tokens: 100_000 }] }, {
+      accounts: accounts("a"),
+      runtime: { account_max_inflight: 1, account_max_queue: 0 }
+    })
+    const counted = async () => (await settled()).windows[0]?.requests?.used
+    assert.deepInclude(await chat(site.url, "!say one\n!fault too-long", { key }), { status: 400 })
+    assert.strictEqual(await counted(), 1)
+    const held = await hold(site, { key: "free" })
+    assert.strictEqual((await send(site.url, "!say no place", { key })).status, 429)
+    assert.strictEqual(await counted(), 1)
+    held.end()
+    await held.response.text().catch(() => "left")
+    for (const body of [{}, { model: "nobody", messages: [{ role: "user", content: "hi" }] }]) {
+      assert.strictEqual((await post("/v1/chat/completions", body)).status, 400)
+    }
+    assert.strictEqual(
+      (await post("/v1/messages/count_tokens", { model: "upstream-chat", messages: [{ role: "user", content: "hi" }] }))
+        .status,
+      200
+    )
+    assert.strictEqual(await counted(), 1)
+  })
+})

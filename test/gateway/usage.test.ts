@@ -1,0 +1,276 @@
+/**
+ * One record of each request: log lines, metrics, the history and what callers are told agree, over styles, streamed and
+ * not, whatever becomes of the request.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { complete } from "../../src/embed/complete.ts"
+import { adminKey } from "../support/gateway.ts"
+import { ways } from "../support/sameReply.ts"
+import { styleClients, styleNames } from "../support/styleClients.ts"
+import { accounts, admin, type Site, startSite } from "./support.ts"
+
+/** A request's log line, as far as usage has it too. */
+interface Line {
+  readonly request_id: string
+  readonly style: string
+  readonly key?: string
+  readonly model?: string
+  readonly account?: string
+  readonly outcome: string
+  readonly status?: number
+  readonly attempts?: number
+  readonly tool_calls?: number
+  readonly input_tokens?: number
+  readonly output_tokens?: number
+  readonly queue_ms?: number
+  readonly duration_ms: number
+}
+
+const key = "sk-limited"
+const id = keyId(key, sha256Hex)
+const tight = "sk-tight"
+const tightId = keyId(tight, sha256Hex)
+
+let site: Site
+const lines: Array<Line> = []
+beforeAll(async () => {
+  site = await startSite({
+    keys: [key, tight],
+    key_records: {
+      [id]: { limits: [{ window: "month", requests: 1_000_000, tokens: 1_000_000_000 }] },
+      [tightId]: { models: ["upstream-reasoner"], limits: [{ window: "month", requests: 1 }] }
+    },
+    accounts: accounts("a", "b", "c"),
+    embeddings: { provider: "builtin" }
+  }, {
+    logger: Logger.make((options) => {
+      const { annotations, message } = Logger.formatStructured.log(options)
+      if (message === "request") lines.push(annotations as unknown as Line)
+    }),
+    logLevel: "Debug"
+  })
+})
+afterAll(() => site.stop())
+
+const post = (path: string, body: unknown, bearer: string | undefined, signal?: AbortSignal) =>
+  fetch(`${site.url}${path}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` })
+    },
+    body: JSON.stringify(body),
+    signal: signal ?? null
+  })
+
+const chatBody = (content: string, stream: boolean, model = "upstream-chat") => ({
+  model,
+  stream,
+  messages: [{ role: "user", content }]
+})
+
+const metricsText = async () =>
+  (await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })).text()
+
+/** Sums of samples by one label, of those whose labels have `having` in them. */
+const samples = (text: string, name: string, label: string, having = ""): Map<string, number> => {
+  const found = new Map<string, number>()
+  for (const line of text.split("\n")) {
+    const match = /^(\w+)\{(.*)\} (\S+)$/.exec(line)
+    if (match?.[1] !== name || !match[2]!.includes(having)) continue
+    const value = new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(match[2]!)?.[1] ?? ""
+    found.set(value, (found.get(value) ?? 0) + Number(match[3]))
+  }
+  return found
+}
+
+const five = ["chat", "responses", "embeddings", "messages", "generate"]
+
+interface Row {
+  readonly key: string
+  readonly model: string
+  readonly account: string
+  readonly style: string
+  readonly requests: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly left: number
+  readonly counted_requests: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly attempts: number
+  readonly tool_calls: number
+  readonly queue_ms: number
+  readonly duration_ms: number
+  readonly errors: Readonly<Record<string, number>>
+}
+
+const rowsBy = async (by: string): Promise<ReadonlyArray<Row>> =>
+  (await admin(site.url, "GET", `/admin/usage?by=${by}&limit=10000`))["rows"] as ReadonlyArray<Row>
+
+const sum = (numbers: Iterable<number | undefined>) =>
+  [...numbers].reduce((total: number, one) => total + (one ?? 0), 0)
+
+/** Waits until so many requests of the styles are over. */
+const over = async (count: number) => {
+  while (lines.filter(({ style }) => five.includes(style)).length < count) await new Promise(setImmediate)
+}
+
+describe("usage", () => {
+  it("agrees with log lines, metrics and what callers are told, over styles, faults and callers that leave", async () => {
+    const before = await metricsText()
+    const earlier = lines.length
+    let asked = 0
+    let told = { prompt: 0, completion: 0 }
+    const clients = styleClients(site.url, { apiKey: key })
+    const strangers = styleClients(site.url, { apiKey: "a-token-of-its-own" })
+    for (const style of styleNames) {
+      for (const way of ways) {
+        for (
+          const content of [
+            "!say hello there",
+            "!usage {\"prompt_tokens\":90,\"completion_tokens\":50}\n!say counted upstream",
+            "!think hm\n!say [\"one\",\" two\"]"
+          ]
+        ) {
+          const got = await clients[style][way]({ content })
+          assert.strictEqual(got._tag, "Got")
+          if (got._tag === "Got") {
+            told = { prompt: told.prompt + got.usage.prompt, completion: told.completion + got.usage.completion }
+          }
+          asked++
+        }
+        for (
+          const content of [
+            "!fault too-long",
+            "!say one\n!fault content-filter",
+            "!say [\"one\",\" two\"]\n!fault hint after=1"
+          ]
+        ) {
+          await clients[style][way]({ content })
+          asked++
+        }
+        await strangers[style][way]({ content: "!say mine" })
+        asked++
+      }
+    }
+    for (const stream of [true, false]) {
+      const abort = new AbortController()
+      const left = post(
+        "/v1/chat/completions",
+        chatBody("!say [\"one\",\" two\"]\n!fault hang-mid-stream after=1", stream),
+        key,
+        abort.signal
+      )
+      await site.until(({ streams }) => streams === 1)
+      if (stream) await left
+      abort.abort()
+      await left.then((response) => response.text()).catch(() => "left")
+      await site.until(({ streams }) => streams === 0)
+      asked++
+    }
+    for (
+      const [body, bearer] of [
+        [chatBody("hi", false), undefined],
+        [chatBody("hi", false, "nobody"), key],
+        [{}, key],
+        [chatBody("hi", false), tight],
+        [chatBody("!say yes", false, "upstream-reasoner"), tight],
+        [chatBody("!say no", true, "upstream-reasoner"), tight]
+      ] as const
+    ) {
+      await (await post("/v1/chat/completions", body, bearer)).text()
+      asked++
+    }
+    const embedded = await post("/v1/embeddings", { model: "upstream-chat", input: ["some words", "others"] }, key)
+    told.prompt += (await embedded.json() as { usage: { prompt_tokens: number } }).usage.prompt_tokens
+    await (await post("/v1/messages/count_tokens", chatBody("count me", false), key)).text()
+    asked += 2
+    for (const path of ["/v1/models", "/v1beta/models", "/msgcompat/v1/models", "/healthz", "/admin/queue/status"]) {
+      await (await fetch(`${site.url}${path}`, { headers: { authorization: `Bearer ${adminKey}` } })).text()
+    }
+    await over(asked)
+
+    const own = lines.slice(earlier).filter(({ style }) => five.includes(style))
+    assert.lengthOf(own, asked)
+    const rows = await rowsBy("key,model,account,style")
+    const after = await metricsText()
+
+    // Every row is the sum of its log lines.
+    const place = (one: { key?: string; model?: string; account?: string; style: string }) =>
+      [one.key ?? "none", one.model ?? "none", one.account ?? "none", one.style].join(" ")
+    assert.deepStrictEqual(rows.map(place).sort(), [...new Set(own.map(place))].sort())
+    for (const row of rows) {
+      const its = own.filter((line) => place(line) === place(row))
+      assert.strictEqual(row.requests, its.length, place(row))
+      assert.strictEqual(row.requests, row.succeeded + row.failed + row.left)
+      assert.strictEqual(row.left, its.filter(({ outcome }) => outcome === "client_left").length)
+      assert.strictEqual(row.failed, sum(Object.values(row.errors)))
+      assert.strictEqual(row.prompt_tokens, sum(its.map((line) => line.input_tokens)))
+      assert.strictEqual(row.completion_tokens, sum(its.map((line) => line.output_tokens)))
+      assert.strictEqual(row.total_tokens, row.prompt_tokens + row.completion_tokens)
+      assert.strictEqual(row.attempts, sum(its.map(({ attempts }) => attempts)))
+      assert.strictEqual(row.tool_calls, sum(its.map(({ tool_calls }) => tool_calls)))
+      assert.strictEqual(row.queue_ms, sum(its.map(({ queue_ms }) => queue_ms)))
+    }
+    assert.strictEqual(sum(rows.map(({ left }) => left)), 2)
+
+    // And so are the metrics.
+    const requests = [before, after].map((text) => samples(text, "gateway_requests_total", "style"))
+    const inMetrics = (style: string) => (requests[1]!.get(style) ?? 0) - (requests[0]!.get(style) ?? 0)
+    for (const style of five) {
+      assert.strictEqual(
+        inMetrics(style),
+        sum(rows.filter((row) => row.style === style).map((row) => row.requests)),
+        style
+      )
+    }
+    for (const [type, measure] of [["input", "prompt_tokens"], ["output", "completion_tokens"]] as const) {
+      const [first, last] = [before, after].map((text) =>
+        sum(samples(text, "gen_ai_client_token_usage_sum", "gen_ai_token_type", `gen_ai_token_type="${type}"`).values())
+      )
+      assert.strictEqual(last! - first!, sum(rows.map((row) => row[measure])), type)
+    }
+
+    // Callers were told the same; those cut short or left are counted beyond that.
+    const succeeded = own.filter(({ key: of, outcome }) => of === id && ["stop", "ok"].includes(outcome))
+    assert.strictEqual(sum(succeeded.map(({ input_tokens }) => input_tokens)), told.prompt)
+    assert.strictEqual(sum(succeeded.map(({ output_tokens }) => output_tokens)), told.completion)
+    for (const line of own.filter(({ outcome }) => outcome === "client_left")) {
+      assert.isAbove(line.input_tokens ?? 0, 0)
+    }
+
+    // What the key has used of its month is the history's sum.
+    const { items } = await admin(site.url, "GET", `/admin/keys?q=${id}`)
+    const [item] = items as ReadonlyArray<
+      { usage: { in_flight: number; windows: ReadonlyArray<{ requests: { used: number }; tokens: { used: number } }> } }
+    >
+    const ofKey = rows.filter((row) => row.key === id)
+    assert.strictEqual(item?.usage.in_flight, 0)
+    assert.strictEqual(item?.usage.windows[0]?.requests.used, sum(ofKey.map((row) => row.counted_requests)))
+    assert.strictEqual(item?.usage.windows[0]?.tokens.used, sum(ofKey.map((row) => row.total_tokens)))
+    const tightly = rows.filter((row) => row.key === tightId)
+    assert.strictEqual(sum(tightly.map((row) => row.counted_requests)), 1)
+    assert.deepStrictEqual(Object.fromEntries(tightly.flatMap(({ errors }) => Object.entries(errors))), {
+      model_not_allowed: 1,
+      rate_limit_exceeded: 1
+    })
+    assert.deepStrictEqual(rows.filter((row) => row.key === "none").map((row) => row.errors), [{
+      authentication_failed: 1
+    }])
+    assert.strictEqual(sum(rows.filter((row) => row.key === "direct").map((row) => row.succeeded)), 8)
+  })
+
+  it("has completions in process too, under a name of their own", async () => {
+    const reply = await Effect.runPromise(
+      Effect.provideContext(complete({ model: "upstream-chat", prompt: "!say within" }), site.gateway.services)
+    )
+    const row = (await rowsBy("key,style")).find((row) => row.key === "embedded")
+    assert.deepInclude(row, { style: "in-process", requests: 1, succeeded: 1, counted_requests: 1 })
+    assert.strictEqual(row?.total_tokens, reply.usage.promptTokens + reply.usage.completionTokens)
+  })
+})
