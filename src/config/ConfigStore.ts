@@ -18,7 +18,7 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { Store } from "../store/Store.ts"
-import type { StoreInvalid, StoreUnavailable } from "../store/StoreError.ts"
+import { patiently, type StoreInvalid, type StoreUnavailable } from "../store/StoreError.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
@@ -377,7 +377,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const environment = yield* Environment
       const file = yield* makeConfigFile(environment.configPath)
       const loaded = yield* loadConfig(environment, file)
-      const shared = yield* loadShared(yield* Store, loaded)
+      const shared = yield* patiently(loadShared(yield* Store, loaded))
       const config = yield* make({
         initial: shared.initial,
         backing: shared.backing,

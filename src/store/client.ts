@@ -38,6 +38,27 @@ export interface StoreClient {
 
 const unavailable = new StoreUnavailable({ message: "The store does not answer" })
 
+/** Lets what has come in meanwhile be read. */
+const turn = Effect.callback<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+/** A timer that comes late by so much tells of this process's own business, not of the store, in milliseconds. */
+const lag = 50
+
+/** Fails when a command has had its time: time in which this process was busy itself does not count. */
+const expired = (patience: number, now: () => number): Effect.Effect<never, StoreUnavailable> =>
+  Effect.suspend(() => {
+    const began = now()
+    return Effect.sleep(patience).pipe(
+      Effect.andThen(turn),
+      Effect.andThen(
+        Effect.suspend(() => now() - began > patience + lag ? expired(patience, now) : Effect.fail(unavailable))
+      )
+    )
+  })
+
 /** Connects; the scope closes the connection. */
 export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
   let connection: Connection = yield* connect(address)
@@ -55,7 +76,7 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
     Effect.flatMap(Clock.Clock, (clock) => {
       const began = clock.monotonicTimeNanosUnsafe()
       return connection.redis.send<unknown>(command, ...args).pipe(
-        Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(unavailable) }),
+        Effect.raceFirst(expired(patience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)),
         Effect.mapError((error): StoreUnavailable | "NOSCRIPT" => {
           if (error._tag === "RedisError" && textOf(error).startsWith("NOSCRIPT")) return "NOSCRIPT"
           failures++

@@ -13,7 +13,7 @@ import { makeClient, type StoreClient } from "./client.ts"
 import { textOf } from "./connection.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import { makeSeals } from "./seals.ts"
-import { StoreInvalid, StoreUnavailable } from "./StoreError.ts"
+import { patiently, StoreInvalid, StoreUnavailable } from "./StoreError.ts"
 import type { HoldingCounts, Holdings, StoreOptions, StoreShape } from "./StoreShape.ts"
 
 const keys = "gw:{main}:"
@@ -307,7 +307,7 @@ export const makeStore = Effect.fnUntraced(function*(
     names = agreed
   })
   yield* Effect.catchTag(
-    starting,
+    patiently(starting),
     "StoreUnavailable",
     () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
   )

@@ -43,6 +43,18 @@ export const connect = async (socket: string) => {
 
 export type RedisClient = Awaited<ReturnType<typeof connect>>
 
+/** Sends a command; its reply as it came. */
+export const command = async (client: RedisClient, ...args: ReadonlyArray<string>): Promise<unknown> => {
+  const reply: unknown = await client.sendCommand(args)
+  return reply
+}
+
+/** The same for replies that are lists of texts. */
+export const listOf = async (client: RedisClient, ...args: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const reply = await command(client, ...args)
+  return Array.isArray(reply) ? reply.map(String) : []
+}
+
 /** A server that can be stopped and started. */
 export class RedisServer {
   readonly folder: string

@@ -1,0 +1,210 @@
+/** Four gateways as processes, one store, one upstream that tells the truth. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { accounts, admin, chat, emailOf, send, textOf, times } from "../gateway/support.ts"
+import { adminKey, businessKey } from "../support/gateway.ts"
+import { command, connect, listOf } from "../support/redisServer.ts"
+import { type Cluster, clusterKey, queueAt, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
+
+const perAccount = 2
+const all = 8
+const queue = 100
+const names = ["a", "b", "c", "d"]
+
+/** A stream that goes on until it is ended, and the words that it had to tell. */
+const holdAt = async (url: string, target?: string) => {
+  const abort = new AbortController()
+  const response = await send(url, "!say one\n!fault hang-mid-stream after=1", {
+    stream: true,
+    signal: abort.signal,
+    ...(target === undefined ? {} : { target })
+  })
+  assert.strictEqual(response.status, 200, response.status === 200 ? "" : await response.text())
+  return { response, end: () => abort.abort() }
+}
+
+describe("four gateways over one store", { timeout: 60_000 }, () => {
+  let cluster: Cluster
+  const node = (i: number) => cluster.nodes[i % 4]!
+  beforeAll(async () => {
+    cluster = await startCluster({
+      nodes: 4,
+      config: { accounts: accounts(...names), runtime: { account_max_inflight: perAccount, account_max_queue: queue } },
+      reference: { maxRunning: perAccount, remember: 1_000 }
+    })
+  }, 60_000)
+  afterAll(() => cluster.stop())
+
+  it("reach the limits and never exceed them, log in once an account, and know one another", async () => {
+    const answers = await Promise.all(
+      times(100, (i) => chat(node(i).url, `!pace 4\n!count ${3 + i % 5}`, { stream: i % 2 === 0 }))
+    )
+    assert.deepStrictEqual(answers.map(textOf), times(100, (i) => times(3 + i % 5, (n) => String(n + 1)).join(" ")))
+    const report = await untilIdle(cluster)
+    assert.strictEqual(report.mostStreams, all)
+    for (const name of names) {
+      assert.strictEqual(report.mostAtOnce[emailOf(name)], perAccount)
+      assert.strictEqual(report.logins[emailOf(name)], 1)
+      // Rotation is even: every account serves its share, give or take those that it was busy for.
+      const served = report.requests.filter(({ account, call }) => call === "completion" && account === emailOf(name))
+      assert.isAtLeast(served.length, 15)
+    }
+    const { nodes, store } = await admin(node(2).url, "GET", "/admin/nodes") as {
+      readonly nodes: ReadonlyArray<{ readonly id: string; readonly self: boolean; readonly state: string }>
+      readonly store: { readonly url: string }
+    }
+    assert.deepStrictEqual(
+      nodes.map(({ id, self, state }) => [id, self, state]),
+      times(4, (i) => [`n${i + 1}`, i === 2, "up"])
+    )
+    assert.strictEqual(store.url, cluster.store.url)
+  })
+
+  it("serve all who wait in the order in which they came, and refuse those beyond the queue's bound", async () => {
+    const held = await Promise.all(times(all, (i) => holdAt(node(i).url)))
+    const waiting: Array<Promise<unknown>> = []
+    for (let i = 0; i < 24; i++) {
+      waiting.push(chat(node(i * 3).url, `!say number ${i}`).then(textOf))
+      await untilQueueAt(node(0), { waiting: i + 1 })
+    }
+    const more = times(queue - 24, (i) => chat(node(i).url, "!say later").then(textOf))
+    await untilQueueAt(node(1), { waiting: queue })
+    const refused = await chat(node(3).url, "!say no")
+    assert.deepInclude(refused, { status: 429, retryAfter: "2" })
+    assert.strictEqual(refused.error?.code, "rate_limit_exceeded")
+    const status = await queueAt(node(2))
+    assert.deepInclude(status, { in_use: all, waiting: queue, max_queue_size: queue })
+    const shares = status["nodes"] as ReadonlyArray<{ readonly in_use: number; readonly waiting: number }>
+    assert.strictEqual(shares.reduce((sum, share) => sum + share.in_use, 0), all)
+    assert.strictEqual(shares.reduce((sum, share) => sum + share.waiting, 0), queue)
+    // One slot comes free at a time, so that the upstream sees the order.
+    const before = (await cluster.report()).requests.length
+    held[0]!.end()
+    await Promise.all(waiting)
+    for (const { end } of held) end()
+    await Promise.all(more)
+    const report = await untilIdle(cluster)
+    const order = report.requests.slice(before).flatMap(({ prompt }) => /number (\d+)/.exec(prompt ?? "")?.[1] ?? [])
+    assert.deepStrictEqual(order, times(24, String))
+  })
+
+  it("free what a killed node had, and keep the places of the others", async () => {
+    const killed = await cluster.add("killed")
+    const held = await Promise.all(times(all, (i) => holdAt(i < 5 ? killed.url : node(i).url)))
+    const lost = times(3, () => chat(killed.url, "!say lost").catch(() => "lost"))
+    await untilQueueAt(node(0), { waiting: 3 })
+    const waiting = times(5, (i) => chat(node(i).url, `!say ${i}`))
+    await untilQueueAt(node(0), { waiting: 8 })
+    await killed.kill()
+    assert.deepStrictEqual((await Promise.all(waiting)).map(textOf), times(5, String))
+    assert.deepStrictEqual(await Promise.all(lost), ["lost", "lost", "lost"])
+    for (const { end } of held) end()
+    await untilIdle(cluster)
+  })
+
+  it("go on when nobody could be told for a while", async () => {
+    const client = await cluster.client()
+    const held = await Promise.all(times(all, (i) => holdAt(node(i).url)))
+    const waiting = times(12, (i) => chat(node(i).url, `!say ${i}`))
+    await untilQueueAt(node(0), { waiting: 12 })
+    await command(client, "CLIENT", "KILL", "TYPE", "pubsub")
+    await command(client, "SCRIPT", "FLUSH")
+    for (const { end } of held) end()
+    assert.deepStrictEqual((await Promise.all(waiting)).map(textOf), times(12, String))
+    await untilIdle(cluster)
+  })
+
+  it("refuse at once while the store is gone, end what runs, and go on when it is back without its data", async () => {
+    const held = await holdAt(node(0).url)
+    const running = chat(node(1).url, "!pace 40\n!count 60", { stream: true })
+    await untilQueueAt(node(0), { in_use: 2 })
+    await cluster.store.stop()
+    while ((await fetch(`${node(2).url}/readyz`)).status !== 503) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const refused = await chat(node(2).url, "!say no")
+    assert.deepInclude(refused, { status: 503, retryAfter: "1" })
+    assert.deepInclude(refused.error, { code: "store_unavailable", type: "service_unavailable_error" })
+    const change = await fetch(`${node(2).url}/admin/keys`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ key: "never" })
+    })
+    assert.deepStrictEqual([change.status, change.headers.get("retry-after")], [503, "1"])
+    await cluster.store.start()
+    for (const one of cluster.nodes.slice(0, 4)) await untilReady(one)
+    // Those who come now wait until all nodes are back with what they have.
+    const after = times(8, (i) => chat(node(i).url, `!say ${i}`))
+    assert.deepStrictEqual((await Promise.all(after)).map(textOf), times(8, String))
+    assert.strictEqual(textOf(await running), times(60, (n) => String(n + 1)).join(" "))
+    held.end()
+    await untilIdle(cluster)
+    const keys = await admin(node(3).url, "GET", "/admin/config")
+    assert.notInclude(JSON.stringify(keys), "never")
+  })
+
+  it("share the configuration and the operators' logins", async () => {
+    await admin(node(0).url, "POST", "/admin/keys", { key: "another-key" })
+    for (;;) {
+      const said = await chat(node(3).url, "!say hello", { key: "another-key" })
+      if (said.status === 200) break
+      // It is told by a message: until then the key is a caller's own token.
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    const login = await fetch(`${node(1).url}/admin/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ admin_key: adminKey })
+    })
+    const { token } = await login.json() as { readonly token: string }
+    const verified = await fetch(`${node(2).url}/admin/verify`, { headers: { authorization: `Bearer ${token}` } })
+    assert.strictEqual(verified.status, 200)
+    await untilIdle(cluster)
+  })
+
+  it("leave nothing in clear in the store", async () => {
+    const client = await cluster.client()
+    const seen: Array<string> = []
+    const monitor = await connect(cluster.store.socket)
+    await monitor.monitor((line) => seen.push(String(line)))
+    await Promise.all(times(8, (i) => chat(node(i).url, `!say a secret prompt ${i}`)))
+    await untilIdle(cluster)
+    monitor.destroy()
+    let cursor = "0"
+    do {
+      const reply = await command(client, "SCAN", cursor, "COUNT", "1000")
+      const [next, keys] = reply as readonly [string, ReadonlyArray<string>]
+      cursor = String(next)
+      for (const key of keys) {
+        const type = String(await command(client, "TYPE", key))
+        seen.push(key)
+        if (type === "string") seen.push(String(await command(client, "GET", key)))
+        if (type === "hash") seen.push(...await listOf(client, "HGETALL", key))
+        if (type === "zset") seen.push(...await listOf(client, "ZRANGE", key, "0", "-1"))
+        if (type === "set") seen.push(...await listOf(client, "SMEMBERS", key))
+        if (type === "list") seen.push(...await listOf(client, "LRANGE", key, "0", "-1"))
+      }
+    } while (cursor !== "0")
+    const text = seen.join("\n")
+    assert.include(text, "gw:{main}:config")
+    const secrets = [
+      businessKey,
+      adminKey,
+      clusterKey,
+      "secret prompt",
+      ...names.flatMap((name) => [emailOf(name), `password of ${name}`])
+    ]
+    for (const secret of secrets) assert.notInclude(text, secret)
+  })
+
+  it("drain: a node that is asked to stop ends what runs and is gone from the list", async () => {
+    const leaving = await cluster.add("leaving")
+    const running = chat(leaving.url, "!pace 20\n!count 40", { stream: true })
+    await untilQueueAt(node(0), { in_use: 1 })
+    leaving.signal("SIGTERM")
+    assert.strictEqual(textOf(await running), times(40, (n) => String(n + 1)).join(" "))
+    assert.strictEqual((await leaving.running.ended).code, 0)
+    const { nodes } = await admin(node(0).url, "GET", "/admin/nodes")
+    assert.notInclude(JSON.stringify(nodes), "leaving")
+    await untilIdle(cluster)
+  })
+})
