@@ -48,6 +48,13 @@ export interface UsageReport {
 export const timeOf = (by: ReadonlyArray<Grouping>, hour: number): number =>
   by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0
 
+/** Buckets that come at once. */
+export interface Piece {
+  readonly buckets: ReadonlyArray<Bucket>
+  /** How many were looked at for them. */
+  readonly looked: number
+}
+
 /** Whether a bucket is asked for. */
 export const matches = ({ from, only, to }: UsageQuery, bucket: Bucket): boolean =>
   bucket.hour >= from && bucket.hour < to && dimensionNames.every((name) => only[name]?.has(bucket[name]) !== false)
@@ -109,7 +116,7 @@ const separator = "\u0000"
  * and in the order of their hours where rows are made by time: then no more is kept than the rows that are given and those
  * of one hour or day.
  */
-export function* makeReport(query: UsageQuery, pieces: Iterable<ReadonlyArray<Bucket>>): Sliced<UsageReport> {
+export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<UsageReport> {
   const { by, limit } = query
   const names = dimensionNames.filter((name) => by.includes(name))
   const totals = zero()
@@ -126,7 +133,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<ReadonlyArray<Bu
   }
 
   for (const piece of pieces) {
-    for (const bucket of piece) {
+    for (const bucket of piece.buckets) {
       addSums(totals, bucket.sums)
       if (by.length === 0) continue
       const at = timeOf(by, bucket.hour)
@@ -156,13 +163,16 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<ReadonlyArray<Bu
       }
       addSums(group.sums, bucket.sums)
     }
-    yield { items: piece.length, chars: 0 }
+    yield { items: piece.looked, chars: 0 }
   }
   yield* settle()
   return { rows, totals, truncated }
 }
 
 /** Buckets in the order of their hours, in pieces. */
-export function* inPieces(buckets: ReadonlyArray<Bucket>): Generator<ReadonlyArray<Bucket>> {
-  for (let start = 0; start < buckets.length; start += sliceItems) yield buckets.slice(start, start + sliceItems)
+export function* inPieces(buckets: ReadonlyArray<Bucket>): Generator<Piece> {
+  for (let start = 0; start < buckets.length; start += sliceItems) {
+    const some = buckets.slice(start, start + sliceItems)
+    yield { buckets: some, looked: some.length }
+  }
 }

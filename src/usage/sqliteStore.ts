@@ -24,7 +24,7 @@ import {
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
 import { readCounters, readPieces, tidyDatabase, writeBatch } from "./sqliteFile.ts"
 import { agesAt, tidyHourly } from "./tidying.ts"
-import { inPieces, makeReport, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
+import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
 
 /** How a store in a file is run. */
@@ -54,23 +54,23 @@ function* caught<A>(file: string, work: Sliced<A>): Sliced<Result.Result<A, Usag
 /** What a piece of the file and the memory's buckets, which are in the order of their hours too, come to as one. */
 function* merged(
   query: UsageQuery,
-  pieces: Iterable<ReadonlyArray<Bucket>>,
+  pieces: Iterable<Piece>,
   memory: ReadonlyArray<Bucket>
-): Generator<ReadonlyArray<Bucket>> {
+): Generator<Piece> {
   let taken = 0
-  for (const piece of pieces) {
+  for (const { buckets, looked } of pieces) {
     let out: Array<Bucket> = []
-    for (const bucket of piece) {
+    for (const bucket of buckets) {
       while (taken < memory.length && timeOf(query.by, memory[taken]!.hour) < bucket.hour) {
         out.push(memory[taken++]!)
         if (out.length >= sliceItems) {
-          yield out
+          yield { buckets: out, looked: out.length }
           out = []
         }
       }
       out.push(bucket)
     }
-    yield out
+    yield { buckets: out, looked }
   }
   yield* inPieces(memory.slice(taken))
 }

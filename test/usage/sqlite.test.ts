@@ -261,6 +261,36 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
   })
 
+  it.effect("is read in slices of a thousand where it has a million entries, a day's alone without the rest", () => {
+    const sizes: Array<SliceSize> = []
+    const looked = () => sizes.reduce((sum, { items }) => sum + items, 0)
+    const [hours, rows] = [2000, 1_000_000]
+    return Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const { close, writer } = yield* openSqlite(file)
+      const first = start - hours * hourLength
+      writer.exec(`
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
+        INSERT INTO usage SELECT ${first} + (i / ${rows / hours}) * ${hourLength}, 'key ' || (i % 50), 'model',
+          'account ' || (i % ${rows / hours}), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+      `)
+      close()
+      const store = yield* sqliteStore({ file })
+      store.add(entry({ key: "key 0" }))
+      const report = yield* store.query({ ...everything, by: ["day", "key"], limit: 100 })
+      assert.strictEqual(report.totals.values[0], rows + 1)
+      assert.strictEqual(report.rows.length, 100)
+      assert.isTrue(report.truncated)
+      assert.isAtLeast(looked(), rows)
+      for (const { items } of sizes) assert.isAtMost(items, sliceItems)
+      sizes.length = 0
+      const day = yield* store.query({ ...everything, from: start - 24 * hourLength, to: start, by: ["key"] })
+      assert.strictEqual(day.totals.values[0], 24 * rows / hours)
+      assert.isAtMost(looked(), 24 * rows / hours + sliceItems)
+    }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
+  }, 60_000)
+
   it.effect("is not held by a read that was left", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
