@@ -3,11 +3,12 @@
  */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { Environment } from "../config/Environment.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { readConfig } from "./readConfig.ts"
+import { FaultyConfig, readConfig } from "./readConfig.ts"
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
 
@@ -19,12 +20,22 @@ const path = Argument.Path("path").pipe(
   Argument.optional
 )
 
+const strict = Flag.Boolean("strict").pipe(
+  Flag.withDescription("Fail for warnings too, such as fields that are not known"),
+  Flag.withDefault(false)
+)
+
 export const checkConfigCommand = Command.make(
   "check-config",
-  { path },
-  Effect.fnUntraced(function*({ path }) {
+  { path, strict },
+  Effect.fnUntraced(function*({ path, strict }) {
     const { config, exists, source, warnings } = yield* readConfig(path)
     for (const warning of warnings) yield* Console.error(`${source}: ${warning}`)
+    if (strict && warnings.length > 0) {
+      return yield* new FaultyConfig({
+        message: `${source}: ${count(warnings.length, "warning")}, and --strict is set`
+      })
+    }
     yield* Console.log(`${source}: ${exists ? "valid" : "no such file; the defaults hold"} (${summary(config)})`)
   })
 ).pipe(

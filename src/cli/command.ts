@@ -5,6 +5,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { checkConfigCommand } from "./checkConfig.ts"
+import { configSchemaCommand } from "./configSchema.ts"
 import { healthCommand } from "./healthCommand.ts"
 import { licensesCommand } from "./licenses.ts"
 import { referenceCommand } from "./reference.ts"
@@ -19,6 +20,7 @@ const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
     serveCommand,
     healthCommand,
     checkConfigCommand,
+    configSchemaCommand,
     referenceCommand,
     replayCommand,
     sieveCommand,

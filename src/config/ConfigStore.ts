@@ -56,6 +56,8 @@ export interface Saved {
 export interface Imported extends Saved {
   readonly imported_keys: number
   readonly imported_accounts: number
+  /** What of the import was not taken, or is not known. */
+  readonly warnings: ReadonlyArray<string>
 }
 
 /** A backup of the configuration: passwords and configured tokens are in it, the host sync's own fields are not. */
@@ -276,16 +278,18 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     }
     const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
     const counts = { imported_keys: 0, imported_accounts: 0 }
+    let warnings: ReadonlyArray<string> = []
     const result = yield* update(
       Effect.fnUntraced(function*(raw, config) {
         const applied = yield* applyImport({ raw, config }, incoming, mode, now)
         counts.imported_keys = applied.imported_keys
         counts.imported_accounts = applied.imported_accounts
+        warnings = applied.warnings
         return applied.raw
       }),
       options
     )
-    return { ...result, ...counts }
+    return { ...result, ...counts, warnings }
   })
 
   yield* backing.edits.pipe(

@@ -32,9 +32,10 @@ import type {
   Snapshot,
   UpstreamConfig
 } from "./GatewayConfig.ts"
-import type { RawConfig } from "./json.ts"
+import { isJsonObject, type RawConfig } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import * as Groups from "./schema.ts"
+import { unknownFields } from "./unknownFields.ts"
 
 /** How a configuration is decoded. */
 export interface DecodeOptions {
@@ -88,6 +89,9 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
     timeouts: group.timeouts
   }
 }
+
+/** With an address but no driver the embedded upstream would answer, and nobody would know why. */
+const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
 
 const toModelTable = (
   aliases: ReadonlyMap<string, string>,
@@ -245,6 +249,9 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const groups = decodeGroups(raw, faults)
   const upstream = groups.upstream && keep(before?.upstream, toUpstream(groups.upstream, faults))
+  if (upstream !== undefined && upstream.base_url !== "" && !namesDriver(raw["upstream"])) {
+    faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
+  }
   const model_aliases = new Map(Object.entries(groups.aliases ?? {}))
   const model_table = toModelTable(model_aliases, upstream, faults)
   if (groups.mapping !== undefined) checkMapping(groups.mapping, upstream, faults)
@@ -289,6 +296,11 @@ export const decodeConfig = Effect.fnUntraced(function*(
   }
   return {
     snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },
-    warnings: [...keys.warnings, ...accounts.warnings, ...(yield* unknownModels(config))]
+    warnings: [
+      ...(yield* unknownFields(raw)),
+      ...keys.warnings,
+      ...accounts.warnings,
+      ...(yield* unknownModels(config))
+    ]
   }
 })

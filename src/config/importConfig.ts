@@ -7,10 +7,12 @@ import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
 import type { Account } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"
+import { ConfigDocument } from "./document.ts"
 import { accountsOf, keysOf } from "./edit.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
+import { unknownFields } from "./unknownFields.ts"
 
 /** `merge` adds to what is there; `replace` puts the import in its place. */
 export type ImportMode = "merge" | "replace"
@@ -20,6 +22,8 @@ export interface ImportResult {
   readonly raw: RawConfig
   readonly imported_keys: number
   readonly imported_accounts: number
+  /** What of the import was not taken, or is not known. */
+  readonly warnings: ReadonlyArray<string>
 }
 
 /** The groups that an import is taken from (spec "Import"), beside keys, accounts and `admin`. Everything else is ignored. */
@@ -29,6 +33,26 @@ const ownGroup = (raw: RawConfig, name: string): RawConfig => {
   const group = Object.hasOwn(raw, name) ? raw[name] : undefined
   return isJsonObject(group) ? group : {}
 }
+
+/** Every field of the file that an import takes. */
+const taken: ReadonlySet<string> = new Set([
+  ...plainGroups,
+  "keys",
+  "key_records",
+  "accounts",
+  "admin",
+  "msgcompat_model_mapping",
+  "$schema"
+])
+
+/** What the operator is told of the parts of an import that come to nothing. */
+const warningsOf = Effect.fnUntraced(function*(incoming: RawConfig) {
+  const leftOut = Object.keys(ConfigDocument.fields).filter((name) => Object.hasOwn(incoming, name) && !taken.has(name))
+  return [
+    ...leftOut.map((name) => `${name} is left out: an import does not take it, it is set in the configuration file`),
+    ...(yield* unknownFields(incoming))
+  ]
+})
 
 /** What an import takes, by the names that the file has for it. */
 const accepted = (incoming: RawConfig): RawConfig => {
@@ -183,6 +207,7 @@ export const applyImport = Effect.fnUntraced(function*(
     ...(Object.hasOwn(taken, "key_records") ? { key_records: mode === "merge" ? records : taken["key_records"]! } : {})
   }
   return {
+    warnings: yield* warningsOf(incoming),
     raw: yield* dropOrphans(current.raw, next),
     imported_keys: added,
     imported_accounts: count

@@ -308,6 +308,12 @@ export const Host = group({
   last_sync_time: Schema.optionalKey(integer(0, maxCount))
 })
 
+/** The store that nodes share; read before all else (`storeSettings.ts`), and never part of what is shared. */
+export const StoreGroup = group({
+  url: Schema.optionalKey(described(text, "Redis-protocol store that this node shares with others.")),
+  on_loss: Schema.optionalKey(described(oneOf(["closed"]), "What happens while the store is not there."))
+})
+
 const limitFields = Object.entries(limitRanges).map((
   [field, { description, maximum, minimum, value }]: [string, LimitRange]
 ) => [field, withDefault(described(integer(minimum, maximum), description), value)] as const)

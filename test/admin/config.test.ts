@@ -104,8 +104,7 @@ describe("the configuration", () => {
 
   it("keeps everything when what is shown is sent back", async () => {
     const { saved } = await onFile()
-    const { accounts, keys, msgcompat_mapping } = await get("/admin/config")
-    const answer = await call("POST", "/admin/config", { body: { accounts, keys, msgcompat_mapping } })
+    const answer = await call("POST", "/admin/config", { body: await get("/admin/config") })
     assert.strictEqual(answer.status, 200, answer.text)
     const { message, ...facts } = answer.json
     assert.isString(message)
@@ -113,10 +112,30 @@ describe("the configuration", () => {
       success: true,
       total_keys: 1,
       total_accounts: 3,
+      warnings: [],
       config_writable: true,
       needs_host_sync: false
     })
     assert.deepStrictEqual(await saved(), raw)
+  })
+
+  it("tells the fields that came to nothing, in a change and in an import", async () => {
+    await inMemory()
+    const changed = await call("POST", "/admin/config", {
+      body: { key: ["x"], accounts: [{ emial: "a@x.org", token: "t" }] }
+    })
+    assert.deepStrictEqual(changed.json["warnings"], [
+      "key is not a field that the gateway knows: did you mean keys?",
+      "accounts[0].emial is not a field that the gateway knows: did you mean accounts[0].email?"
+    ])
+    const incoming = { runtime: { acount_max_inflight: 3 }, upstream: { driver: "embedded" } }
+    for (const body of [{ ...incoming, mode: "merge" }, { config: incoming }]) {
+      const imported = await call("POST", "/admin/config/import", { body })
+      assert.deepStrictEqual(imported.json["warnings"], [
+        "upstream is left out: an import does not take it, it is set in the configuration file",
+        "runtime.acount_max_inflight is not a field that the gateway knows: did you mean runtime.account_max_inflight?"
+      ])
+    }
   })
 
   it("is replaced list by list; accounts keep what is not given", async () => {
@@ -235,6 +254,7 @@ describe("an import", () => {
       success: true,
       imported_keys: 1,
       imported_accounts: 1,
+      warnings: ["runtime is not taken here: it is set in the configuration file"],
       config_writable: true,
       needs_host_sync: false
     })

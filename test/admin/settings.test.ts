@@ -116,7 +116,7 @@ describe("the settings", () => {
 
   it("keep what a change does not name", async () => {
     await start({ accounts, ...chosen })
-    await put({ runtime: { account_max_inflight: 4 }, msgcompat_mapping: { fast: "upstream-chat" }, other: { x: 1 } })
+    await put({ runtime: { account_max_inflight: 4 }, msgcompat_mapping: { fast: "upstream-chat" } })
     assert.deepStrictEqual(await settings(), {
       ...defaults,
       ...chosen,
@@ -124,6 +124,16 @@ describe("the settings", () => {
       runtime: { ...chosen.runtime, account_max_inflight: 4 },
       msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-chat" }
     })
+  })
+
+  it("that are misspelt are refused by name: nothing is said to be in effect that is not", async () => {
+    await start({ accounts })
+    const answer = await call("PUT", "/admin/settings", {
+      body: { runtime: { acount_max_inflight: 4 }, responses: { store_ttl_seconds: 60 } }
+    })
+    assert.strictEqual(answer.status, 400)
+    assert.match(answer.detail, /^runtime\.acount_max_inflight is not a setting .* did you mean runtime\.account_max_/)
+    assert.deepStrictEqual(await settings(), defaults)
   })
 
   it("out of range are refused by name, and then none of them changes", async () => {
@@ -173,15 +183,29 @@ describe("the settings", () => {
 describe("a patch of the settings", () => {
   const patched = (raw: RawConfig, patch: RawConfig) => Result.getOrThrow(patchSettings(raw, patch))
 
-  it("changes nothing but what the spec names", () => {
+  it("is refused as a whole where it names what cannot be changed there", () => {
     const raw = { upstream: { driver: "openai" }, admin: { password_hash: "hash", generation: 3 } }
+    assert.deepStrictEqual(patched(raw, { admin: { jwt_expire_hours: 2 } }), {
+      ...raw,
+      admin: { password_hash: "hash", generation: 3, jwt_expire_hours: 2 }
+    })
+    const refused = patchSettings(raw, {
+      upstream: { driver: "embedded" },
+      admin: { password_hash: "other", generation: 9, jwt_expire_hours: 2 },
+      runtime: { acount_max_inflight: 3 },
+      msgcompat_mapping: { fats: "upstream-chat" },
+      keys: ["x"]
+    })
     assert.deepStrictEqual(
-      patched(raw, {
-        upstream: { driver: "embedded" },
-        admin: { password_hash: "other", generation: 9, jwt_expire_hours: 2 },
-        keys: ["x"]
-      }),
-      { ...raw, admin: { password_hash: "hash", generation: 3, jwt_expire_hours: 2 } }
+      Result.merge(Result.mapError(refused, ({ faults }) => faults.map(({ message }) => message))),
+      [
+        "upstream is not a setting that can be changed here",
+        "admin.password_hash is not a setting that can be changed here",
+        "admin.generation is not a setting that can be changed here",
+        "runtime.acount_max_inflight is not a setting that can be changed here: did you mean runtime.account_max_inflight?",
+        "msgcompat_mapping.fats is not a setting that can be changed here: did you mean msgcompat_mapping.fast?",
+        "keys is not a setting that can be changed here"
+      ]
     )
   })
 

@@ -64,6 +64,30 @@ describe.concurrent("check-config", () => {
   })
 })
 
+describe.concurrent("misspelt configuration", () => {
+  const misspelt = file("config.json", { $schema: "./schema.json", runtime: { acount_max_inflight: 3 } })
+  const told = `${misspelt}: runtime.acount_max_inflight is not a field that the gateway knows: ` +
+    "did you mean runtime.account_max_inflight?\n"
+
+  it("is valid with a warning, and fails where that is asked for", async () => {
+    const [kept, strict] = await Promise.all([
+      run(["check-config", misspelt]),
+      run(["check-config", "--strict", misspelt])
+    ])
+    assert.deepEqual([kept.code, kept.stderr], [0, told])
+    assert.deepEqual([strict.code, strict.stdout], [1, ""])
+    assert.strictEqual(strict.stderr, `${told}${misspelt}: 1 warning, and --strict is set\n`)
+  })
+
+  it("is found by editors: the schema is a command away", async () => {
+    const { code, stdout } = await run(["config-schema"])
+    assert.strictEqual(code, 0)
+    const schema = JSON.parse(stdout) as { readonly $schema: string; readonly properties: Record<string, unknown> }
+    assert.match(schema.$schema, /json-schema\.org\/draft\/2020-12/)
+    assert.containsAllKeys(schema.properties, ["$schema", "keys", "accounts", "upstream", "runtime"])
+  })
+})
+
 describe.concurrent("sieve", () => {
   const tools = file("tools.json", [{
     type: "function",

@@ -44,11 +44,15 @@ export const ConfigRequest = Schema.Struct({
   }))
 }).annotate({ identifier: "ConfigRequest" })
 
+/** Fields that were not taken, with what they were probably meant to be. */
+const Warnings = Schema.Array(Schema.String)
+
 export const ConfigSaved = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
   total_keys: Schema.Int,
   total_accounts: Schema.Int,
+  warnings: Warnings,
   ...lasting
 })
 
@@ -61,7 +65,7 @@ export const ImportRequest = Schema.Union([
   JsonObject
 ]).annotate({ identifier: "ImportRequest" })
 
-const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, ...lasting }
+const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, warnings: Warnings, ...lasting }
 
 export const ImportReply = Schema.Struct({
   success: Schema.Boolean,

@@ -8,12 +8,13 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
 import { forEachSliced, stringifyConfig } from "../../config/json.ts"
+import { unknownFieldsOf } from "../../config/unknownFields.ts"
 import { apiId, jsonReply } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
-import { AdminConfigGroup } from "./Api.ts"
+import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
 import { replaceParts } from "./replaceParts.ts"
 
@@ -22,6 +23,7 @@ const jsonText = (text: string) => HttpServerResponse.text(text, { contentType: 
 const importCounts = (imported: Imported) => ({
   imported_keys: imported.imported_keys,
   imported_accounts: imported.imported_accounts,
+  warnings: imported.warnings,
   ...lastingOf(imported)
 })
 
@@ -60,6 +62,8 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
         "set",
         Effect.fnUntraced(function*({ request }) {
           const body = yield* jsonObjectBody(request)
+          // What `GET /admin/config` shows may be sent back.
+          const warnings = yield* unknownFieldsOf([ConfigRequest, ConfigReply], body)
           const saved = yield* changed(
             "the configuration was changed",
             store.update((raw, config) => replaceParts(raw, config, body))
@@ -69,6 +73,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
             message: "The configuration is in effect",
             total_keys: saved.config.configured_keys.length,
             total_accounts: saved.config.accounts.length,
+            warnings,
             ...lastingOf(saved)
           })
         })
@@ -96,7 +101,9 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       .handleRaw(
         "importLists",
         Effect.fnUntraced(function*({ request }) {
-          const { accounts, keys } = yield* jsonObjectBody(request)
+          const body = yield* jsonObjectBody(request)
+          const { accounts, keys } = body
+          const unknown = yield* unknownFieldsOf([ListsRequest, ConfigReply], body)
           const imported = yield* changed(
             "keys and accounts were imported",
             store.importConfig(
@@ -104,7 +111,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
               "merge"
             )
           )
-          return jsonReply({ success: true, ...importCounts(imported) })
+          return jsonReply({ success: true, ...importCounts(imported), warnings: unknown })
         })
       )
   })

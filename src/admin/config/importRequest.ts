@@ -24,7 +24,10 @@ export const readImport = (
   if (mode !== "merge" && mode !== "replace") {
     return Result.fail(invalidRequest("mode must be merge or replace", "mode"))
   }
-  if (!Object.hasOwn(body, "config")) return Result.succeed({ mode, config: body })
+  if (!Object.hasOwn(body, "config")) {
+    const { mode: _mode, ...config } = body
+    return Result.succeed({ mode, config })
+  }
   const config = body["config"]
   return isJsonObject(config)
     ? Result.succeed({ mode, config })

@@ -4,8 +4,11 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import { ConfigInvalid, type Fault, fault, maxFaults } from "../../config/ConfigError.ts"
 import { setField } from "../../config/edit.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { fieldName } from "../../domain/fieldName.ts"
+import { nearest } from "../../domain/nearest.ts"
 import { patchMapping } from "../mapping.ts"
 
 /** The groups and fields that can be written, beside the mapping and the aliases. */
@@ -37,6 +40,37 @@ export const writablePaths: ReadonlySet<string> = new Set([
   "model_aliases"
 ])
 
+/** Fields of each group that can be written; `undefined` for the aliases, whose names are the operator's. */
+const fieldsByGroup: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map([
+  ...groups.map(([group, fields]) => [group, group === "auto_delete" ? [...fields, "sessions"] : fields] as const),
+  ["msgcompat_mapping", ["fast", "slow"]],
+  ["model_aliases", undefined]
+])
+
+const refusal = (path: ReadonlyArray<string>, known: Iterable<string>): Fault => {
+  const name = path.at(-1)!
+  const [meant] = nearest(name, known)
+  const rule = "is not a setting that can be changed here"
+  const suggestion = meant === undefined ? "" : `: did you mean ${fieldName([...path.slice(0, -1), meant])}?`
+  return fault(fieldName(path), `${rule}${suggestion}`)
+}
+
+/** A fault for each field that cannot be written: to leave it out in silence would be to say that it is in effect. */
+const refusals = (patch: RawConfig): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  for (const [name, values] of Object.entries(patch)) {
+    if (faults.length > maxFaults) break
+    const fields = fieldsByGroup.get(name)
+    if (!fieldsByGroup.has(name)) faults.push(refusal([name], fieldsByGroup.keys()))
+    else if (fields !== undefined && isJsonObject(values)) {
+      for (const field of Object.keys(values).filter((given) => !fields.includes(given)).slice(0, maxFaults)) {
+        faults.push(refusal([name, field], fields))
+      }
+    }
+  }
+  return faults
+}
+
 /** An older flag stands for a mode; next to a mode it says nothing. A flag that is none stays, to be refused. */
 const namedMode = (group: RawConfig): RawConfig => {
   const { mode, sessions } = group
@@ -55,10 +89,13 @@ const patchAutoDelete = (raw: RawConfig, group: RawConfig): RawConfig => {
 }
 
 /**
- * Lays a patch over a configuration: what it does not name stays, `null` unsets. What is no group at all is put in the
+ * Lays a patch over a configuration: what it does not name stays, `null` unsets, and a field that cannot be written refuses
+ * the whole. What is no group at all is put in the
  * group's place, for the configuration's check to refuse together with all else.
  */
-export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<RawConfig, never> => {
+export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<RawConfig, ConfigInvalid> => {
+  const refused = refusals(patch)
+  if (refused.length > 0) return Result.fail(ConfigInvalid.of(refused))
   let next = raw
   for (const [name, fields] of groups) {
     const values = given(patch, name)

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 const saver = fileURLToPath(new URL("saver.ts", import.meta.url))
 
 /** What a file starts with: large enough that most of a save's time is spent writing it. */
-export const emptyConfig = JSON.stringify({ keys: [], padding: "x".repeat(2_000_000) })
+export const emptyConfig = JSON.stringify({ keys: [], embeddings: { provider: "x".repeat(2_000_000) } })
 
 /** What a killed process left behind. */
 export interface Aftermath {
