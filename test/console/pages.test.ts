@@ -1,0 +1,150 @@
+/**
+ * Every page in Chromium: loads in silence, holds up to axe in light and dark, fits into 360 pixels, and can be used by
+ * keyboard alone.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser } from "playwright-core"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import {
+  goTo,
+  launch,
+  open,
+  openSignedIn,
+  seriousFindings,
+  settled,
+  sideways,
+  signIn,
+  type Watched
+} from "./support.ts"
+
+const names = [
+  "Overview",
+  "Requests",
+  "Playground",
+  "Keys",
+  "Accounts",
+  "Settings",
+  "Usage",
+  "Samples",
+  "Import and export",
+  "About"
+]
+
+const accounts = [
+  { email: "ada@example.com", password: "p" },
+  {
+    email: "a.very.long.account.name.that.goes.on.and.on@subdomain.some-quite-long-company-name.example.com",
+    password: "p"
+  },
+  { token: "token-of-nobody-in-particular" }
+]
+
+let browser: Browser
+let gateway: RunningGateway
+let watched: Watched
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([launch(), startGateway({ accounts })])
+  watched = await openSignedIn(browser, gateway.url)
+}, 300_000)
+
+afterAll(async () => {
+  await watched.close()
+  await browser.close()
+  await gateway.stop()
+})
+
+describe("the console's pages", () => {
+  it.each(names)("%s is named, and has the focus when one comes to it", async (name) => {
+    const { page } = watched
+    await goTo(page, name === "About" ? "Overview" : "About")
+    await goTo(page, name)
+    assert.strictEqual(await page.title(), `${name} – Model Gateway`)
+    assert.strictEqual(await page.getByRole("heading", { level: 1 }).count(), 1)
+    assert.strictEqual(await page.locator("h1:focus").textContent(), name)
+    assert.strictEqual(await page.locator("nav a[aria-current=page]").textContent(), name)
+    assert.strictEqual(await page.locator("main").count(), 1)
+  })
+
+  it.each(names)("%s has nothing serious for axe, light and dark, and fits into 360 pixels", async (name) => {
+    const { page } = watched
+    await goTo(page, name)
+    await settled(page)
+    for (const theme of ["Light", "Dark"]) {
+      await page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
+      assert.deepStrictEqual(await seriousFindings(page), [], theme)
+    }
+    await page.setViewportSize({ width: 360, height: 740 })
+    assert.isAtMost(await sideways(page), 0)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  it("have their navigation behind a button where there is no room", async () => {
+    const narrow = await openSignedIn(browser, gateway.url, "overview", { viewport: { width: 360, height: 740 } })
+    const { page } = narrow
+    const accountsLink = page.getByRole("link", { name: "Accounts", exact: true })
+    assert.isFalse(await accountsLink.isVisible())
+    await page.getByRole("button", { name: "Menu" }).click()
+    await accountsLink.click()
+    await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
+    assert.isFalse(await accountsLink.isVisible())
+    await narrow.close()
+  })
+
+  it("speak the language that one chooses, after a reload too", async () => {
+    const chinese = await openSignedIn(browser, gateway.url)
+    const { page } = chinese
+    await page.getByRole("combobox", { name: "Language" }).selectOption("中文")
+    await page.locator("html[lang=zh]").waitFor()
+    await page.reload()
+    await page.locator("html[lang=zh] h1").waitFor()
+    assert.match(await page.locator("h1").textContent() ?? "", /\p{Script=Han}/u)
+    for (const link of await page.locator("nav a").allTextContents()) assert.match(link, /\p{Script=Han}/u)
+    assert.deepStrictEqual(await seriousFindings(page), [])
+    await chinese.close()
+  })
+
+  it("can be used by keyboard alone", async () => {
+    const keys = await open(browser, `${gateway.url}/console/`)
+    const { page } = keys
+    // The field of the form has the focus at once.
+    await page.locator("input:focus").waitFor()
+    await page.keyboard.type(adminKey)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    const focusOn = async (name: string, key = "Tab") => {
+      for (let i = 0; i < 60; i++) {
+        if (await page.locator(":focus").filter({ hasText: name }).count() > 0) return
+        await page.keyboard.press(key)
+      }
+      assert.fail(`${name} is not reached by ${key}`)
+    }
+    await focusOn("Accounts")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
+    await focusOn("Add accounts")
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog", { name: "Add accounts" }).waitFor()
+    // In the dialog's first field.
+    await page.locator("dialog textarea:focus").waitFor()
+    await page.keyboard.type("by-keyboard@example.com password")
+    await focusOn("Preview")
+    await page.keyboard.press("Enter")
+    await page.getByRole("button", { name: "Add 1 account" }).waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    // And back where it came from.
+    assert.strictEqual(await page.locator(":focus").textContent(), "Add accounts")
+    await keys.close()
+  })
+
+  it("jump over the navigation by the skip link", async () => {
+    const skipping = await open(browser, `${gateway.url}/console/`)
+    await signIn(skipping.page)
+    const link = skipping.page.getByRole("link", { name: "Skip to content" })
+    await link.focus()
+    await skipping.page.keyboard.press("Enter")
+    assert.strictEqual(await skipping.page.locator("h1:focus").textContent(), "Overview")
+    await skipping.close()
+  })
+})

@@ -1,0 +1,124 @@
+/**
+ * The console in a real browser: pages that are watched for what they must never do.
+ */
+import { assert } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
+import { adminKey } from "../support/gateway.ts"
+
+export { launch } from "./chromium.ts"
+
+/** A page with what it did. */
+export interface Watched {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Errors and warnings of its console, besides refusals that a test has asked for. */
+  readonly complaints: Array<string>
+  /** Addresses that it asked outside its own origin. */
+  readonly foreign: Array<string>
+  readonly close: () => Promise<void>
+}
+
+/** Chromium's own line for a reply with an error status; the tests look at what the page makes of it. */
+const isRefusal = (text: string): boolean =>
+  text.startsWith("Failed to load resource: the server responded with a status of")
+
+/** Opens a page at an address; closing it asserts that it kept to its origin and that its console stayed silent. */
+export const open = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> => {
+  const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-GB", ...options })
+  context.setDefaultTimeout(8_000)
+  const page = await context.newPage()
+  const complaints: Array<string> = []
+  const foreign: Array<string> = []
+  const { origin } = new URL(url)
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type()) && !isRefusal(message.text())) complaints.push(message.text())
+  })
+  page.on("pageerror", (error) => complaints.push(error.message))
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) foreign.push(request.url())
+  })
+  await page.goto(url)
+  return {
+    page,
+    context,
+    complaints,
+    foreign,
+    close: async () => {
+      await context.close()
+      assert.deepStrictEqual(complaints, [])
+      assert.deepStrictEqual(foreign, [])
+    }
+  }
+}
+
+/** Signs in at the form. */
+export const signIn = async (page: Page, key: string = adminKey): Promise<void> => {
+  await page.getByRole("textbox", { name: "Admin key or password" }).fill(key)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await page.getByRole("status", { name: "Connection" }).waitFor()
+}
+
+/** Opens the console at a page of its own, signed in. */
+export const openSignedIn = async (
+  browser: Browser,
+  gatewayUrl: string,
+  route = "overview",
+  options: BrowserContextOptions = {}
+): Promise<Watched> => {
+  const watched = await open(browser, `${gatewayUrl}/console/#/${route}`, options)
+  await signIn(watched.page)
+  return watched
+}
+
+/** Waits until nothing on the page is loading. */
+export const settled = (page: Page): Promise<void> =>
+  page.waitForFunction(() => {
+    const { document } = globalThis as unknown as {
+      readonly document: { readonly querySelector: (selector: string) => unknown }
+    }
+    return document.querySelector(".loading, [aria-busy=true]") === null
+  }).then(() => undefined)
+
+/** Goes to a page by its link in the navigation. */
+export const goTo = async (page: Page, name: string): Promise<void> => {
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click()
+  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
+}
+
+/** The outcome of the last action. */
+export const result = (page: Page) => page.getByRole("status", { name: "Result" })
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+interface Violation {
+  readonly id: string
+  readonly impact: string | null
+  readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>
+}
+
+/** What axe finds serious or critical, one line each. */
+export const seriousFindings = async (page: Page): Promise<Array<string>> => {
+  // The page's policy forbids scripts in it; the debugger's own world is not held to it.
+  await page.evaluate(axeSource)
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      readonly axe: { readonly run: () => Promise<{ readonly violations: ReadonlyArray<Violation> }> }
+    }
+    return (await axe.run()).violations
+  })
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) =>
+      `${id}: ${nodes.map(({ failureSummary, html }) => `${html} ${failureSummary}`).join(" | ")}`
+    )
+}
+
+/** By how many pixels a page is wider than its window. */
+export const sideways = (page: Page): Promise<number> =>
+  page.evaluate(() => {
+    const { documentElement } = (globalThis as unknown as {
+      readonly document: { readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number } }
+    }).document
+    return documentElement.scrollWidth - documentElement.clientWidth
+  })
