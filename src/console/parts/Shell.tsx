@@ -20,7 +20,7 @@ const loaders: Readonly<
 > = {
   requests: () => import("../pages/requests/Requests.tsx").then((module) => module.Requests),
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
-  keys: () => import("../pages/Keys.tsx").then((module) => module.Keys),
+  keys: () => import("../pages/keys/Keys.tsx").then((module) => module.Keys),
   accounts: () => import("../pages/accounts/Accounts.tsx").then((module) => module.Accounts),
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
@@ -30,7 +30,7 @@ const loaders: Readonly<
 }
 
 /** Pages that begin a group of the navigation. */
-const groupStarts: ReadonlySet<string> = new Set(["keys", "settings", "usage", "about"])
+const groupStarts: ReadonlySet<string> = new Set(["keys", "usage", "transfer"])
 
 const Connection = () => {
   const t = useTexts()

@@ -58,7 +58,7 @@ export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> })
             {rounds.length > 1 ? <td class="number">{round.number}</td> : null}
             <td class="number">{elapsed(frame.at)}</td>
             <td>
-              <pre>{frame.data}</pre>
+              <pre>{frame.data.trimEnd()}</pre>
             </td>
           </tr>
         ))}

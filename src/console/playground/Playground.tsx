@@ -7,7 +7,7 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { configAtom } from "../pages/Durability.tsx"
-import { previewOf } from "../pages/Keys.tsx"
+import { previewOf } from "../pages/keys/preview.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Select } from "../parts/Select.tsx"
 import { at } from "../state/client.ts"
@@ -42,7 +42,7 @@ const TurnView = ({ turn }: { readonly turn: Turn }) => {
   return (
     <div class={`turn ${turn.role}`}>
       <p class="who">{t.roles[turn.role]}</p>
-      {turn.text === "" ? null : <p class="said">{turn.text}</p>}
+      {turn.text.trim() === "" ? null : <p class="said">{turn.text.trim()}</p>}
       {turn.role === "assistant"
         ? turn.calls.map((call) => (
           <p key={call.id} class="call">

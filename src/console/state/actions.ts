@@ -48,6 +48,12 @@ export const reload = (...subjects: ReadonlyArray<Subject>): void => {
   Effect.runFork(Effect.ignore(withServices(Reactivity.invalidate(subjects))))
 }
 
+/** Reads from the admin API, for a view that keeps what it read by itself. Rejects with what the call failed with. */
+export const read = <A, E>(
+  work: (client: AdminClient) => Effect.Effect<A, E>,
+  signal: AbortSignal
+): Promise<A> => Effect.runPromise(withServices(Admin.use(work)), { signal })
+
 const oneByOne = Semaphore.makeUnsafe(1)
 
 /** Calls the admin API for a view that handles the outcome by itself. Calls wait for those made before. */

@@ -21,3 +21,7 @@ export const failureText = (failure: unknown): string => {
 
 /** The same for a cause. */
 export const causeText = <E>(cause: Cause.Cause<E>): string => failureText(Cause.squash(cause))
+
+/** Whether a call failed because there is no such thing. */
+export const isMissing = (failure: unknown): boolean =>
+  Predicate.hasProperty(failure, "code") && failure.code === "not_found"

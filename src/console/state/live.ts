@@ -3,7 +3,7 @@
  */
 import * as Sse from "effect/encoding/Sse"
 import * as Atom from "effect/reactivity/Atom"
-import { reload } from "./actions.ts"
+import { read, reload } from "./actions.ts"
 import { at, credentials, signedOut } from "./client.ts"
 import { registry } from "./registry.ts"
 import type { AccountItem, PoolNow, QueueNow, RequestItem } from "./types.ts"
@@ -94,6 +94,13 @@ const receive = ({ data, event }: Message): void => {
   }
 }
 
+/** Reads the figures once, for as long as no events come: the gateway gives out a limited number of streams. */
+const readFigures = async (signal: AbortSignal): Promise<void> => {
+  const status = await read((client) => client["admin-accounts"].queue(), signal)
+  registry.set(poolAtom, { ...status, changed: [], more: status.in_use > 0 })
+  registry.set(queueAtom, status)
+}
+
 const longestDelay = 10_000
 
 /** Reads the events until the signal; connects again, ever later, when the connection is lost. */
@@ -132,6 +139,7 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
     }
     if (signal.aborted) return
     registry.set(connectionAtom, "reconnecting")
+    await readFigures(signal).catch(() => undefined)
     await new Promise((resolve) => {
       setTimeout(resolve, delay)
       signal.addEventListener("abort", resolve, { once: true })

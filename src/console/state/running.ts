@@ -2,13 +2,14 @@
  * How many requests run: those that were open when the page asked, and what the events said since.
  */
 import * as Atom from "effect/reactivity/Atom"
-import { at, credentials } from "./client.ts"
+import { read } from "./actions.ts"
 import { onRequests, onReset } from "./live.ts"
 import type { RequestItem } from "./types.ts"
 
 export const runningAtom = Atom.make((get): number => {
   const open = new Set<string>()
   const closed = new Set<string>()
+  const asking = new AbortController()
   const take = (items: ReadonlyArray<RequestItem>) => {
     for (const { id, outcome } of items) {
       if (outcome === "open") {
@@ -20,9 +21,10 @@ export const runningAtom = Atom.make((get): number => {
     }
   }
   const ask = async () => {
-    const response = await fetch(at("/admin/requests?status=open&limit=200"), { headers: credentials() })
-    if (!response.ok) return
-    const { items } = await response.json() as { readonly items: ReadonlyArray<RequestItem> }
+    const { items } = await read(
+      (client) => client["admin-requests"].list({ query: { status: "open", limit: 200 } }),
+      asking.signal
+    )
     take(items)
     get.setSelf(open.size)
   }
@@ -36,6 +38,7 @@ export const runningAtom = Atom.make((get): number => {
     get.setSelf(open.size)
   }))
   get.addFinalizer(onReset(again))
+  get.addFinalizer(() => asking.abort())
   again()
   return 0
 })

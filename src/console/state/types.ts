@@ -35,31 +35,4 @@ export interface QueueNow {
 }
 
 /** A request in the list. */
-export interface RequestItem {
-  readonly id: string
-  readonly request_id: string
-  readonly started_at: number
-  readonly style: string
-  readonly model: string
-  readonly native_model: string | null
-  readonly stream: boolean
-  readonly key: string
-  readonly account: string
-  readonly state: string
-  readonly outcome: string
-  readonly status: number | null
-  readonly error: string | null
-  readonly finish: string | null
-  readonly attempts: number
-  readonly failovers: number
-  readonly calls: number
-  readonly queued_ms: number | null
-  readonly first_event_ms: number | null
-  readonly duration_ms: number | null
-  readonly usage: {
-    readonly prompt_tokens: number
-    readonly completion_tokens: number
-    readonly reasoning_tokens: number
-  } | null
-  readonly bodies_kept: boolean
-}
+export type RequestItem = Reply<"admin-requests", "list">["items"][number]

@@ -81,7 +81,7 @@ const Conversation = ({ record }: { readonly record: RequestRecord }) => {
             {turns.slice(-100).map((turn, index) => (
               <div key={index} class={`turn ${turn.role}`}>
                 <p class="who">{turn.role}{turn.call_id ? ` · ${turn.call_id}` : ""}</p>
-                {turn.text === "" ? null : <p class="said">{turn.text}</p>}
+                {turn.text.trim() === "" ? null : <p class="said">{turn.text.trim()}</p>}
                 {turn.calls.map((call) => (
                   <p key={call.id} class="call">
                     <code>{call.name}({call.arguments})</code>
@@ -213,7 +213,7 @@ export const Inspector = ({ id }: { readonly id: string }) => {
         <Outcome item={record} />
         <span>{record.status ?? ""}</span>
         <span>{texts.requests.styles(record.style)}</span>
-        <span>{record.native_model === null ? record.model : `${record.model} → ${record.native_model}`}</span>
+        <span>{[...new Set([record.model, record.native_model])].filter((name) => name !== null).join(" → ")}</span>
         <span>{record.stream ? t.streamed : t.whole}</span>
         {record.finish === null ? null : <span>{t.finish(record.finish)}</span>}
         {record.error === null ? null : <span class="refused">{record.error}</span>}

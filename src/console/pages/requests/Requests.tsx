@@ -25,26 +25,32 @@ const styles = ["chat", "responses", "embeddings", "messages", "generate"] as co
 const everything: RequestFilter = { status: "", style: "", model: "", key: "", account: "" }
 
 const Row = ({ item }: { readonly item: RequestItem }) => {
-  const t = useTexts()
+  const t = useTexts().requests
   return (
     <tr>
       <td class="nowrap number">{timeOfDay(item.started_at)}</td>
       <th scope="row">
         <a class="id" href={linkTo("requests", item.id)} title={item.request_id}>{item.request_id}</a>
       </th>
-      <td>
+      <td class="nowrap">
         <Outcome item={item} />
+        {item.status === null ? null : <span class="hint">{` ${item.status}`}</span>}
         {item.error === null ? null : <p class="hint">{item.error}</p>}
       </td>
-      <td class="number">{item.status ?? "–"}</td>
-      <td class="nowrap">{t.requests.styles(item.style)}</td>
-      <td class="text">{item.model}</td>
+      <td>
+        <span class="clip narrow" title={item.model ?? ""}>{item.model ?? "–"}</span>
+        <p class="hint nowrap">{t.styles(item.style)}</p>
+      </td>
       <td>
         <code>{item.key}</code>
       </td>
-      <td class="text">{item.account === "" ? "–" : item.account}</td>
-      <td class="number">{item.first_event_ms === null ? "–" : elapsed(item.first_event_ms)}</td>
-      <td class="number">{item.duration_ms === null ? "–" : elapsed(item.duration_ms)}</td>
+      <td>
+        <span class="clip narrow" title={item.account}>{item.account === "" ? "–" : item.account}</span>
+      </td>
+      <td class="number">
+        {item.duration_ms === null ? "–" : elapsed(item.duration_ms)}
+        {item.first_event_ms === null ? null : <p class="hint">{t.firstAfter(elapsed(item.first_event_ms))}</p>}
+      </td>
       <td class="number">
         {item.usage === null ? "–" : `${number(item.usage.prompt_tokens)} + ${number(item.usage.completion_tokens)}`}
       </td>
@@ -179,12 +185,9 @@ const List = () => {
                 { name: t.time, number: true },
                 { name: t.request },
                 { name: t.outcome },
-                { name: t.httpStatus, number: true },
-                { name: t.style },
                 { name: t.model },
                 { name: t.key },
                 { name: t.account },
-                { name: t.firstEvent, number: true },
                 { name: t.duration, number: true },
                 { name: t.tokens, number: true }
               ]}

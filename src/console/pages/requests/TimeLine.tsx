@@ -96,7 +96,7 @@ export const TimeLine = ({ record }: { readonly record: RequestRecord }) => {
             <td class="number">{row.at.toFixed(1)} ms</td>
             <td>{row.side}</td>
             <td>
-              <pre>{row.data}</pre>
+              <pre>{row.data.trimEnd()}</pre>
             </td>
           </tr>
         ))}

@@ -34,7 +34,7 @@ export const asTalk = (
   return {
     form: {
       style: styleOf(record.style),
-      model: record.model,
+      model: record.model ?? "",
       stream: record.stream,
       system: recorded.filter((turn) => turn.role === "system").map((turn) => turn.text).join("\n\n"),
       message: last?.role === "user" ? last.text : "",

@@ -7,11 +7,12 @@ import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
 import { Select } from "../../parts/Select.tsx"
 import { Table } from "../../parts/Table.tsx"
+import { read } from "../../state/actions.ts"
+import type { Reply } from "../../state/client.ts"
 import { at } from "../../state/client.ts"
-import { failureText } from "../../state/failure.ts"
+import { failureText, isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { rest } from "../../state/rest.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { Chart } from "./Chart.tsx"
 import type { Measures, UsageRow } from "./rows.ts"
@@ -22,21 +23,22 @@ type Range = keyof typeof ranges
 const groups = ["hour", "day", "key", "model", "account", "style"] as const
 type Group = (typeof groups)[number]
 
-interface UsageReply {
-  readonly rows: ReadonlyArray<UsageRow>
-  readonly totals: Measures
-  readonly truncated: boolean
-  readonly store: { readonly kind: string; readonly persistent: boolean; readonly detail: string | null }
-}
+type UsageReply = Reply<"admin-usage", "query">
 
 const rowsAtMost = 200
 
 const day = 24 * 3600 * 1000
 
+interface UsageQuery {
+  readonly from: string
+  readonly by: Group
+  readonly limit: string
+}
+
 /** What the gateway is asked: the newest hours or days that fit in the table. */
-const queryOf = (range: Range, group: Group): string => {
+const queryOf = (range: Range, group: Group): UsageQuery => {
   const from = new Date(Date.now() - ranges[range] * day).toISOString()
-  return new URLSearchParams({ from, by: group, limit: String(group === "hour" ? 10_000 : 1_000) }).toString()
+  return { from, by: group, limit: group === "hour" ? "10000" : "1000" }
 }
 
 type Loaded =
@@ -44,24 +46,19 @@ type Loaded =
   | { readonly state: "failed"; readonly text: string }
   | { readonly state: "there"; readonly reply: UsageReply }
 
-const useUsage = (query: string, asked: number): Loaded => {
-  const texts = useTexts()
+const useUsage = (query: UsageQuery): Loaded => {
   const [loaded, setLoaded] = useState<Loaded>({ state: "loading" })
   useEffect(() => {
     const loading = new AbortController()
-    const read = async (): Promise<Loaded> => {
-      const response = await rest("GET", `/admin/usage?${query}`, { signal: loading.signal })
-      if (response.status === 404) return { state: "unavailable" }
-      const body = await response.json().catch(() => null)
-      return response.ok && body !== null
-        ? { state: "there", reply: body }
-        : { state: "failed", text: body?.detail ?? texts.failures.status(response.status) }
-    }
-    read().then(setLoaded, (reason: unknown) => {
-      if (!loading.signal.aborted) setLoaded({ state: "failed", text: failureText(reason) })
-    })
+    read((client) => client["admin-usage"].query({ query: { ...query } }), loading.signal).then(
+      (reply) => setLoaded({ state: "there", reply }),
+      (failure: unknown) => {
+        if (loading.signal.aborted) return
+        setLoaded(isMissing(failure) ? { state: "unavailable" } : { state: "failed", text: failureText(failure) })
+      }
+    )
     return () => loading.abort()
-  }, [query, asked])
+  }, [query])
   return loaded
 }
 
@@ -134,13 +131,21 @@ export const Usage = () => {
   const [group, setGroup] = useState<Group>("hour")
   const [asked, setAsked] = useState(0)
   const query = useMemo(() => queryOf(range, group), [range, group, asked])
-  const usage = useUsage(query, asked)
+  const usage = useUsage(query)
   const session = useAtom(sessionAtom)
   return (
     <>
       <Heading name={texts.common.pages.usage}>
         {usage.state === "there" && !session.inMemory
-          ? <a class="button" href={at(`/admin/usage.csv?${query}`)} download="usage.csv">{t.csv}</a>
+          ? (
+            <a
+              class="button"
+              href={at(`/admin/usage.csv?${new URLSearchParams({ ...query, limit: "100000" })}`)}
+              download="usage.csv"
+            >
+              {t.csv}
+            </a>
+          )
           : null}
         <button type="button" onClick={() => setAsked(asked + 1)}>{t.reload}</button>
       </Heading>
