@@ -1,11 +1,12 @@
 /**
- * `npm run bench [-- gateway | sieve | pool | observability]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- gateway | sieve | pool | observability | usage]`: figures as ratios within one run, never as timed tests.
  */
 import { gatewayBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
 import { sieveBench } from "./sieve.ts"
 import { type Row, table } from "./table.ts"
+import { usageBench } from "./usage.ts"
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   gateway: gatewayBench,
@@ -15,7 +16,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
     return Promise.resolve()
   },
   pool: poolBench,
-  observability: observabilityBench
+  observability: observabilityBench,
+  usage: usageBench
 }
 
 const wanted = process.argv.slice(2)

@@ -1,0 +1,264 @@
+/**
+ * What usage costs: a request's own share, in CPU time; what is written each second; what a large history's reading holds;
+ * and requests a second with and without it.
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { Agent, request } from "node:http"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { createInterface } from "node:readline"
+import { admitRequest } from "../src/completion/admission.ts"
+import { makeRequestStats } from "../src/completion/RequestStats.ts"
+import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
+import { ConfigStore } from "../src/config/ConfigStore.ts"
+import { sha256Hex } from "../src/config/json.ts"
+import { keyId } from "../src/domain/identity.ts"
+import type { Sliced } from "../src/stream/slices.ts"
+import { Batch } from "../src/usage/Batch.ts"
+import { KeyLimits } from "../src/usage/KeyLimits.ts"
+import { openSqlite } from "../src/usage/openSqlite.ts"
+import { readPieces, writeBatch } from "../src/usage/sqliteFile.ts"
+import type { UsageEntry } from "../src/usage/UsageEntry.ts"
+import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
+import { UsageStore } from "../src/usage/UsageStore.ts"
+import { hourLength } from "../src/usage/windows.ts"
+import { type Row, table } from "./table.ts"
+
+const key = "bench"
+const id = keyId(key, sha256Hex)
+const most = 1_000_000_000
+const config = {
+  keys: [key],
+  key_records: {
+    [id]: {
+      limits: [{ window: "minute", requests: most, tokens: most }, { window: "day", requests: most }, {
+        window: "month",
+        tokens: most
+      }]
+    }
+  },
+  captures: { enabled: false },
+  runtime: { account_max_inflight: 256, global_max_inflight: 256 }
+}
+
+const model = { id: "upstream-chat", reasoning: false, search: false }
+const usage = { promptTokens: 100, completionTokens: 50, reasoningTokens: 0, cachedTokens: 0 }
+
+/** CPU microseconds of one request's admission, record and settling, the best of some rounds. */
+const requestCost = Effect.gen(function*() {
+  const limits = yield* KeyLimits
+  const recorder = yield* UsageRecorder
+  const times = 100_000
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 7; round++) {
+    const began = process.cpuUsage()
+    for (let i = 0; i < times; i++) {
+      const stats = makeRequestStats("request", 0)
+      stats.style = "chat"
+      stats.model = model.id
+      stats.key = id
+      stats.accountHash = `account ${i % 10}`
+      const refusal = admitRequest(limits, {
+        caller: { _tag: "Managed", owner: id, target: undefined, key: id },
+        model,
+        stats
+      }, () => 100)
+      if (refusal !== undefined) throw refusal
+      stats.upstreamCalled = true
+      stats.attempts = 1
+      stats.status = 200
+      stats.finish = "stop"
+      stats.usage = usage
+      recorder.ended(stats)
+    }
+    const { system, user } = process.cpuUsage(began)
+    best = Math.min(best, (user + system) / times)
+  }
+  return best
+}).pipe(
+  Effect.provide(
+    Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
+      Layer.provide(UsageStore.layerMemory),
+      Layer.provide(ConfigStore.layerMemory(config))
+    )
+  )
+)
+
+const entry = (i: number): UsageEntry => ({
+  at: Date.UTC(2026, 10, 21, 20),
+  key: id,
+  model: `model ${i % 100}`,
+  account: `account ${Math.floor(i / 100)}`,
+  style: "chat",
+  outcome: "succeeded",
+  counted: true,
+  ...usage,
+  estimated: false,
+  toolCalls: 0,
+  attempts: 1,
+  queued: 0,
+  upstream: 1,
+  duration: 2,
+  error: undefined
+})
+
+/** CPU milliseconds of this process so far: what others on the machine do is not in them. */
+const cpuMillis = (): number => {
+  const { system, user } = process.cpuUsage()
+  return (system + user) / 1000
+}
+
+/** Runs sliced work; gives its CPU milliseconds, those of a slice that 99 of 100 stay below, and those of the longest. */
+const slices = (work: Sliced<unknown>) => {
+  const each: Array<number> = []
+  for (;;) {
+    const from = cpuMillis()
+    const { done } = work.next()
+    each.push(cpuMillis() - from)
+    if (done === true) break
+  }
+  const sorted = each.toSorted((a, b) => a - b)
+  return {
+    all: each.reduce((sum, one) => sum + one, 0),
+    usual: sorted[Math.floor(sorted.length * 0.99)]!,
+    longest: sorted.at(-1)!
+  }
+}
+
+const rows = 1_000_000
+const perHour = 500
+const end = Date.UTC(2026, 10, 21)
+
+/** A file's figures: a flush of a thousand buckets, and a question over a million. */
+const fileCost = Effect.gen(function*() {
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
+  const { close, writer } = yield* openSqlite(path.join(folder, "usage.sqlite"))
+  const flushes = Array.from({ length: 7 }, () => {
+    const batch = new Batch()
+    for (let i = 0; i < 1000; i++) {
+      batch.addBucket(entry(i))
+      batch.addCounts(entry(i))
+    }
+    return slices(writeBatch(writer, batch)).all
+  })
+  writer.exec(`
+    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
+    INSERT INTO usage SELECT ${
+    end - (rows / perHour) * hourLength
+  } + (i / ${perHour}) * ${hourLength}, 'key ' || (i % 50), 'model',
+      'account ' || (i % ${perHour}), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+  `)
+  const query: UsageQuery = { from: 0, to: end, by: ["day", "key"], only: {}, limit: 10_000 }
+  const read = slices(makeReport(query, readPieces(writer, query)))
+  close()
+  rmSync(folder, { recursive: true })
+  return { flush: Math.min(...flushes), read }
+}).pipe(Effect.provide(NodeServices.layer))
+
+const requests = 2000
+const concurrency = 20
+const rounds = 5
+
+const start = async (enabled: boolean, folder: string) => {
+  const child = spawn(process.execPath, ["src/main.ts"], {
+    env: {
+      ...process.env,
+      PORT: "0",
+      GATEWAY_ADMIN_KEY: "bench",
+      GATEWAY_LOG_LEVEL: "none",
+      GATEWAY_DATA_DIR: path.join(folder, String(enabled)),
+      GATEWAY_CONFIG_JSON: JSON.stringify({ ...config, usage: { enabled } })
+    },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    const found = /listens on http:\/\/[^:]+:(\d+)/.exec(line)
+    if (found === null) continue
+    child.stdout.resume()
+    return { child, port: found[1]!, pid: child.pid!, enabled }
+  }
+  throw new Error("the gateway ended before it listened")
+}
+
+const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say short" }] })
+const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
+
+const ask = (port: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const outgoing = request({
+      port,
+      path: "/v1/chat/completions",
+      method: "POST",
+      agent,
+      headers: { authorization: `Bearer ${key}`, "content-length": Buffer.byteLength(body) }
+    }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`))
+      response.resume().on("end", resolve).on("error", reject)
+    })
+    outgoing.on("error", reject)
+    outgoing.end(body)
+  })
+
+/** CPU seconds of a process so far, user and system. */
+const cpuSeconds = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+/** Seconds and CPU seconds of a load. */
+const load = async ({ pid, port }: { readonly pid: number; readonly port: string }) => {
+  const [began, cpu] = [performance.now(), cpuSeconds(pid)]
+  let left = requests
+  const worker = async () => {
+    while (left-- > 0) await ask(port)
+  }
+  await Promise.all(Array.from({ length: concurrency }, worker))
+  return { seconds: (performance.now() - began) / 1000, cpu: cpuSeconds(pid) - cpu }
+}
+
+const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[values.length >> 1]!
+
+/** Requests a second and CPU of gateways with and without usage: on over off. */
+const gatewayCost = async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
+  const gateways = await Promise.all([start(true, folder), start(false, folder)])
+  try {
+    for (const gateway of gateways) await load(gateway)
+    const measured: Array<{ readonly rate: number; readonly cpu: number }> = []
+    for (let round = 0; round < rounds; round++) {
+      const [on, off] = [await load(gateways[0]), await load(gateways[1])]
+      measured.push({ rate: off.seconds / on.seconds, cpu: on.cpu / off.cpu })
+    }
+    return { rate: median(measured.map(({ rate }) => rate)), cpu: median(measured.map(({ cpu }) => cpu)) }
+  } finally {
+    agent.destroy()
+    for (const { child } of gateways) {
+      child.kill("SIGKILL")
+      await once(child, "exit")
+    }
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Prints the table. */
+export const usageBench = async (): Promise<void> => {
+  const own = await Effect.runPromise(requestCost)
+  const { flush, read } = await Effect.runPromise(fileCost)
+  const { cpu, rate } = await gatewayCost()
+  const figures: ReadonlyArray<Row> = [
+    ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
+    ["a flush of 1,000 buckets", flush, "CPU ms, at most 10"],
+    ["a question over 1,000,000 buckets", read.all, "CPU ms"],
+    ["a slice of it, 99 of 100", read.usual, "CPU ms, at most 10"],
+    ["its longest slice, collections of garbage included", read.longest, "CPU ms"],
+    ["requests a second, usage on over off", rate, "at least 0.98"],
+    ["CPU a request, usage on over off", cpu, ""]
+  ]
+  process.stdout.write(`${table(["", "value", "unit"], figures)}\n`)
+}
