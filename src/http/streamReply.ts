@@ -33,6 +33,8 @@ export interface FrameRenderer {
   readonly frames: Machine<ReplyEvent, string>
   /** What keeps the connection alive once the first frame is out. */
   readonly keepAlive: string
+  /** What has to be done before what was rendered may leave, once; `undefined` where that is nothing. */
+  readonly pending?: () => Effect.Effect<void> | undefined
   /** The frames with which a reply ends that fails after its first frame. */
   readonly failure: (error: GatewayError) => string
 }
@@ -117,15 +119,23 @@ class ReplyWriter {
       onSuccess: (events) => {
         const { frames } = this.renderer!
         for (let i = 0; i < events.length; i++) frames.push(events[i]!, this.frames)
+        const pending = this.renderer!.pending?.()
+        if (pending !== undefined) {
+          return Effect.flatMap(pending, () => {
+            this.write(this.rendered())
+            return this.goOn()
+          })
+        }
         this.write(this.rendered())
         return this.goOn()
       },
       onFailure: (cause) => {
         if (!Pull.isDoneCause(cause)) return this.fail(cause)
         this.renderer!.frames.end(this.frames)
-        this.write(this.rendered())
-        this.quiet.at = Infinity
-        return Effect.void
+        return Effect.map(this.renderer!.pending?.() ?? Effect.void, () => {
+          this.write(this.rendered())
+          this.quiet.at = Infinity
+        })
       }
     })
   })
@@ -160,9 +170,11 @@ class ReplyWriter {
       if (error === undefined) return Effect.interrupt
       this.options.failed(error.code)
       this.write(this.rendered())
-      this.write(this.renderer === undefined ? this.options.failureBefore(error) : this.renderer.failure(error))
-      this.quiet.at = Infinity
-      return Effect.void
+      const failure = this.renderer === undefined ? this.options.failureBefore(error) : this.renderer.failure(error)
+      return Effect.map(this.renderer?.pending?.() ?? Effect.void, () => {
+        this.write(failure)
+        this.quiet.at = Infinity
+      })
     })
   }
 

@@ -44,6 +44,8 @@ export interface NodesMetrics {
   readonly roundTripSeconds: number
   /** Leases that the store had dropped while they ran. */
   readonly leasesLost: number
+  /** Copies of stored responses that could not be written. */
+  readonly lostWrites: number
 }
 
 const lateMillis = 2_000
@@ -150,8 +152,8 @@ export class Nodes extends Context.Service<Nodes, {
           list,
           watchDraining: (isDraining) => store.watchDraining(isDraining),
           metrics: Effect.map(list, (nodes) => {
-            const { scripts, seconds } = store.counts()
-            return { up: store.isUp(), nodes: nodes.length, scripts, roundTripSeconds: seconds, leasesLost }
+            const { lostWrites, scripts, seconds } = store.counts()
+            return { up: store.isUp(), nodes: nodes.length, scripts, roundTripSeconds: seconds, leasesLost, lostWrites }
           })
         })
       })

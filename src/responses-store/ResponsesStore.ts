@@ -15,31 +15,12 @@ import { Heap, type HeapEntry, heapEntry } from "../accounts/heap.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Json } from "../domain/Conversation.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { Store } from "../store/Store.ts"
 import { jsonSize } from "./jsonSize.ts"
+import { makeSharedResponses } from "./sharedResponses.ts"
+import type { ResponsesStoreShape, StoredResponse, StoreLimits } from "./StoredResponse.ts"
 
-/** What is kept of a response. */
-export interface StoredResponse {
-  readonly id: string
-  /** The response object as JSON text, ready to be sent. */
-  readonly body: string
-  /** The items of the conversation before the response's own output, to list and to continue them. */
-  readonly items: ReadonlyArray<Json>
-}
-
-/** Bounds of the store, over all callers. */
-export interface StoreLimits {
-  readonly count: number
-  readonly bytes: number
-}
-
-/** A response that is still being made. */
-export interface OpenResponse {
-  /**
-   * Stores the response's final object. Does nothing when the response was removed meanwhile. Synchronous, so that a
-   * response is final in the store before the frame that says so leaves.
-   */
-  readonly settleUnsafe: (body: string) => void
-}
+export type { OpenResponse, StoredResponse, StoreLimits } from "./StoredResponse.ts"
 
 /** What one owner holds, oldest change first. Those who share a share are one owner when room is made. */
 class Share {
@@ -71,22 +52,6 @@ const sizeOf = (entry: Entry): number => entry.itemsSize + 2 * entry.body.length
 
 /** How often what has expired is let go of where no request does. */
 const sweepEvery = "30 seconds"
-
-interface ResponsesStoreShape {
-  /** The response with this id, if this owner created it and it has not expired. */
-  readonly get: (owner: string, id: string) => Effect.Effect<StoredResponse | undefined>
-  /** Stores a response that is final. `share` names those who are one owner when room is made; else it is the owner. */
-  readonly put: (owner: string, response: StoredResponse, share?: string) => Effect.Effect<void>
-  /**
-   * Stores a response that is still being made; it does not expire before it is settled. Synchronous, so that it is there
-   * before the frame that tells its id leaves.
-   */
-  readonly openUnsafe: (owner: string, response: StoredResponse, share?: string) => OpenResponse
-  /** Removes a response; false when this owner has none with this id. */
-  readonly remove: (owner: string, id: string) => Effect.Effect<boolean>
-  /** What is held at the moment. */
-  readonly held: Effect.Effect<StoreLimits>
-}
 
 /** The stored responses of all callers. */
 export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesStoreShape>()(
@@ -198,7 +163,8 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
             entry.body = body
             entry.settled = true
             insert(id, entry)
-          }
+          },
+          written: () => undefined
         }
       },
       remove: (owner, id) =>
@@ -212,6 +178,15 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
       held: Effect.sync(() => ({ count: entries.size, bytes }))
     })
   })
+
+  /** The stored responses that the nodes of a store share, with the configured bounds over all of them. */
+  static readonly layerShared: Layer.Layer<ResponsesStore, never, ConfigStore | Store> = Layer.effect(
+    ResponsesStore,
+    Effect.gen(function*() {
+      const store = yield* Store
+      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.lostWrite))
+    })
+  )
 
   /** A store with the given bounds. */
   static readonly layerLimits = (limits: StoreLimits): Layer.Layer<ResponsesStore, never, ConfigStore> =>

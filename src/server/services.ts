@@ -34,7 +34,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
 /** State that the nodes of a store share; needs a `Store`, and the configuration that they share (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(ResponsesStore.layer)
+  Layer.merge(ResponsesStore.layerShared)
 )
 
 const servicesOver = <E, R, E2, R2>(

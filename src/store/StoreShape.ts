@@ -79,5 +79,11 @@ export interface StoreShape extends Seals {
   /** Says how to find out whether this node takes nothing new: others see it as draining. */
   readonly watchDraining: (isDraining: () => boolean) => void
   readonly isDraining: () => boolean
-  readonly counts: () => { readonly scripts: ReadonlyMap<string, number>; readonly seconds: number }
+  /** Counts a copy that could not be written. */
+  readonly lostWrite: () => void
+  readonly counts: () => {
+    readonly lostWrites: number
+    readonly scripts: ReadonlyMap<string, number>
+    readonly seconds: number
+  }
 }

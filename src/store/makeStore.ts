@@ -120,6 +120,7 @@ export const makeStore = Effect.fnUntraced(function*(
   let draining = () => false
   let differing = 0
   let names = ""
+  let lostWrites = 0
   let subscription: Scope.Closeable | undefined
 
   const emit = (line: string) => {
@@ -341,6 +342,9 @@ export const makeStore = Effect.fnUntraced(function*(
       draining = isDraining
     },
     isDraining: () => draining(),
-    counts: client.counts
+    lostWrite: () => {
+      lostWrites++
+    },
+    counts: () => ({ ...client.counts(), lostWrites })
   }
 })

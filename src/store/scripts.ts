@@ -34,6 +34,9 @@ export const poolScript = (name: string, own: string, patience?: number): Script
 /** A document of many accounts takes its time. */
 const documentPatience = 5_000
 
+/** So may a body of many megabytes, in milliseconds. */
+const bodyPatience = 2_000
+
 /** Every script, by name. */
 export const scripts = {
   acquire: poolScript("acquire", text(new URL("./scripts/acquire.lua", import.meta.url))),
@@ -46,6 +49,7 @@ export const scripts = {
   leave: poolScript("leave", text(new URL("./scripts/leave.lua", import.meta.url))),
   login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
+  respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url)), bodyPatience),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),
   status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url)))
 }

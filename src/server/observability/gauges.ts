@@ -42,6 +42,7 @@ const gauges = {
   storeUp: gauge("gateway_store_up", "Whether the shared store answers"),
   nodes: gauge("gateway_nodes", "Nodes that share the store"),
   leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
+  lostWrites: total("gateway_store_lost_writes_total", "Copies of stored responses that could not be written"),
   roundTrips: total("gateway_store_seconds_total", "Time that the store took to answer"),
   delayMean: delayGauge("mean"),
   delayP99: delayGauge("p99"),
@@ -103,6 +104,7 @@ export class Gauges extends Context.Service<Gauges, {
             yield* Metric.update(gauges.storeUp, shared.up ? 1 : 0)
             yield* Metric.update(gauges.nodes, shared.nodes)
             yield* Metric.update(gauges.leasesLost, shared.leasesLost)
+            yield* Metric.update(gauges.lostWrites, shared.lostWrites)
             yield* Metric.update(gauges.roundTrips, shared.roundTripSeconds)
             for (const [script, count] of shared.scripts) yield* Metric.update(scriptGauge(script), count)
           }

@@ -114,10 +114,15 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
           const begin = () => {
             if (keep) stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items }, share)
-            return renderer
+            return { ...renderer, pending: () => stored?.written() }
           }
           // Whoever leaves before the response is final leaves a cancelled one.
-          yield* Effect.addFinalizer(() => Effect.sync(renderer.cancel))
+          yield* Effect.addFinalizer(() =>
+            Effect.suspend(() => {
+              renderer.cancel()
+              return stored?.written() ?? Effect.void
+            })
+          )
           const opened = open.pipe(
             // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
             Effect.catchIf(
