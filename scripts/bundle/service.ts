@@ -14,14 +14,30 @@ export const noticesAsset = "THIRD_PARTY_LICENSES.txt"
 
 const swaggerAsset = "swagger.json.br"
 
+/** Keeps what is made, by a key: a release has the same pages in several forms. */
+const kept = <A>(make: (key: string, effort: Effort) => Promise<A>) => {
+  const made = new Map<string, Promise<A>>()
+  return (key: string, effort: Effort): Promise<A> => {
+    const promise = made.get(key + effort) ?? make(key, effort)
+    made.set(key + effort, promise)
+    return promise
+  }
+}
+
+const compressSwagger = kept(async (file, effort) => {
+  const { css, javascript } = await import(pathToFileURL(file).href) as Readonly<Record<string, string>>
+  return brotli(Buffer.from(JSON.stringify({ css, javascript })), effort)
+})
+
+const builtConsole = kept((_, effort) => makeConsole(effort))
+
 /** Swagger UI is more text than all the rest: the bundle has it compressed, among its assets. */
 const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => ({
   name: "swagger",
   load: {
     filter: { id: /[\\/]http-api[\\/]internal[\\/]httpApiSwagger\.js$/ },
     async handler(id) {
-      const { css, javascript } = await import(pathToFileURL(id).href) as Readonly<Record<string, string>>
-      assets.set(swaggerAsset, brotli(Buffer.from(JSON.stringify({ css, javascript })), effort))
+      assets.set(swaggerAsset, await compressSwagger(id, effort))
       return `
         import { brotliDecompressSync } from "node:zlib"
         import { builtAssets } from ${JSON.stringify(path.join(root, "src/server/assets.ts"))}
@@ -82,6 +98,7 @@ export const bundle = async (
     input: path.join(root, "src", input),
     platform: "node",
     write: false,
+    checks: { pluginTimings: false },
     plugins: [left, ...plugins],
     // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
     resolve: { alias: { redis: "@redis/client" } },
@@ -105,7 +122,7 @@ export const buildService = async (input: string, info: BuildInfo, effort: Effor
   const assets = new Map<string, Uint8Array>()
   const [{ code, modules }, pages] = await Promise.all([
     bundle(input, info, [swaggerPlugin(assets, effort), luaTexts]),
-    makeConsole(effort)
+    builtConsole("", effort)
   ])
   if (!assets.has(swaggerAsset)) throw new Error("the script of the API's page was not found: it has moved")
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)

@@ -1,0 +1,166 @@
+// The container image for linux/amd64, as an OCI image layout: the executable on the libraries that it names, and nothing
+// else. No shell, no package manager, no other program.
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync } from "node:fs"
+import path from "node:path"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+import { needsOf } from "./binaries.ts"
+import { commitName, type Facts, isoTime, manifest } from "./facts.ts"
+import { type Entry, tar } from "./tar.ts"
+
+/** The user in the image. */
+const user = 65_532
+
+const program = "/usr/local/bin/model-gateway"
+
+/** What the image's configuration says of how to run it. */
+export const runConfig = {
+  User: `${user}:${user}`,
+  Env: ["HOST=0.0.0.0", "PORT=5001", "GATEWAY_CONFIG_PATH=/data/config.json", "GATEWAY_DATA_DIR=/data"],
+  WorkingDir: "/data",
+  Volumes: { "/data": {} },
+  Entrypoint: [program],
+  ExposedPorts: { "5001/tcp": {} },
+  StopSignal: "SIGTERM",
+  Healthcheck: { Test: ["CMD", program, "health"] }
+} as const
+
+/** Where the loaders of the usual distributions look. */
+const libraryFolders = [
+  "/lib/x86_64-linux-gnu",
+  "/usr/lib/x86_64-linux-gnu",
+  "/lib64",
+  "/usr/lib64",
+  "/lib",
+  "/usr/lib"
+]
+
+const findLibrary = (name: string): string => {
+  const found = libraryFolders.map((folder) => path.posix.join(folder, name)).find((file) => existsSync(file))
+  if (found === undefined) throw new Error(`${name}, which the executable needs, is not on this machine`)
+  return found
+}
+
+/** The files that an executable needs, and what those need, by the paths where the loader looks. */
+const librariesOf = (executable: Buffer): ReadonlyMap<string, Buffer> => {
+  const files = new Map<string, Buffer>()
+  const visit = (bytes: Buffer) => {
+    const { libraries, loader } = needsOf(bytes)
+    for (const file of [...(loader === undefined ? [] : [loader]), ...libraries.map(findLibrary)]) {
+      if (files.has(file)) continue
+      const content = readFileSync(file)
+      files.set(file, content)
+      visit(content)
+    }
+  }
+  visit(executable)
+  return files
+}
+
+/** Where distributions keep the terms of the libraries above. */
+const libraryTerms = ["libc6", "libgcc-s1", "libstdc++6", "libatomic1"]
+
+const licensesOf = (notices: string): Array<Entry> => [
+  { path: "licenses/THIRD_PARTY_LICENSES.txt", content: Buffer.from(notices) },
+  { path: "licenses/LICENSE", content: readFileSync(path.join(import.meta.dirname, "../../LICENSE")) },
+  ...libraryTerms.map((name) => ({ name, file: `/usr/share/doc/${name}/copyright` })).filter(({ file }) =>
+    existsSync(file)
+  )
+    .map(({ file, name }) => ({ path: `licenses/${name}.txt`, content: readFileSync(file) }))
+]
+
+/** Every folder above the files, once. */
+const withFolders = (entries: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
+  const all = new Map(entries.map((entry) => [entry.path, entry]))
+  for (const { path: file } of entries) {
+    for (let folder = path.posix.dirname(file); folder !== "."; folder = path.posix.dirname(folder)) {
+      if (!all.has(folder)) all.set(folder, { path: folder })
+    }
+  }
+  return [...all.values()]
+}
+
+const baseLayer = (executable: Buffer, notices: string): ReadonlyArray<Entry> =>
+  withFolders([
+    ...[...librariesOf(executable)].map(([file, content]) => ({ path: file.slice(1), content, mode: 0o755 })),
+    { path: "etc/passwd", content: Buffer.from(`nonroot:x:${user}:${user}:nonroot:/data:/sbin/nologin\n`) },
+    { path: "etc/group", content: Buffer.from(`nonroot:x:${user}:\n`) },
+    { path: "tmp", mode: 0o1777 },
+    { path: "data", mode: 0o700, owner: user },
+    ...licensesOf(notices)
+  ])
+
+const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+const mediaTypes = {
+  manifest: "application/vnd.oci.image.manifest.v1+json",
+  config: "application/vnd.oci.image.config.v1+json",
+  layer: "application/vnd.oci.image.layer.v1.tar+gzip",
+  index: "application/vnd.oci.image.index.v1+json"
+} as const
+
+/** The image's files by their paths in its layout. */
+export const makeImage = async (
+  executable: Buffer,
+  notices: string,
+  facts: Facts
+): Promise<ReadonlyMap<string, Uint8Array>> => {
+  const files = new Map<string, Uint8Array>()
+  const add = (mediaType: string, content: Uint8Array) => {
+    const digest = sha256(content)
+    files.set(`blobs/sha256/${digest}`, content)
+    return { mediaType, digest: `sha256:${digest}`, size: content.length }
+  }
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value))
+  const layers = await Promise.all(
+    [baseLayer(executable, notices), withFolders([{ path: program.slice(1), content: executable, mode: 0o755 }])].map(
+      async (entries) => {
+        const archive = tar(entries, facts.time)
+        return { id: `sha256:${sha256(archive)}`, descriptor: add(mediaTypes.layer, await promisify(gzip)(archive)) }
+      }
+    )
+  )
+  const created = isoTime(facts)
+  const config = add(
+    mediaTypes.config,
+    json({
+      created,
+      architecture: "amd64",
+      os: "linux",
+      config: {
+        ...runConfig,
+        Labels: {
+          "org.opencontainers.image.title": manifest.name,
+          "org.opencontainers.image.version": facts.version,
+          "org.opencontainers.image.revision": commitName(facts),
+          "org.opencontainers.image.licenses": manifest.license,
+          "org.opencontainers.image.created": created
+        }
+      },
+      rootfs: { type: "layers", diff_ids: layers.map(({ id }) => id) },
+      history: ["libraries", manifest.name].map((comment) => ({ created, comment }))
+    })
+  )
+  const image = add(
+    mediaTypes.manifest,
+    json({
+      schemaVersion: 2,
+      mediaType: mediaTypes.manifest,
+      config,
+      layers: layers.map(({ descriptor }) => descriptor)
+    })
+  )
+  const index = {
+    schemaVersion: 2,
+    mediaType: mediaTypes.index,
+    manifests: [{
+      ...image,
+      platform: { architecture: "amd64", os: "linux" },
+      annotations: { "org.opencontainers.image.ref.name": facts.version }
+    }]
+  }
+  files.set("index.json", json(index))
+  files.set("oci-layout", json({ imageLayoutVersion: "1.0.0" }))
+  return files
+}
