@@ -134,6 +134,14 @@ export interface AccountsMetrics {
   readonly sessionCleanUpFailures: number
 }
 
+/** Told of changes as they happen, or not long after. Must be cheap and must not throw. */
+export interface PoolWatch {
+  /** An account, by its identifier, or numbers of the pool alone have changed. */
+  readonly pool: (identifier: string | undefined) => void
+  /** Somebody waits, or no longer does. */
+  readonly queue: () => void
+}
+
 /** The pool of accounts. */
 export interface AccountPool {
   /**
@@ -153,4 +161,6 @@ export interface AccountPool {
   /** Records what a test of an account showed; `ok` brings it back into rotation. Unknown accounts are left alone. */
   readonly setTestStatus: (identifier: string, status: "ok" | "failed") => Effect.Effect<void>
   readonly metrics: Effect.Effect<AccountsMetrics>
+  /** Tells `watch` of every change until the scope ends. */
+  readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -79,6 +79,14 @@ export interface Waiting<out A> {
   readonly pinned: Slot<A> | undefined
 }
 
+/** Told of changes as they happen. Must be cheap, must not throw, and must not call back. */
+export interface PoolChanges<in A> {
+  /** The slots in use of an account, or of none, its state or whether it may be used are others now. */
+  readonly slot: (slot: Slot<A> | undefined) => void
+  /** Somebody waits, or no longer does. */
+  readonly queue: () => void
+}
+
 /** One request's claim, from asking to release. */
 export interface Ticket<out A> {
   readonly state: "waiting" | "granted" | "closed"
@@ -156,6 +164,8 @@ const noAvoid: ReadonlySet<string> = new Set()
 
 /** The pool of one gateway; `A` is what an account is to its user. */
 export class PoolState<A> {
+  /** Who is told of changes, if anybody is. */
+  changes: PoolChanges<A> | undefined = undefined
   #limits: Limits
   readonly #members = new Map<string, SlotNode<A>>()
   /** Accounts that have left the configuration while leases on them run. */
@@ -290,6 +300,7 @@ export class PoolState<A> {
     if (state !== "granted") return
     this.#inUse--
     const slot = node.slot
+    this.changes?.slot(slot)
     if (slot === undefined) {
       this.#directInUse--
       this.#placeLine(this.#direct)
@@ -371,6 +382,7 @@ export class PoolState<A> {
     yield* eachSliced(this.#members.values(), (slot) => {
       if (!accounts.has(slot.key)) this.#remove(slot)
     })
+    this.changes?.slot(undefined)
     this.#refuseShared()
     this.#serve()
   }
@@ -396,6 +408,7 @@ export class PoolState<A> {
     this.#leaveRecovery(slot)
     slot.state = state
     slot.until = until
+    this.changes?.slot(slot)
     this.#joinRecovery(slot)
     this.#place(slot)
   }
@@ -417,6 +430,7 @@ export class PoolState<A> {
       this.#disabled += enabled ? -1 : 1
       this.#leaveRecovery(slot)
       slot.enabled = enabled
+      this.changes?.slot(slot)
       this.#joinRecovery(slot)
       if (!enabled && slot.line !== undefined) this.#refuse(slot.line)
     }
@@ -463,6 +477,7 @@ export class PoolState<A> {
     line.join(ticket)
     ticket.line = line
     this.#queue.add(ticket)
+    this.changes?.queue()
     if (line === this.#direct) this.#directWaiting++
     if (line.purpose._tag === "Any" && line !== this.#any) this.#choosy.set(line.purpose.id, line)
     this.#placeLine(line)
@@ -473,6 +488,7 @@ export class PoolState<A> {
     line.leave(ticket)
     ticket.line = undefined
     this.#queue.delete(ticket)
+    this.changes?.queue()
     if (line === this.#direct) this.#directWaiting--
     if (line.purpose._tag === "Any" && line.head === undefined) this.#choosy.delete(line.purpose.id)
     this.#placeLine(line)
@@ -482,6 +498,7 @@ export class PoolState<A> {
     ticket.state = "granted"
     ticket.slot = slot
     this.#inUse++
+    this.changes?.slot(slot)
     if (slot === undefined) {
       this.#directInUse++
       this.#placeLine(this.#direct)

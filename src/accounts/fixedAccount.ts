@@ -58,6 +58,7 @@ export const makeFixed = Effect.fnUntraced(function*(
     withAccount: () => Effect.fail(gatewayError("not_found", "There are no accounts")),
     describe: () => Effect.succeed([]),
     setTestStatus: () => Effect.void,
+    watch: () => Effect.void,
     metrics: Effect.sync(() => ({
       inUse,
       waiting: 0,

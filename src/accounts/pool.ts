@@ -21,9 +21,18 @@ import { type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { reasonFor } from "./backOff.ts"
 import { directAccess } from "./credentials.ts"
-import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions, QueueWaiter } from "./Lease.ts"
+import type {
+  AccountAccess,
+  AccountFacts,
+  AccountPool,
+  Caller,
+  Lease,
+  LeaseOptions,
+  PoolWatch,
+  QueueWaiter
+} from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import { PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
+import { type PoolChanges, PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
 import { directTokensOff, refusalError } from "./refusals.ts"
 import { makeRoster } from "./roster.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
@@ -62,6 +71,17 @@ export const makePool: Effect.Effect<
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
 
+  const watches = new Set<PoolWatch>()
+  /** Nobody is told as long as nobody watches. */
+  const changes: PoolChanges<PooledAccount> = {
+    slot(slot) {
+      for (const { pool } of watches) pool(slot?.account.identifier)
+    },
+    queue() {
+      for (const { queue } of watches) queue()
+    }
+  }
+
   /** The driver to work with now, with the pool as the configuration in effect says. */
   const currentDriver = Effect.flatMap(
     upstream.driver,
@@ -91,6 +111,7 @@ export const makePool: Effect.Effect<
         if (Exit.isSuccess(exit)) {
           if (kind === "login") counters.logins++
           else counters.refreshes++
+          changes.slot(slot)
           return Effect.void
         }
         counters.loginFailures++
@@ -308,8 +329,21 @@ export const makePool: Effect.Effect<
         const slot = slotOf(identifier)
         if (slot === undefined) return Effect.void
         slot.account.tested = status
+        changes.slot(slot)
         return status === "ok" ? health.report(slot, undefined, undefined, true) : Effect.void
       }),
+    watch: (watch) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.sync(() => {
+          watches.add(watch)
+          state.changes = changes
+        }),
+        () =>
+          Effect.sync(() => {
+            watches.delete(watch)
+            if (watches.size === 0) state.changes = undefined
+          })
+      )),
     metrics: Effect.map(currentDriver, () => {
       const { done, failed } = cleanUp.counts()
       return {

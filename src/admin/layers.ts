@@ -7,6 +7,7 @@ import { AdminAccountsHandlers } from "./accounts/Handlers.ts"
 import { AdminAuthHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
+import { AdminEventsHandlers } from "./events/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
@@ -34,6 +35,7 @@ export const AdminHandlers = Layer.mergeAll(
   AdminSamplesHandlers,
   AdminNodesHandlers,
   AdminRequestsHandlers,
+  AdminEventsHandlers,
   AdminHostHandlers.pipe(
     Layer.provide(HostSync.layer),
     Layer.provide(AccountTests.layer),

@@ -6,6 +6,7 @@ import { AdminAccountsGroup } from "../admin/accounts/Api.ts"
 import { AdminAuthGroup } from "../admin/auth/Api.ts"
 import { AdminCapturesGroup } from "../admin/captures/Api.ts"
 import { AdminConfigGroup } from "../admin/config/Api.ts"
+import { AdminEventsGroup } from "../admin/events/Api.ts"
 import { AdminHostGroup } from "../admin/host/Api.ts"
 import { AdminKeysGroup } from "../admin/keys/Api.ts"
 import { AdminNodesGroup } from "../admin/nodes/Api.ts"
@@ -31,6 +32,7 @@ export class AdminApi extends HttpApi.make(apiId).add(
   AdminCapturesGroup,
   AdminSamplesGroup,
   AdminRequestsGroup,
+  AdminEventsGroup,
   AdminHostGroup,
   AdminVersionGroup,
   AdminNodesGroup

@@ -2,10 +2,12 @@
  * The whole gateway as layers. Reads like a table of contents: routes over styles over the completion service over the pool
  * over the upstream over the configuration.
  */
+import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { AdminEdges } from "../admin/edgeLayers.ts"
+import { Draining } from "../admin/events/Draining.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { StyleEdges } from "../styles/edgeLayers.ts"
 import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
@@ -13,6 +15,7 @@ import { GatewayApi } from "./Api.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { HealthHandlers } from "./health.ts"
+import { Lifecycle } from "./Lifecycle.ts"
 import { MetricsHandlers } from "./observability/metricsRoute.ts"
 import { SampleReplayLive } from "./replay.ts"
 import { SelfClientLive } from "./selfClient.ts"
@@ -45,13 +48,17 @@ const Handlers = Layer.mergeAll(
 
 const Edges = Layer.merge(StyleEdges, AdminEdges)
 
+/** Streams of events end when the gateway drains. */
+const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.draining))
+
 /** The routes, for a router that they have to themselves: they answer every path. `mountGateway` shares one. */
 export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(GatewayApi).pipe(
     Layer.provide(Handlers),
     Layer.provide(Edges),
     Layer.provide(SelfClientLive),
-    Layer.provide(SampleReplayLive)
+    Layer.provide(SampleReplayLive),
+    Layer.provide(DrainingLive)
   ),
   Documents,
   EveryRequest,

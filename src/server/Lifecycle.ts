@@ -13,6 +13,8 @@ export class Lifecycle extends Context.Service<Lifecycle, {
   readonly begin: () => () => void
   /** Requests under way. */
   readonly active: () => number
+  /** Ends when the gateway begins to take no new requests. */
+  readonly draining: Effect.Effect<void>
   /** Takes no new requests from now on and waits until none is under way. */
   readonly drain: Effect.Effect<void>
 }>()("model-gateway/server/Lifecycle") {
@@ -20,6 +22,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
     Lifecycle,
     Effect.gen(function*() {
       const idle = yield* Deferred.make<void>()
+      const begun = yield* Deferred.make<void>()
       let draining = false
       let active = 0
       const settle = () => {
@@ -28,6 +31,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
       return Lifecycle.of({
         isDraining: () => draining,
         active: () => active,
+        draining: Deferred.await(begun),
         begin: () => {
           active++
           return () => {
@@ -37,6 +41,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
         },
         drain: Effect.suspend(() => {
           draining = true
+          Deferred.doneUnsafe(begun, Effect.void)
           settle()
           return Deferred.await(idle)
         })

@@ -24,6 +24,7 @@ import { verdictOn } from "../accountHealth.ts"
 import { type Fault, reasonFor, stateAfter } from "../backOff.ts"
 import { directAccess } from "../credentials.ts"
 import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
+import { pollPool } from "../pollPool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { directTokensOff, refusalError } from "../refusals.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
@@ -354,7 +355,7 @@ export const makeSharedPool: Effect.Effect<
   yield* currentDriver
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDriver))
 
-  return {
+  const pool: AccountPool = {
     lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
     status: Effect.map(status(true), (seen) => {
       const { runtime } = config.unsafeCurrent()
@@ -415,6 +416,8 @@ export const makeSharedPool: Effect.Effect<
         const verdict: Verdict = { health: tested === "ok" ? undefined : "none", retryAfter: undefined }
         return report(name, "always", verdict, tested)
       }),
+    // Other nodes change it too, and tell nobody.
+    watch: (watch) => pollPool(pool, watch),
     metrics: Effect.map(status(false), (seen) => {
       const { done, failed } = cleanUp.counts()
       const { cooling = 0, out = 0, total = 0 } = seen ?? {}
@@ -428,4 +431,5 @@ export const makeSharedPool: Effect.Effect<
       }
     })
   }
+  return pool
 })

@@ -16,12 +16,11 @@ import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
 import { Nodes } from "../../nodes/Nodes.ts"
-import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AccountTests } from "./AccountTests.ts"
-import type { AccountItem, AccountState } from "./Api.ts"
+import type { AccountState } from "./Api.ts"
 import {
   AddAccountRequest,
   AdminAccountsGroup,
@@ -31,6 +30,7 @@ import {
   TestAllRequest
 } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
+import { itemOf } from "./itemOf.ts"
 import { markAccount } from "./markAccount.ts"
 import { newAccount } from "./newAccount.ts"
 import { pageOf } from "./page.ts"
@@ -58,19 +58,6 @@ const accountsReply = (saved: Saved) => ({
   success: true,
   total_accounts: saved.config.accounts.length,
   ...lastingOf(saved)
-})
-
-/** An account with what the pool knows of it; a change of the pool may have taken it away meanwhile. */
-const itemOf = (account: Account, facts: AccountFacts | undefined): typeof AccountItem.Type => ({
-  ...viewAccount(account),
-  ...(facts === undefined ? {} : { has_token: facts.hasToken, token_preview: facts.tokenPreview }),
-  test_status: facts?.testStatus ?? "",
-  health: facts?.health ?? "ready",
-  health_reason: facts?.reason ?? null,
-  recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
-  in_use: facts?.inUse ?? 0,
-  disabled: account.disabled,
-  note: account.note
 })
 
 /** Whether an account is one of those that a list was narrowed to. */

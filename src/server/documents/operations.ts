@@ -336,6 +336,14 @@ export const operations: Readonly<Record<string, Operation>> = {
     errors: finding
   },
   "admin-requests.clear": { summary: "Forget the records of requests that are over", access: "admin", errors: reading },
+  "admin-events.stream": {
+    summary: "Follow what changes, as server-sent events",
+    description:
+      "`hello`, then `pool`, `queue`, `requests` and `config` as they change, at most four of a kind a second; `reset` " +
+      "after a gap, `session_ended` before the end. With `Last-Event-ID` what was missed comes first.",
+    access: "admin",
+    errors: [...reading, "invalid_request", "rate_limit_exceeded"]
+  },
   "admin-samples.list": { summary: "List saved samples", access: "admin", errors: reading },
   "admin-samples.replay": {
     summary: "Play a saved sample in a style",
@@ -413,6 +421,7 @@ export const groups: Readonly<Record<string, string>> = {
   "admin-captures": "Operators: packet captures",
   "admin-samples": "Operators: raw samples",
   "admin-requests": "Operators: records of requests",
+  "admin-events": "Operators: live changes",
   "admin-host": "Operators: sync to the hosting platform",
   "admin-version": "Operators: version",
   "admin-nodes": "Operators: nodes that are one gateway"

@@ -1,0 +1,73 @@
+/**
+ * Live changes as server-sent events.
+ */
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
+import { AdminEdge } from "../edges.ts"
+import { RequestItem } from "../requests/Api.ts"
+
+/** First of all. */
+export const HelloEvent = Schema.Struct({
+  version: Schema.String,
+  /** Unix milliseconds. */
+  started_at: Schema.Int,
+  /** Of the configuration. */
+  revision: Schema.String
+})
+
+/** The pool, and the accounts that changed: 100 at most, `more` beyond. */
+export const PoolEvent = Schema.Struct({
+  total: Schema.Int,
+  available: Schema.Int,
+  in_use: Schema.Int,
+  cooling: Schema.Int,
+  out: Schema.Int,
+  disabled: Schema.Int,
+  max_inflight_per_account: Schema.Int,
+  global_max_inflight: Schema.Int,
+  changed: Schema.Array(AccountItem),
+  more: Schema.Boolean
+}).annotate({ identifier: "PoolEvent" })
+
+const { max_queue_size, oldest_wait_ms, waiters, waiting } = QueueStatusReply.fields
+
+/** Those who wait. */
+export const QueueEvent = Schema.Struct({ waiting, max_queue_size, oldest_wait_ms, waiters }).annotate({
+  identifier: "QueueEvent"
+})
+
+/** The newest state of each request that changed, the one that changed last first: 200 at most, `more` beyond. */
+export const RequestsEvent = Schema.Struct({
+  items: Schema.Array(RequestItem),
+  more: Schema.Boolean
+}).annotate({ identifier: "RequestsEvent" })
+
+/** The configuration is another one. */
+export const ConfigEvent = Schema.Struct({ revision: Schema.String })
+
+/** Nothing more to say: `reset`, something was missed and lists are to be read again; `session_ended`, the stream ends. */
+export const EmptyEvent = Schema.Struct({})
+
+/** One event of the stream; `data` is one line of JSON. */
+export const AdminEvent = Schema.Union([
+  Schema.Struct({ event: Schema.Literal("hello"), id: Schema.String, data: HelloEvent }),
+  Schema.Struct({ event: Schema.Literal("pool"), id: Schema.String, data: PoolEvent }),
+  Schema.Struct({ event: Schema.Literal("queue"), id: Schema.String, data: QueueEvent }),
+  Schema.Struct({ event: Schema.Literal("requests"), id: Schema.String, data: RequestsEvent }),
+  Schema.Struct({ event: Schema.Literal("config"), id: Schema.String, data: ConfigEvent }),
+  Schema.Struct({ event: Schema.Literals(["reset", "session_ended"]), id: Schema.String, data: EmptyEvent })
+]).annotate({ identifier: "AdminEvent" })
+
+const SentEvent = Schema.Struct({ event: Schema.String, id: Schema.String, data: Schema.String })
+
+export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
+  HttpApiEndpoint.get("stream", "/admin/events", {
+    // Comma between `pool`, `queue`, `requests`, `config`; all where it is absent.
+    query: { topics: Schema.optionalKey(Schema.String) },
+    headers: { "last-event-id": Schema.optionalKey(Schema.String) },
+    success: HttpApiSchema.StreamSse({ events: SentEvent })
+  })
+).middleware(AdminEdge) {}

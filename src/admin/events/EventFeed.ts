@@ -1,0 +1,297 @@
+/**
+ * One reader's events: changes are gathered as they happen, and told when the reader takes them, at most so often. A reader
+ * that takes nothing costs no more memory than one round of events.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Accounts } from "../../accounts/Accounts.ts"
+import { findAccount } from "../../config/Account.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import type { RequestRecord } from "../../requests/RequestRecord.ts"
+import { Requests } from "../../requests/Requests.ts"
+import { itemOf } from "../accounts/itemOf.ts"
+import type { Operator } from "../Operator.ts"
+import { viewItem } from "../requests/view.ts"
+import { currentVersion } from "../version/currentVersion.ts"
+import type { ConfigEvent, HelloEvent, PoolEvent, QueueEvent, RequestsEvent } from "./Api.ts"
+import { Draining } from "./Draining.ts"
+
+export const topics = ["pool", "queue", "requests", "config"] as const
+export type Topic = (typeof topics)[number]
+
+/** Between two events of a kind, in milliseconds: four a second. */
+const pause = 250
+/** Silence after which a comment is sent, and after which it is looked whether the credential still holds. */
+const quiet = 5_000
+/** After its end a stream whose reader does not read is cut off. */
+const grace = 1_000
+const mostAccounts = 100
+const mostRequests = 200
+
+const comment = ": \n\n"
+
+/** What the feeds of a gateway share. */
+export interface FeedSource {
+  /** Names this process in event ids. */
+  readonly boot: string
+  /** Unix milliseconds. */
+  readonly startedAt: number
+}
+
+/** Who reads, and what. */
+export interface FeedOptions {
+  readonly topics: ReadonlySet<Topic>
+  /** `Last-Event-ID` of the request. */
+  readonly lastEventId: string | undefined
+  readonly operator: Operator
+}
+
+/** Keeps the last `most` keys that were added, and whether there were more. */
+class Gathered<A> {
+  readonly #most: number
+  readonly #kept = new Set<A>()
+  #more = false
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  add(value: A): void {
+    this.#kept.delete(value)
+    this.#kept.add(value)
+    if (this.#kept.size <= this.#most) return
+    const [first] = this.#kept
+    this.#kept.delete(first!)
+    this.#more = true
+  }
+
+  /** What was gathered, the last first; then there is nothing. */
+  take(): { readonly values: ReadonlyArray<A>; readonly more: boolean } {
+    const taken = { values: [...this.#kept].reverse(), more: this.#more }
+    this.#kept.clear()
+    this.#more = false
+    return taken
+  }
+}
+
+type EventData =
+  | typeof HelloEvent.Type
+  | typeof PoolEvent.Type
+  | typeof QueueEvent.Type
+  | typeof RequestsEvent.Type
+  | typeof ConfigEvent.Type
+  | Readonly<Record<string, never>>
+
+/** The place in the changes of requests that an id of this process stands for; `undefined` for another one's. */
+const placeOf = (boot: string, id: string): number | undefined => {
+  const [process, place] = id.split(".", 2)
+  return process === boot && place !== undefined && /^\d{1,15}$/.test(place) ? Number(place) : undefined
+}
+
+/** The events of one reader as text; what is gathered for it ends with the scope. */
+export const eventFeed = Effect.fnUntraced(function*(
+  { boot, startedAt }: FeedSource,
+  { lastEventId, operator, topics }: FeedOptions
+): Effect.fn.Return<Stream.Stream<string>, never, Accounts | ConfigStore | Requests | Scope.Scope> {
+  const accounts = yield* Accounts
+  const config = yield* ConfigStore
+  const requests = yield* Requests
+  const clock = yield* Clock.Clock
+  const draining = yield* Draining
+  const response = Fiber.getCurrent()
+  const now = () => monotonicMillis(clock)
+
+  const due = new Set<Topic>(topics)
+  due.delete("requests")
+  const sentAt = new Map<Topic, number>()
+  const changedAccounts = new Gathered<string>(mostAccounts)
+  const changedRequests = new Gathered<RequestRecord>(mostRequests)
+  /** What comes before all else. */
+  const first: Array<string> = []
+  /** All changes of requests up to here are told. */
+  let told = requests.changes()
+  let revision: string | undefined
+  let wroteAt = now()
+  let ending: "no" | "credential" | "drain" | "over" = "no"
+  let waiter: Deferred.Deferred<void> | undefined
+
+  const wake = () => {
+    if (waiter !== undefined) Deferred.doneUnsafe(waiter, Exit.void)
+  }
+  const changed = (topic: Topic) => {
+    due.add(topic)
+    wake()
+  }
+  const ended = yield* Deferred.make<void>()
+  const end = (why: "credential" | "drain") => {
+    if (ending === "no") ending = why
+    Deferred.doneUnsafe(ended, Exit.void)
+    wake()
+  }
+
+  const eventText = (event: string, data: EventData): string =>
+    `id: ${boot}.${told}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+
+  // Gathering. It begins before anything is read, so that nothing falls between.
+
+  if (topics.has("requests")) {
+    yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        requests.listen((record) => {
+          changedRequests.add(record)
+          changed("requests")
+        })
+      ).pipe(Effect.tap(() =>
+        Effect.sync(() => {
+          told = requests.changes()
+        })
+      )),
+      (stop) => Effect.sync(stop)
+    )
+  }
+  if (topics.has("pool") || topics.has("queue")) {
+    yield* accounts.watch({
+      pool(identifier) {
+        if (!topics.has("pool")) return
+        if (identifier !== undefined) changedAccounts.add(identifier)
+        changed("pool")
+      },
+      queue() {
+        if (topics.has("queue")) changed("queue")
+      }
+    })
+  }
+  yield* Effect.forkScoped(
+    Stream.runForEach(config.changes, () =>
+      Effect.flatMap(operator.holds, (holds) =>
+        Effect.sync(() => {
+          if (!holds) end("credential")
+          if (topics.has("config")) changed("config")
+        })))
+  )
+  yield* Effect.forkScoped(Effect.andThen(draining, Effect.sync(() => end("drain"))))
+
+  // A reader that does not read cannot be told that it is over: it is cut off.
+  const check = Effect.andThen(
+    Effect.sleep(quiet),
+    Effect.map(operator.holds, (holds) => {
+      if (!holds) end("credential")
+    })
+  )
+  const cutOff = Deferred.await(ended).pipe(
+    Effect.andThen(Effect.sleep(grace)),
+    Effect.andThen(Effect.sync(() => response?.interruptUnsafe()))
+  )
+  yield* Effect.forkScoped(Effect.forever(check))
+  yield* Effect.forkScoped(cutOff)
+
+  // Telling.
+
+  const poolEvent = Effect.gen(function*() {
+    const { values, more } = changedAccounts.take()
+    const { account_table } = config.unsafeCurrent()
+    const status = yield* accounts.status
+    const named = sentAt.has("pool") ? values : status.in_use_accounts.slice(0, mostAccounts)
+    const facts = yield* accounts.describe(named)
+    const items = facts.flatMap((each) => {
+      const account = findAccount(account_table, each.identifier)
+      return account === undefined ? [] : [itemOf(account, each)]
+    })
+    return eventText("pool", {
+      total: status.total,
+      available: status.available,
+      in_use: status.in_use,
+      cooling: status.cooling,
+      out: status.out,
+      disabled: status.disabled,
+      max_inflight_per_account: status.max_inflight_per_account,
+      global_max_inflight: status.global_max_inflight,
+      changed: items,
+      more: more || (named !== values && status.in_use_accounts.length > mostAccounts)
+    })
+  })
+
+  const queueEvent = Effect.map(
+    accounts.status,
+    ({ max_queue_size, oldest_wait_ms, waiters, waiting }) =>
+      eventText("queue", { waiting, max_queue_size, oldest_wait_ms, waiters })
+  )
+
+  const requestsEvent = Effect.sync(() => {
+    const { more, values } = changedRequests.take()
+    told = requests.changes()
+    return eventText("requests", { items: values.map(viewItem), more })
+  })
+
+  const configEvent = Effect.map(config.configHash, (hash) => {
+    if (hash === revision) return ""
+    revision = hash
+    return eventText("config", { revision: hash })
+  })
+
+  const tell = (topic: Topic): Effect.Effect<string> => {
+    switch (topic) {
+      case "pool":
+        return poolEvent
+      case "queue":
+        return queueEvent
+      case "requests":
+        return requestsEvent
+      case "config":
+        return configEvent
+    }
+  }
+
+  /** What a reader that comes back has missed. */
+  const missed = (): ReadonlyArray<string> => {
+    if (lastEventId === undefined || lastEventId === "") return []
+    const place = placeOf(boot, lastEventId)
+    const { gap, records } = place === undefined ? { gap: true, records: [] } : requests.since(place)
+    if (place === undefined || (gap && topics.has("requests"))) return [eventText("reset", {})]
+    if (records.length === 0 || !topics.has("requests")) return []
+    return [eventText("requests", {
+      items: records.slice(0, mostRequests).map(viewItem),
+      more: records.length > mostRequests
+    })]
+  }
+
+  const hello = yield* config.configHash
+  first.push(eventText("hello", { version: currentVersion, started_at: startedAt, revision: hello }), ...missed())
+
+  const next: Effect.Effect<string, Cause.Done> = Effect.suspend(() => {
+    if (ending === "over" || ending === "drain") return Cause.done()
+    if (ending === "credential") {
+      ending = "over"
+      return Effect.succeed(eventText("session_ended", {}))
+    }
+    const moment = now()
+    const begin = first.splice(0)
+    const ready = [...due].filter((topic) => moment - (sentAt.get(topic) ?? Number.NEGATIVE_INFINITY) >= pause)
+    if (begin.length > 0 || ready.length > 0) {
+      for (const topic of ready) due.delete(topic)
+      return Effect.flatMap(Effect.forEach(ready, tell), (texts) => {
+        for (const topic of ready) sentAt.set(topic, moment)
+        const text = [...begin, ...texts].join("")
+        if (text === "") return next
+        wroteAt = moment
+        return Effect.succeed(text)
+      })
+    }
+    if (moment - wroteAt >= quiet) {
+      wroteAt = moment
+      return Effect.succeed(comment)
+    }
+    const soonest = Math.min(wroteAt + quiet, ...[...due].map((topic) => (sentAt.get(topic) ?? moment) + pause))
+    waiter = Deferred.makeUnsafe()
+    return Effect.andThen(Effect.timeoutOption(Deferred.await(waiter), Math.max(1, soonest - moment)), next)
+  })
+
+  return Stream.fromPull(Effect.succeed(Effect.map(next, (text) => [text] as const)))
+})
