@@ -2,6 +2,7 @@
  * One round with the upstream as it is shown: what went there, and the bytes that came back.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { FailureCause } from "../domain/FailureCause.ts"
 
 export interface CapturedRound {
   readonly id: string
@@ -28,6 +29,8 @@ export interface CapturedRound {
   readonly closed: boolean
   /** The upstream session, which all rounds of one reply share. */
   readonly chainKey: string
+  /** Why the round failed, where the network or the answer told. */
+  readonly cause: FailureCause | undefined
 }
 
 /** A round without its bodies, only how many bytes each of them has. */

@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import type { FailureCause } from "../domain/FailureCause.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
 import { blotBytes, blotText, cutText, plainUrl } from "./blot.ts"
@@ -39,6 +40,7 @@ interface Entry {
   status: number
   contentType: string | undefined
   closed: boolean
+  cause: FailureCause | undefined
 }
 
 /** Watches the rounds of one request, and may hold their bytes. Must be cheap and must not throw. */
@@ -65,6 +67,7 @@ const headOf = (entry: Entry) => ({
   contentType: entry.contentType,
   truncated: entry.log?.isTruncated() ?? false,
   closed: entry.closed,
+  cause: entry.cause,
   chainKey: entry.chainKey
 })
 
@@ -167,7 +170,8 @@ export class Captures extends Context.Service<Captures, {
         log: bytes.hold(mostBytes),
         status: 0,
         contentType: undefined,
-        closed: false
+        closed: false,
+        cause: undefined
       }
       following?.push(entry)
       ring.push(entry)
@@ -196,10 +200,12 @@ export class Captures extends Context.Service<Captures, {
             bytes(chunk) {
               bytes.push(chunk, monotonicMillis(clock))
             },
-            closed() {
+            closed(cause) {
               bytes.close()
-              watching?.closed()
-              if (entry !== undefined) entry.closed = true
+              watching?.closed(cause)
+              if (entry === undefined) return
+              entry.closed = true
+              entry.cause = cause
             }
           }
         }

@@ -2,6 +2,7 @@
  * What is learned of a request while it runs, for its log line, its `Server-Timing` and the metrics. One mutable record a
  * request: it is written on the way and read once at the end.
  */
+import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import type { RequestRecord } from "../requests/RequestRecord.ts"
@@ -49,6 +50,8 @@ export interface RequestStats {
   status: number | undefined
   /** Code of the error that the caller was told, in the stream too. */
   error: string | undefined
+  /** Why the upstream failed, where that is what the caller was told. */
+  cause: FailureCause | undefined
   /** Rounds that continued or resumed the reply. */
   continues: number
   calls: number
@@ -84,6 +87,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   finish: undefined,
   status: undefined,
   error: undefined,
+  cause: undefined,
   continues: 0,
   calls: 0,
   brokenCalls: 0,

@@ -3,6 +3,7 @@
  * content-generation status word of each code stand in one table (behaviour: spec "Errors").
  */
 import * as Schema from "effect/Schema"
+import { FailureCause } from "./FailureCause.ts"
 
 /** HTTP status, vendor `type`, content-generation `status` and whether a client gains by trying again, for every code. */
 export const errorTable = {
@@ -52,7 +53,9 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   /** Everything that is wrong with a configuration, where that is what the error is about. */
   faults: Schema.optionalKey(Schema.Array(ErrorFault)),
   /** False where another try is pointless although the code's is not. */
-  retry: Schema.optionalKey(Schema.Boolean)
+  retry: Schema.optionalKey(Schema.Boolean),
+  /** Why the upstream failed, for the operator's log: no caller is shown it. */
+  cause: Schema.optionalKey(FailureCause)
 }) {
   /** The HTTP status of a reply that fails with this error. */
   get status(): number {
@@ -81,6 +84,7 @@ export const gatewayError = (
     readonly retryAfter?: number | undefined
     readonly faults?: ReadonlyArray<typeof ErrorFault.Type> | undefined
     readonly retry?: boolean | undefined
+    readonly cause?: FailureCause | undefined
   }
 ): GatewayError =>
   new GatewayError({
@@ -89,7 +93,8 @@ export const gatewayError = (
     param: options?.param ?? null,
     ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter }),
     ...(options?.faults === undefined ? {} : { faults: options.faults }),
-    ...(options?.retry === undefined ? {} : { retry: options.retry })
+    ...(options?.retry === undefined ? {} : { retry: options.retry }),
+    ...(options?.cause === undefined ? {} : { cause: options.cause })
   })
 
 /** A malformed or missing field. */

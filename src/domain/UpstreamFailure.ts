@@ -4,6 +4,7 @@
  * Drivers only produce facts; retry, failover, account health, status and message all come from `classify`.
  */
 import * as Schema from "effect/Schema"
+import { FailureCause } from "./FailureCause.ts"
 
 /** Where in an exchange the failure was seen. */
 export type FailurePhase = "login" | "session" | "completion" | "stream" | "resume"
@@ -37,5 +38,7 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   /** The upstream's own message: `msg`, `biz_msg`, `content` or `error.message`; never a page. */
   message: Schema.optionalKey(Schema.String),
   /** Seconds of the upstream's `Retry-After`. */
-  retryAfter: Schema.optionalKey(Schema.Number)
+  retryAfter: Schema.optionalKey(Schema.Number),
+  /** What the network told, or how an answer that was none began. */
+  cause: Schema.optionalKey(FailureCause)
 }) {}

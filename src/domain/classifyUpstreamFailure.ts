@@ -3,6 +3,7 @@
  *
  * Drivers state facts, this function judges, and retry, failover, account health, status and message all follow from it.
  */
+import { causeClass } from "./FailureCause.ts"
 import { type ErrorCode, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
@@ -418,7 +419,9 @@ const wholeSeconds = (failure: UpstreamFailure, code: ErrorCode): number | undef
 
 const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
   const own = redactMessage(failure.message, secrets)
-  return own === undefined ? `${rule.message}.` : shorten(`${rule.message}: ${own}`, messageLimit)
+  if (own !== undefined) return shorten(`${rule.message}: ${own}`, messageLimit)
+  const seen = causeClass(failure.cause)
+  return seen === undefined ? `${rule.message}.` : `${rule.message}: ${seen}.`
 }
 
 /**
@@ -431,7 +434,10 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
     health: context.direct ? "none" : rule.health,
-    error: gatewayError(rule.code, describe(rule, failure, context), { retryAfter: wholeSeconds(failure, rule.code) }),
+    error: gatewayError(rule.code, describe(rule, failure, context), {
+      retryAfter: wholeSeconds(failure, rule.code),
+      cause: failure.cause
+    }),
     retryAfter: failure.retryAfter === undefined ? undefined : clampWait(failure.retryAfter)
   }
 }

@@ -81,6 +81,7 @@ export const openReply = Effect.fnUntraced(function*(
     Effect.sync(() => {
       stats.status = error.status
       stats.error = error.code
+      stats.cause = error.cause
     })
   const output = yield* completion.open({
     caller: request.caller ?? pooled,

@@ -67,8 +67,8 @@ interface WriteOptions {
   readonly deadlines: Deadlines["Service"]
   /** Told what was written, for the request's record. */
   readonly sent: (bytes: Uint8Array) => void
-  /** Told the code of an error that is told in the stream. */
-  readonly failed: (code: string) => void
+  /** Told the error that is told in the stream. */
+  readonly failed: (error: GatewayError) => void
   /** Holds what the reply's events need. */
   readonly scope: Scope.Scope
   /** Whether the bytes that wait for the client may be more. */
@@ -168,7 +168,7 @@ class ReplyWriter {
   private fail(cause: Cause.Cause<GatewayError | Cause.Done<unknown>>): Effect.Effect<void> {
     return Effect.flatMap(toGatewayError(cause), (error) => {
       if (error === undefined) return Effect.interrupt
-      this.options.failed(error.code)
+      this.options.failed(error)
       this.write(this.rendered())
       const failure = this.renderer === undefined ? this.options.failureBefore(error) : this.renderer.failure(error)
       return Effect.map(this.renderer?.pending?.() ?? Effect.void, () => {
@@ -241,8 +241,9 @@ export const streamReply = <R>(
       deadlines,
       scope,
       sent: (bytes) => stats.record?.sent(bytes),
-      failed: (code) => {
-        stats.error = code
+      failed: (error) => {
+        stats.error = error.code
+        stats.cause = error.cause
       },
       hasRoom: (backlog) => hold(backlog) && backlog < bounds().client_queue_bytes
     })

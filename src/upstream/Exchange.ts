@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
 import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
+import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import type { FailurePhase } from "../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "./budget.ts"
@@ -56,9 +57,8 @@ export interface Carrier {
 /** Bytes that may wait for the reader before the carrier is paused. */
 const mostWaiting = 256 * 1024
 
-/** True for the carrier's own limit for connecting. */
-const isConnectTimeout = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && "code" in error && error.code === "UND_ERR_CONNECT_TIMEOUT"
+/** The carrier's own limit for connecting. */
+const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 
 type State = "head" | "body" | "complete" | "failed" | "left"
 
@@ -68,6 +68,8 @@ const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length ==
 export class Exchange {
   status = 0
   headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
+  /** Why it failed, or why its answer was none, as far as is known. */
+  cause: FailureCause | undefined
   private state: State = "head"
   private failure: UpstreamFailure | undefined
   private chunks: Array<Uint8Array> = []
@@ -87,8 +89,11 @@ export class Exchange {
   private readonly budget: Budget | undefined
   private waitingSince: number
   private mostWaiting = mostWaiting
+  private readonly address: string | undefined
 
-  constructor(options: ExchangeOptions, deadlines: Deadlines["Service"]) {
+  /** `address` is the scheme, host and port that are called. */
+  constructor(options: ExchangeOptions, deadlines: Deadlines["Service"], address?: string) {
+    this.address = address
     this.phase = options.phase
     this.limits = options.limits
     this.budget = options.budget
@@ -136,9 +141,9 @@ export class Exchange {
   broke(error: unknown): void {
     if (this.isOver()) return
     const phase = this.state === "head" ? this.phase : "stream"
-    this.fail(
-      new UpstreamFailure({ phase, kind: isConnectTimeout(error) ? "timeout" : "transport" })
-    )
+    const code = codeOf(error)
+    const cause = this.because(code === undefined ? {} : { code })
+    this.fail(new UpstreamFailure({ phase, kind: code === connectTimeout ? "timeout" : "transport", cause }))
   }
 
   /** Fails once the reply's head is known to be missing; succeeds when it is there. */
@@ -182,6 +187,11 @@ export class Exchange {
       }
       check()
     })
+  }
+
+  /** Notes that the answer was none of a model server; `secrets` were sent, and are no part of what is kept of it. */
+  noAnswer(text: string, secrets: ReadonlyArray<string>): FailureCause {
+    return this.because({ status: this.status, body: excerptOf(text, secrets) })
   }
 
   /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
@@ -290,8 +300,13 @@ export class Exchange {
     const left = this.budget?.timeLeft(now - this.waitingSince, now)
     if (left !== undefined && left.millis <= 0) this.fail(this.budget!.overdue(phase, left.of))
     else if (this.settled && this.state === "body") this.close("complete")
-    else this.fail(new UpstreamFailure({ phase, kind: "timeout" }))
+    else this.fail(new UpstreamFailure({ phase, kind: "timeout", cause: this.because({}) }))
     carrier?.abort()
+  }
+
+  private because(seen: FailureCause): FailureCause {
+    this.cause = this.address === undefined ? seen : { ...seen, address: this.address }
+    return this.cause
   }
 
   private fail(failure: UpstreamFailure): void {

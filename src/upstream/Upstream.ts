@@ -9,6 +9,7 @@ import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Conversation } from "../domain/Conversation.ts"
+import type { FailureCause } from "../domain/FailureCause.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "./budget.ts"
@@ -44,8 +45,8 @@ export interface RoundRecorder {
   readonly opened: (status: number, contentType: string | undefined) => void
   /** The reply's bytes exactly as they came, chunk by chunk. What is to be kept must be copied. */
   readonly bytes: (chunk: Uint8Array) => void
-  /** The round is over; called once, whatever ended it. */
-  readonly closed: () => void
+  /** The round is over; called once, whatever ended it. `cause` says why it failed, where the network or the answer told. */
+  readonly closed: (cause?: FailureCause) => void
 }
 
 /** Receives every round of a completion: the first request and each continue. Must be cheap and must not throw. */

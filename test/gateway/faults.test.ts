@@ -54,7 +54,7 @@ const told = (status: number, code: string, words: RegExp): Told => ({ status, c
 const trouble = (words = /^The upstream failed\.$/) => told(503, "upstream_error", words)
 const limited = told(429, "upstream_rate_limited", /^The upstream limits the rate of requests: /)
 const late = told(503, "upstream_timeout", /^The upstream did not answer in time\.$/)
-const unreachable = told(503, "upstream_error", /^The connection to the upstream failed\.$/)
+const unreachable = told(503, "upstream_error", /^The connection to the upstream failed: the connection was reset\.$/)
 const cutOff = told(503, "upstream_error", /^The upstream's reply was cut off and could not be resumed\.$/)
 const refusedToken = told(503, "no_account_available", /^The upstream refused an account's token/)
 const refusedOwn = told(401, "authentication_failed", /^The upstream refused the token/)
@@ -100,15 +100,15 @@ const before: ReadonlyArray<Before> = [
   row({ name: "too-long", status: 400 }, tooLong, once),
   row({ name: "refused" }, trouble(/: refused$/), thrice),
   row({ name: "no-session" }, trouble(/^The upstream session is gone/), thrice),
-  row({ name: "html" }, trouble(), thrice),
-  row({ name: "html", status: 200 }, trouble(), thrice),
-  row({ name: "html", call: "create" }, trouble(), thrice),
+  row({ name: "html" }, trouble(/: what answered is not a model server \(HTTP \d+\)\.$/), thrice),
+  row({ name: "html", status: 200 }, trouble(/: what answered is not a model server \(HTTP 200\)\.$/), thrice),
+  row({ name: "html", call: "create" }, trouble(/: what answered is not a model server \(HTTP \d+\)\.$/), thrice),
   row({ name: "empty" }, trouble(), thrice),
   row({ name: "broken-json" }, trouble(), thrice),
   row({ name: "no-data" }, trouble(), thrice),
   row({ name: "no-data", call: "create" }, trouble(), thrice),
   row({ name: "not-a-stream" }, trouble(), thrice),
-  row({ name: "wrong-content-type" }, trouble(), thrice),
+  row({ name: "wrong-content-type" }, trouble(/: what answered is not a model server \(HTTP 200\)\.$/), thrice),
   row({ name: "reset-before-headers" }, unreachable, thrice),
   row({ name: "reset-before-headers", call: "create" }, unreachable, thrice),
   row({ name: "empty-stream" }, cutOff, thrice),
@@ -137,7 +137,7 @@ const atLogin: ReadonlyArray<Before> = [
   row({ name: "suspended", call: "login" }, suspended, each),
   row({ name: "rate-limited", call: "login", retryAfter: 7 }, limited, each, { retryAfter: /^7$/ }),
   row({ name: "trouble", call: "login" }, trouble(/service unavailable$/), thrice),
-  row({ name: "html", call: "login" }, trouble(), thrice),
+  row({ name: "html", call: "login" }, trouble(/: what answered is not a model server \(HTTP \d+\)\.$/), thrice),
   row({ name: "no-data", call: "login" }, trouble(), thrice),
   row({ name: "reset-before-headers", call: "login" }, unreachable, thrice)
 ]

@@ -4,6 +4,7 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { FailureCause } from "../../domain/FailureCause.ts"
 import { AdminEdge } from "../edges.ts"
 import { Switch } from "../query.ts"
 
@@ -23,7 +24,9 @@ export const CaptureItem = Schema.Struct({
   response_body: Schema.String,
   response_truncated: Schema.Boolean,
   /** The upstream session, which all rounds of one reply share. */
-  chain_key: Schema.String
+  chain_key: Schema.String,
+  /** Why the round failed, where the network or the answer told. */
+  cause: Schema.optionalKey(FailureCause)
 }).annotate({ identifier: "Capture" })
 
 const { request_body: _request, response_body: _response, ...head } = CaptureItem.fields

@@ -22,7 +22,8 @@ const headOf = (round: Omit<CapturedRound, "requestBody" | "bytes">) => ({
   account_id: round.account,
   status_code: round.status,
   response_truncated: round.truncated,
-  chain_key: round.chainKey
+  chain_key: round.chainKey,
+  ...(round.cause === undefined ? {} : { cause: round.cause })
 })
 
 const itemOf = (round: CapturedRound): typeof CaptureItem.Type => ({

@@ -28,6 +28,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     stream: stats.stream || undefined,
     status: stats.status,
     outcome: outcomeOf(stats),
+    cause: stats.cause,
     account: stats.accountHash,
     attempts: stats.attempts || undefined,
     failovers: stats.failovers || undefined,

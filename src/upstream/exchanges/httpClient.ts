@@ -54,7 +54,7 @@ export const exchangesOf = (
     const run = Effect.runForkWith(context)
     return Exchanges.of({
       start: traced(propagate, (request, options) => {
-        const exchange = new Exchange(options, deadlines)
+        const exchange = new Exchange(options, deadlines, request.origin)
         const open = Latch.makeUnsafe(true)
         const fiber = run(carry(client, request, exchange, open))
         exchange.carriedBy({

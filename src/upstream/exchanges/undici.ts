@@ -95,7 +95,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.eff
     )
     return Exchanges.of({
       start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, options) => {
-        const exchange = new Exchange(options, deadlines)
+        const exchange = new Exchange(options, deadlines, request.origin)
         dispatch(agent, request, exchange)
         return exchange
       })

@@ -38,6 +38,12 @@ const slowestBody = 5_000
 
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
+/** The model that was asked for: the id that the caller meant, and the name that went to the server. */
+interface Asked {
+  readonly id: string
+  readonly name: string
+}
+
 /** Makes the driver. */
 export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {
   const { baseUrl, limits } = options
@@ -54,9 +60,19 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     isKey(token) ? { authorization: `Bearer ${token}` } : {}
 
   /** Says what the operator may have got wrong, where a refusal looks like that. */
-  const advice = ({ kind, message = "", status = 0 }: UpstreamFailure, token: string | undefined) => {
-    if (status === 401 && !isKey(token)) return "it asks for an API key, and the account has none as its token"
+  const advice = (
+    { kind, message = "", reason, status = 0 }: UpstreamFailure,
+    token: string | undefined,
+    model: Asked | undefined
+  ) => {
+    if (status === 401 && !isKey(token)) {
+      return "it asks for an API key and none is configured; add an account with the key as its token"
+    }
     if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
+    if (model !== undefined && (reason === "model_not_found" || (status === 404 && /\bmodel\b/i.test(message)))) {
+      const own = message.trim().replace(/\.$/, "") || `it has no model ${model.name}`
+      return `${own}; upstream.models.${model.id} says which model of the server is meant`
+    }
     const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !/\bmodel\b/i.test(message)) ||
       /unexpected endpoint/i.test(message)
     return isUnknown && !isVersioned ? "upstream.base_url may lack its version prefix, such as /v1" : undefined
@@ -65,33 +81,41 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const readBody = (exchange: Exchange, round?: RoundRecorder) =>
     Effect.map(exchange.text(longestBody, slowestBody), (text) => {
       round?.bytes(Buffer.from(text))
-      return parseJson(text)
+      return text
     })
 
   /** The failure that a reply is: a JSON error where there is one, else the status alone; a page is never quoted. */
   const refusal = Effect.fnUntraced(function*(
     phase: FailurePhase,
     exchange: Exchange,
-    body: unknown,
-    token: string | undefined
+    text: string,
+    token: string | undefined,
+    model?: Asked
   ) {
     const { status } = exchange
     const retryAfter = parseRetryAfter(exchange.header("retry-after"), yield* Clock.currentTimeMillis)
+    const body = parseJson(text)
+    const told = errorFacts(body)
     const facts = {
       phase,
       kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
-      ...errorFacts(body),
+      ...told,
       ...(status < 300 ? {} : { status }),
-      ...(retryAfter === undefined ? {} : { retryAfter })
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      // A page or plain words: who answered was somebody else.
+      ...(isRecord(body) || Array.isArray(body)
+        ? {}
+        : { cause: exchange.noAnswer(text, isKey(token) ? [token] : []) })
     } as const
     const failure = new UpstreamFailure(facts)
-    const message = advice(failure, token)
+    const message = advice(failure, token, model)
     return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
   })
 
   /** Sends the call and waits for its reply's beginning. */
   const send = (
     { budget, recorder }: CompletionRequest,
+    model: Asked,
     token: string | undefined,
     body: string,
     stop: ReadonlyArray<string>,
@@ -123,7 +147,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       scope,
       Effect.sync(() => {
         running?.leave()
-        round?.closed()
+        round?.closed(running?.cause)
       })
     ).pipe(
       Effect.flatMap(() => exchanges.start(post, { phase: "completion", limits, budget })),
@@ -136,7 +160,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
           if (status < 200 || status >= 300 || isPage(contentType)) {
             return Effect.flatMap(
               readBody(exchange, round),
-              (answer) => Effect.flip(refusal("completion", exchange, answer, token))
+              (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
             )
           }
           const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
@@ -153,9 +177,10 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
         const { budget, conversation, model } = request
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
+        const asked = { id: model.id, name: names.get(model.id) ?? model.id }
         return Effect.flatMap(
-          inSlices(chatRequest(names.get(model.id) ?? model.id, conversation, options.tools)),
-          ({ body, stop }) => send(request, token, body, stop, scope)
+          inSlices(chatRequest(asked.name, conversation, options.tools)),
+          ({ body, stop }) => send(request, asked, token, body, stop, scope)
         )
       }))
 
@@ -174,12 +199,13 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
     const { status } = exchange
-    const body = yield* readBody(exchange)
+    const text = yield* readBody(exchange)
+    const body = parseJson(text)
     const isAnswer = status >= 200 && status < 300 && !isPage(exchange.header("content-type")) &&
       !(isRecord(body) && isError(body))
     const hasNoList = status === 404 || status === 405 || status === 501
     if (isAnswer || (hasNoList && isVersioned)) return
-    return yield* yield* refusal("session", exchange, body, token)
+    return yield* yield* refusal("session", exchange, text, token)
   }, Effect.scoped)
 
   return {

@@ -62,6 +62,9 @@ const eventStream = /^text\/event-stream\b/i
 
 const malformed = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "malformed" })
 
+/** The token that a request goes out with. */
+const tokenIn = ({ headers }: ExchangeRequest): string | undefined => headers["authorization"]?.slice("Bearer ".length)
+
 /** Leaves an exchange where whoever reads it is interrupted. */
 const leaving = <A, E>(exchange: Exchange, read: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.onInterrupt(read, () => Effect.sync(exchange.leave))
@@ -79,7 +82,9 @@ export const makeSessionClient = (
   const refusal = (
     phase: FailurePhase,
     exchange: Exchange,
-    facts: RefusalFacts
+    facts: RefusalFacts,
+    body: string,
+    token: string | undefined
   ): Effect.Effect<never, UpstreamFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const retryAfter = parseRetryAfter(exchange.header("retry-after"), now)
@@ -88,7 +93,10 @@ export const makeSessionClient = (
           phase,
           status: exchange.status,
           ...facts,
-          ...(retryAfter === undefined ? {} : { retryAfter })
+          ...(retryAfter === undefined ? {} : { retryAfter }),
+          ...(facts.kind === "malformed" && !/^\s*[{[]/.test(body)
+            ? { cause: exchange.noAnswer(body, token === undefined ? [] : [token]) }
+            : {})
         })
       )
     })
@@ -123,7 +131,7 @@ export const makeSessionClient = (
             const envelope = readEnvelope(exchange.status, body)
             return envelope._tag === "Accepted"
               ? Effect.succeed(envelope.data)
-              : refusal(phase, exchange, envelope.facts)
+              : refusal(phase, exchange, envelope.facts, body, tokenIn(request))
           }
         )
       ))
@@ -182,7 +190,7 @@ export const makeSessionClient = (
   const startStream = ({ body, budget, path, phase, token }: StreamCall) =>
     exchanges.start(requestOf("POST", path, token, "text/event-stream", body), { phase, limits, budget })
 
-  const opened = (exchange: Exchange, { phase, round }: StreamCall) =>
+  const opened = (exchange: Exchange, { phase, round, token }: StreamCall) =>
     Effect.flatMap(exchange.head, () => {
       const { status } = exchange
       const contentType = exchange.header("content-type")
@@ -191,7 +199,8 @@ export const makeSessionClient = (
       return Effect.flatMap(exchange.text(longestBody, slowestRefusal), (body) => {
         round?.bytes(Buffer.from(body))
         const envelope = readEnvelope(status, body)
-        return refusal(phase, exchange, envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" })
+        const facts: RefusalFacts = envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" }
+        return refusal(phase, exchange, facts, body, token)
       })
     })
 

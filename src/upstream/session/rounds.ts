@@ -130,7 +130,7 @@ export class Rounds {
     this.round = undefined
     if (round === undefined) return
     round.exchange.leave()
-    round.recorder?.closed()
+    round.recorder?.closed(round.exchange.cause)
   }
 
   /** The message to stop, while the upstream may still be at it and its id is known. */

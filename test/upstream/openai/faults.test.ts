@@ -57,7 +57,7 @@ const refusals: ReadonlyArray<readonly [about: string, Answer, Told]> = [
   [
     "a page",
     { status: 502, headers: { "content-type": "text/html" }, pieces: ["<html>Bad gateway</html>"] },
-    told(503, "upstream_error", /^The upstream failed\.$/, 3)
+    told(503, "upstream_error", /^The upstream failed: what answered is not a model server \(HTTP \d+\)\.$/, 3)
   ],
   ["a page that says 200", { headers: { "content-type": "text/html" } }, told(503, "upstream_error", /failed/, 3)],
   ["its own time-out", { status: 504 }, told(503, "upstream_timeout", /in time/, 3)],

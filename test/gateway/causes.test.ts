@@ -1,0 +1,139 @@
+/** Why the upstream could not be reached: the class of it for the caller, all of it for the operator. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { Logger, References } from "effect"
+import { excerptOf } from "../../src/domain/FailureCause.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { type Answer, json, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
+
+interface Cause {
+  readonly code?: string
+  readonly address?: string
+  readonly status?: number
+  readonly body?: string
+}
+
+const open: Array<{ readonly stop: () => Promise<void> }> = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.stop()
+})
+
+const startServer = async (answer?: Answer): Promise<OpenAiServer> => {
+  const server = await startOpenAiServer()
+  open.push(server)
+  if (answer !== undefined) server.answer(() => answer)
+  return server
+}
+
+/** Asks through a gateway in front of an address: what the caller, the log and the captures are told. */
+const ask = async (upstream: { readonly driver: string; readonly base_url: string }) => {
+  const logged: Array<Record<string, unknown>> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    if (String(message) === "request") logged.push({ ...fiber.getRef(References.CurrentLogAnnotations) })
+  })
+  const gateway: RunningGateway = await startGateway(
+    { accounts: [{ token: "sk-the-account-token" }], upstream: { ...upstream, timeouts: { attempts: 5 } } },
+    { logger }
+  )
+  open.push(gateway)
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}` },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+  const { error } = await reply.json() as { readonly error: { readonly message: string } }
+  const captures = await fetch(`${gateway.url}/admin/dev/captures`, {
+    headers: { authorization: `Bearer ${adminKey}` }
+  })
+  const { items } = await captures.json() as { readonly items: ReadonlyArray<{ readonly cause?: Cause }> }
+  assert.strictEqual(logged.length, 1)
+  return {
+    status: reply.status,
+    message: error.message,
+    logged: logged[0]!["cause"] as Cause,
+    captured: items[0]?.cause
+  }
+}
+
+describe("the cause of a failure upstream", () => {
+  it("is a connection that was refused", async () => {
+    const server = await startOpenAiServer()
+    await server.stop()
+    const { captured, logged, message, status } = await ask({ driver: "openai", base_url: server.baseUrl })
+    assert.strictEqual(status, 503)
+    assert.strictEqual(message, "The connection to the upstream failed: the connection was refused.")
+    assert.deepEqual(logged, { code: "ECONNREFUSED", address: new URL(server.baseUrl).origin })
+    assert.deepEqual(captured, logged)
+  })
+
+  it("is a connection that was reset", async () => {
+    const server = await startServer({ headless: true, after: "reset" })
+    const { captured, logged, message } = await ask({ driver: "openai", base_url: server.baseUrl })
+    assert.strictEqual(message, "The connection to the upstream failed: the connection was reset.")
+    assert.match(logged.code ?? "", /^(?:ECONNRESET|UND_ERR_SOCKET)$/)
+    assert.deepEqual(captured, logged)
+  })
+
+  it("is a host that there is not, and no credential is told with it", async () => {
+    const { logged, message } = await ask({ driver: "openai", base_url: "http://me:secret@no-such-host.invalid/v1" })
+    assert.strictEqual(message, "The connection to the upstream failed: there is no such host.")
+    assert.match(logged.code ?? "", /^(?:ENOTFOUND|EAI_\w+)$/)
+    assert.strictEqual(logged.address, "http://no-such-host.invalid")
+  })
+
+  it("is TLS that does not come about", async () => {
+    const server = await startServer()
+    const { logged, message } = await ask({ driver: "openai", base_url: server.baseUrl.replace("http:", "https:") })
+    assert.strictEqual(message, "The connection to the upstream failed: TLS failed.")
+    assert.match(logged.code ?? "", /SSL|TLS|EPROTO/)
+  })
+
+  it.each(["openai", "session"])("is a page of somebody else (%s)", async (driver) => {
+    const page = `<!doctype html><html><head><title>502 Bad Gateway</title></head><body>
+      nginx: sk-the-account-token ${"words ".repeat(100)}</body></html>`
+    const server = await startServer(json(502, page, { "content-type": "text/html" }))
+    const { captured, logged, message } = await ask({ driver, base_url: server.baseUrl })
+    assert.strictEqual(message, "The upstream failed: what answered is not a model server (HTTP 502).")
+    assert.strictEqual(logged.status, 502)
+    assert.strictEqual(logged.address, new URL(server.baseUrl).origin)
+    assert.match(logged.body ?? "", /^502 Bad Gateway nginx: \[\w+\] words words/)
+    assert.strictEqual(logged.body?.length, 200)
+    if (driver === "openai") assert.deepEqual(captured, logged)
+  })
+
+  it("is time that ran out", async () => {
+    const server = await startServer({ headless: true, after: "hang" })
+    const gateway = await startGateway({
+      upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { first_byte: 0.05 } }
+    })
+    open.push(gateway)
+    const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+    })
+    const { error } = await reply.json() as { readonly error: { readonly message: string } }
+    assert.strictEqual(error.message, "The upstream did not answer in time.")
+  })
+})
+
+describe("a server's own refusal", () => {
+  it("of an id that it does not know names the setting", async () => {
+    const server = await startServer(
+      json(404, { error: { message: "The model `upstream-chat` does not exist.", code: "model_not_found" } })
+    )
+    const { message } = await ask({ driver: "openai", base_url: server.baseUrl })
+    assert.strictEqual(
+      message,
+      "The upstream does not have the model: The model `upstream-chat` does not exist; " +
+        "upstream.models.upstream-chat says which model of the server is meant"
+    )
+  })
+})
+
+describe("an excerpt", () => {
+  it("is one line of words without tags, tokens and secrets, however broken the page", () => {
+    assert.strictEqual(excerptOf("<html><style>a{}</style><b>Hi</b>\n there"), "Hi there")
+    assert.strictEqual(excerptOf("<".repeat(100_000)).length, 200)
+    assert.notInclude(excerptOf("key hunter2-hunter2 and Bearer abcdefghijkl", ["hunter2-hunter2"]), "hunter2")
+  })
+})
