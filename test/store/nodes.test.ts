@@ -1,6 +1,6 @@
 /** Four gateways as processes, one store, one upstream that tells the truth. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { accounts, admin, chat, emailOf, send, textOf, times } from "../gateway/support.ts"
+import { accounts, admin, chat, emailOf, type Said, send, textOf, times } from "../gateway/support.ts"
 import { adminKey, businessKey } from "../support/gateway.ts"
 import { command, connect, listOf } from "../support/redisServer.ts"
 import { type Cluster, clusterKey, queueAt, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
@@ -20,6 +20,15 @@ const holdAt = async (url: string, target?: string) => {
   })
   assert.strictEqual(response.status, 200, response.status === 200 ? "" : await response.text())
   return { response, end: () => abort.abort() }
+}
+
+/** Asks as a client does that comes again when it is told to. */
+const persistent = async (url: string, prompt: string): Promise<Said> => {
+  for (;;) {
+    const said = await chat(url, prompt)
+    if (said.error?.code !== "store_unavailable") return said
+    await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(said.retryAfter)))
+  }
 }
 
 describe("four gateways over one store", { timeout: 60_000 }, () => {
@@ -132,8 +141,8 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
     assert.deepStrictEqual([change.status, change.headers.get("retry-after")], [503, "1"])
     await cluster.store.start()
     for (const one of cluster.nodes.slice(0, 4)) await untilReady(one)
-    // Those who come now wait until all nodes are back with what they have.
-    const after = times(8, (i) => chat(node(i).url, `!say ${i}`))
+    // Those who come now wait until all nodes are back with what they have; who is told to come again does.
+    const after = times(8, (i) => persistent(node(i).url, `!say ${i}`))
     assert.deepStrictEqual((await Promise.all(after)).map(textOf), times(8, String))
     assert.strictEqual(textOf(await running), times(60, (n) => String(n + 1)).join(" "))
     held.end()
@@ -158,6 +167,29 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
     const { token } = await login.json() as { readonly token: string }
     const verified = await fetch(`${node(2).url}/admin/verify`, { headers: { authorization: `Bearer ${token}` } })
     assert.strictEqual(verified.status, 200)
+    await untilIdle(cluster)
+  })
+
+  it("store responses for all: what one node streams, another gives, continues and deletes", async () => {
+    const ask = (i: number, method: string, path: string, body?: unknown) =>
+      fetch(`${node(i).url}/v1/responses${path}`, {
+        method,
+        headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+        body: body === undefined ? null : JSON.stringify(body)
+      })
+    const streamed = await ask(0, "POST", "", { model: "upstream-chat", input: "!say a stored secret", stream: true })
+    const text = await streamed.text()
+    const id = /"id":"(resp_[^"]+)"/.exec(text)?.[1] ?? ""
+    const stored = await (await ask(1, "GET", `/${id}`)).json() as { readonly status: string }
+    assert.strictEqual(stored.status, "completed")
+    const further = await ask(2, "POST", "", {
+      model: "upstream-chat",
+      input: "!echo-prompt",
+      previous_response_id: id
+    })
+    assert.include(await further.text(), "a stored secret")
+    assert.strictEqual((await ask(3, "DELETE", `/${id}`)).status, 200)
+    assert.strictEqual((await ask(0, "GET", `/${id}`)).status, 404)
     await untilIdle(cluster)
   })
 
@@ -191,6 +223,7 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
       adminKey,
       clusterKey,
       "secret prompt",
+      "stored secret",
       ...names.flatMap((name) => [emailOf(name), `password of ${name}`])
     ]
     for (const secret of secrets) assert.notInclude(text, secret)

@@ -24,7 +24,8 @@ const findServer = (): string => {
   return found
 }
 
-const freePort = async (): Promise<number> => {
+/** A port of 127.0.0.1 that nobody listens on. */
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const address = server.address()

@@ -1,0 +1,51 @@
+/** The README's section on many nodes, as it is pasted: on other ports, and with a configuration of its own. */
+import { assert, describe, it } from "@effect/vitest"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { promisify } from "node:util"
+import { freePort } from "../support/redisServer.ts"
+import { snippetsOf } from "../support/snippets.ts"
+
+const root = path.join(import.meta.dirname, "../..")
+
+const ready = async (url: string): Promise<void> => {
+  for (;;) {
+    if ((await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+describe("the README's section on many nodes", () => {
+  it("starts a store and two nodes that are one gateway", { timeout: 120_000 }, async () => {
+    const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
+    const [begin = "", look = ""] = snippetsOf(readFileSync(path.join(root, "README.md"), "utf8"), "sh nodes")
+      .map(({ text }) =>
+        Object.entries(ports).reduce((script, [port, free]) => script.replaceAll(port, String(free)), text)
+      )
+    const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
+    const env = {
+      PATH: process.env["PATH"],
+      GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
+      GATEWAY_DATA_DIR: folder
+    }
+    const shell = spawn("sh", ["-euc", `${begin}\nwait`], { cwd: root, env, detached: true, stdio: "ignore" })
+    try {
+      await Promise.all([ready(`http://127.0.0.1:${ports[5001]}`), ready(`http://127.0.0.1:${ports[5002]}`)])
+      const admin = "an-admin-key-of-your-own"
+      const { stdout } = await promisify(execFile)("sh", ["-euc", look], { env: { ...env, GATEWAY_ADMIN_KEY: admin } })
+      assert.include(stdout, "\"total_keys\":1")
+      assert.include(stdout, "\"object\":\"chat.completion\"")
+      assert.include(stdout, `"url":"redis://127.0.0.1:${ports[6379]}"`)
+      assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)
+    } finally {
+      const ended = once(shell, "exit")
+      process.kill(-shell.pid!, "SIGTERM")
+      await ended
+      await promisify(execFile)("redis-cli", ["-p", String(ports[6379]), "shutdown", "nosave"])
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
