@@ -8,7 +8,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
-import { nationalMobile } from "../domain/identity.ts"
+import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Fault } from "./backOff.ts"
 import type { AccountTokens } from "./tokens.ts"
@@ -51,9 +51,9 @@ export class PooledAccount {
     this.account = account
   }
 
-  /** Twelve hex digits that stand for the account in logs and traces. */
+  /** What stands for the account in logs, traces and usage. */
   get hash(): string {
-    this.#hash ??= sha256Hex(this.key).slice(0, 12)
+    this.#hash ??= accountHash(this.key, sha256Hex)
     return this.#hash
   }
 

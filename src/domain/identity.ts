@@ -89,6 +89,9 @@ export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDiges
 /** True for what has the form of a key id. */
 export const isKeyId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text)
 
+/** What stands for an account in logs, traces and usage: twelve hex digits of the SHA-256 of its first normal form. */
+export const accountHash = (identity: string, sha256Hex: Sha256Hex): string => sha256Hex(identity).slice(0, 12)
+
 /** What may be shown of a token: at most its first 8 characters, never more than a third of it, and `...`. */
 export const tokenPreview = (token: string): string => {
   const text = token.trim()

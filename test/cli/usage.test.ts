@@ -57,8 +57,13 @@ describe("the service, killed", () => {
       items: ReadonlyArray<{ usage: { windows: ReadonlyArray<{ requests: unknown }> } }>
     }
     assert.deepStrictEqual(items[0]?.usage.windows[0]?.requests, { limit: 4, used: 4, remaining: 0 })
+    // What was not written yet is when it is told to stop.
     second.child.kill("SIGTERM")
-    await second.ended
+    assert.strictEqual((await second.ended).code, 0)
+    const left = new DatabaseSync(path.join(home, "data/usage.sqlite"), { readOnly: true })
+    assert.strictEqual(left.prepare("SELECT sum(requests) AS requests FROM usage").get()?.["requests"], 5)
+    left.close()
     rmSync(home, { recursive: true })
-  })
+    // Two starts, one after the other.
+  }, 60_000)
 })

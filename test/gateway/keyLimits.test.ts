@@ -309,6 +309,19 @@ describe("a key with as many requests under way as it may have", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say three", { key })), "three")
   })
 
+  it("is never given more than its windows and places hold, however many come at once", async () => {
+    await start({ max_inflight: 6, limits: [{ window: "day", requests: 10 }] })
+    const statuses: Array<number> = []
+    for (let round = 0; round < 3; round++) {
+      const said = await Promise.all(Array.from({ length: 20 }, () => chat(site.url, "!say one", { key })))
+      statuses.push(...said.map(({ status }) => status))
+      await settled()
+    }
+    assert.strictEqual(statuses.filter((status) => status === 200).length, 10)
+    assert.strictEqual(statuses.filter((status) => status === 429).length, 50)
+    assert.strictEqual((await settled()).windows[0]?.requests?.used, 10)
+  })
+
   it("goes by the common limit where it has none of its own", async () => {
     await start({}, { runtime: { key_max_inflight: 1 } })
     const held = await hold(site, { key })

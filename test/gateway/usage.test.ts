@@ -158,6 +158,16 @@ describe("usage", () => {
         asked++
       }
     }
+    for (const [style, way] of [["chat", "whole"], ["messages", "streamed"]] as const) {
+      // The first attempt fails, another account answers.
+      await Effect.runPromise(site.reference.fail({ name: "trouble" }))
+      const got = await clients[style][way]({ content: "!say over" })
+      assert.strictEqual(got._tag, "Got")
+      if (got._tag === "Got") {
+        told = { prompt: told.prompt + got.usage.prompt, completion: told.completion + got.usage.completion }
+      }
+      asked++
+    }
     for (const stream of [true, false]) {
       const abort = new AbortController()
       const left = post(
@@ -218,6 +228,7 @@ describe("usage", () => {
       assert.strictEqual(row.queue_ms, sum(its.map(({ queue_ms }) => queue_ms)))
     }
     assert.strictEqual(sum(rows.map(({ left }) => left)), 2)
+    assert.isAtLeast(own.filter(({ attempts }) => attempts === 2).length, 2)
 
     // And so are the metrics.
     const requests = [before, after].map((text) => samples(text, "gateway_requests_total", "style"))

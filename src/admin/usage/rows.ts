@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachSliced, sha256Hex } from "../../config/json.ts"
+import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
 import { measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
 import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
@@ -17,16 +18,13 @@ export interface Names {
 
 const accountNames = new WeakMap<GatewayConfig["account_table"], ReadonlyMap<string, string>>()
 
-/** Twelve hex digits of an account's first identity stand for it in logs and usage. */
-const accountHashLength = 12
-
 /** The names that the configuration has for keys and accounts. */
 export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effect.fn.Return<Names> {
   let accounts = accountNames.get(config.account_table)
   if (accounts === undefined) {
     const made = new Map<string, string>()
     yield* forEachSliced(config.accounts, ({ identifier, identity }) => {
-      made.set(sha256Hex(identity[0]!).slice(0, accountHashLength), identifier)
+      made.set(accountHash(identity[0]!, sha256Hex), identifier)
     })
     accountNames.set(config.account_table, made)
     accounts = made

@@ -21,10 +21,15 @@ export interface Operation {
 
 const always: ReadonlyArray<ErrorCode> = ["internal_error", "shutting_down"]
 const bodies: ReadonlyArray<ErrorCode> = ["invalid_request", "request_too_large", "unsupported_media_type"]
-const calling: ReadonlyArray<ErrorCode> = [...always, ...bodies, "model_not_found", "authentication_failed"]
+const calling: ReadonlyArray<ErrorCode> = [
+  ...always,
+  ...bodies,
+  "model_not_found",
+  "model_not_allowed",
+  "authentication_failed"
+]
 const completing: ReadonlyArray<ErrorCode> = [
   ...calling,
-  "model_not_allowed",
   "context_length_exceeded",
   "content_filter",
   "unknown_reference",
@@ -114,7 +119,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: "Create embeddings",
     description: "Deterministic vectors of the gateway's own; needs `embeddings.provider`.",
     access: "business",
-    errors: [...calling, "embeddings_unavailable"],
+    errors: [...calling, "embeddings_unavailable", "rate_limit_exceeded"],
     example: { model: "upstream-chat", input: ["one text", "another"] }
   },
   "messages.create": messages("Create a message"),
