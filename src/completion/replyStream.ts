@@ -3,6 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
@@ -17,7 +18,7 @@ import type { Batch } from "./startReply.ts"
 /** What a stream goes on from. */
 export interface OpenReply {
   /** Events that have come already. */
-  readonly batches: ReadonlyArray<Batch>
+  readonly first: Batch
   /** The next ones; `undefined` after the end. */
   readonly next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError>
   readonly lease: Lease
@@ -29,40 +30,49 @@ export interface OpenReply {
   readonly span: AttemptSpan
 }
 
+/** Notes what events tell for the request's record; true once they are the last ones. */
+export const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan): boolean => {
+  span.events(batch)
+  let ended = false
+  for (const event of batch) {
+    if (event._tag === "UsageReported") stats.usage = event.usage
+    else if (event._tag === "CallStarted") stats.calls++
+    else if (event._tag === "CallCutOff") stats.brokenCalls++
+    else if (event._tag === "Finish") {
+      stats.finish = event.reason
+      ended = true
+    }
+  }
+  return ended
+}
+
 /** The events to the end, or to the failure that the caller is told. */
 export const replyStream = (
-  { attempt, batches, direct, lease, next, span, stats }: OpenReply
+  { attempt, direct, first, lease, next, span, stats }: OpenReply
 ): Stream.Stream<ReplyEvent, GatewayError> => {
-  let taken = 0
+  let taken = false
   let ended = false
   const note = (batch: Batch) => {
-    span.events(batch)
-    for (const event of batch) {
-      if (event._tag === "UsageReported") stats.usage = event.usage
-      else if (event._tag === "CallStarted") stats.calls++
-      else if (event._tag === "CallCutOff") stats.brokenCalls++
-      else if (event._tag === "Finish") {
-        stats.finish = event.reason
-        ended = true
-      }
-    }
+    ended = noteEvents(batch, stats, span)
     return batch
   }
-  const pull = Effect.suspend((): Effect.Effect<Batch, GatewayError | Cause.Done<void>> => {
-    if (taken < batches.length) return Effect.succeed(note(batches[taken++]!))
-    if (ended) return Cause.done()
-    return next.pipe(
-      Effect.catch((failure): Effect.Effect<never, GatewayError> => {
-        if (failure._tag === "GatewayError") {
-          span.failed(failure.code)
-          return Effect.fail(failure)
-        }
-        const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
-        span.failed(judged.error.code)
-        return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
-      }),
-      Effect.flatMap((batch) => batch === undefined ? Cause.done() : Effect.succeed(note(batch)))
-    )
+  type Events = Pull.Pull<Batch, GatewayError>
+  const read: Events = Effect.matchEffect(next, {
+    onSuccess: (batch): Events => batch === undefined ? Cause.done() : Effect.succeed(note(batch)),
+    onFailure: (failure): Events => {
+      if (failure._tag === "GatewayError") {
+        span.failed(failure.code)
+        return Effect.fail(failure)
+      }
+      const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
+      span.failed(judged.error.code)
+      return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
+    }
+  })
+  const pull: Events = Effect.suspend(() => {
+    if (taken) return ended ? Cause.done() : read
+    taken = true
+    return Effect.succeed(note(first))
   })
   return Stream.onExit(Stream.fromPull(Effect.succeed(pull)), (exit) => Scope.close(attempt, exit))
 }

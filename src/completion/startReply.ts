@@ -6,10 +6,9 @@ import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Arra
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
-import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { inSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { toolsEnabled } from "../domain/Conversation.ts"
@@ -18,12 +17,15 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { compileStopSequences } from "../stream/stopSequences.ts"
+import type { Machine } from "../stream/transducer.ts"
 import { reminder } from "../tools/declaration.ts"
 import { reasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
 import type { Budget } from "../upstream/budget.ts"
+import { pullOf } from "../upstream/pullOf.ts"
 import { assembleReply } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
@@ -40,6 +42,8 @@ export interface StartedReply<E> {
 }
 
 interface ReplyInput {
+  /** The configuration that the request began with. */
+  readonly config: GatewayConfig
   readonly caller: Caller
   readonly model: Model
   readonly conversation: Conversation
@@ -70,15 +74,60 @@ const withReminder = (conversation: Conversation): Conversation => ({
   }]
 })
 
-/** Makes the function that starts replies. The scope of a call holds the upstream's connections. */
-export const replyStarter = (config: ConfigStore["Service"], captures: Captures["Service"]) => {
-  const startTurn = Effect.fnUntraced(function*(
-    { budget, caller, model, stats }: ReplyInput,
+/** One turn with the upstream, as it runs. */
+interface Turn {
+  readonly id: string
+  readonly next: Effect.Effect<Batch | undefined, UpstreamFailure>
+}
+
+/** Runs the upstream's events through the machines of a turn. */
+const turnOf = (
+  id: string,
+  pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
+  machine: Machine<UpstreamEvent, ReplyEvent>,
+  policy: PolicyMachine | undefined
+): Turn => {
+  let ended = false
+  /** What the machine has made of the last chunk, after the policy. */
+  const take = (assembled: Array<ReplyEvent>): Array<ReplyEvent> => {
+    ended ||= assembled.at(-1)?._tag === "Finish"
+    if (policy === undefined) return assembled
+    const out: Array<ReplyEvent> = []
+    for (const event of assembled) policy.push(event, out)
+    return out
+  }
+  const read: Turn["next"] = Pull.matchEffect(pull, {
+    onSuccess: (chunk) => {
+      const assembled: Array<ReplyEvent> = []
+      for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
+      const batch = take(assembled)
+      return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : ended ? Effect.undefined : read
+    },
+    onFailure: Effect.failCause,
+    onDone: (): Turn["next"] => {
+      ended = true
+      const assembled: Array<ReplyEvent> = []
+      machine.end(assembled)
+      const batch = take(assembled)
+      return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
+    }
+  })
+  return { id, next: Effect.suspend(() => ended ? Effect.undefined : read) }
+}
+
+/** Starts a reply on a lease. */
+export type ReplyStarter = ReturnType<typeof replyStarter>
+
+/** Makes the function that starts replies. Its scope holds the upstream's connections. */
+export const replyStarter = (captures: Captures["Service"]) => {
+  const startTurn = (
+    { budget, caller, config, model, stats }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
-    policy: PolicyMachine | undefined
-  ): Effect.fn.Return<StartedReply<UpstreamFailure>, UpstreamFailure, Scope.Scope> {
-    const reply = yield* lease.driver.complete({
+    policy: PolicyMachine | undefined,
+    scope: Scope.Scope
+  ): Effect.Effect<Turn, UpstreamFailure> =>
+    lease.driver.complete({
       model,
       conversation,
       credential: lease.credential,
@@ -89,82 +138,63 @@ export const replyStarter = (config: ConfigStore["Service"], captures: Captures[
       onContinue: () => {
         stats.continues++
       }
-    })
-    const promptTokens = yield* inSlices(estimateSliced(conversation))
-    const { tools } = conversation
-    const enabled = toolsEnabled(conversation)
-    const callId = callIds()
-    const machine = assembleReply({
-      sieve: enabled ? sieve({ tools, callId }) : undefined,
-      reasoningCalls: enabled ? (reasoning) => reasoningCalls({ tools, callId }, reasoning) : undefined,
-      stripMarkers: model.search && config.unsafeCurrent().compat.strip_reference_markers,
-      stop: compileStopSequences(conversation.stop),
-      singleCall: enabled && !conversation.parallelToolCalls,
-      showReasoning: model.reasoning,
-      addCall: () => budget.addCall(),
-      callId,
-      promptTokens: () => promptTokens
-    })
-    stats.soFar = machine
-    const pull = yield* Stream.toPull(reply.events)
-    const assembled: Array<ReplyEvent> = []
-    let ended = false
-    /** What the machine has made of the last chunk, after the policy. */
-    const take = (): Array<ReplyEvent> => {
-      ended ||= assembled.at(-1)?._tag === "Finish"
-      if (policy === undefined) return assembled.splice(0)
-      const out: Array<ReplyEvent> = []
-      for (const event of assembled) policy.push(event, out)
-      assembled.length = 0
-      return out
-    }
-    const next: Effect.Effect<Batch | undefined, UpstreamFailure> = Effect.suspend(() => {
-      if (ended) return Effect.undefined
-      return Pull.matchEffect(pull, {
-        onSuccess: (chunk) => {
-          for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
-          const batch = take()
-          return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : next
-        },
-        onFailure: Effect.failCause,
-        onDone: () => {
-          ended = true
-          machine.end(assembled)
-          const batch = take()
-          return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
-        }
-      })
-    })
-    return { id: reply.id, next }
-  })
+    }).pipe(
+      Scope.provide(scope),
+      Effect.flatMap((reply) =>
+        Effect.flatMap(pullOf(reply.events, scope), (pull) =>
+          Effect.map(inSlices(estimateSliced(conversation)), (promptTokens) => {
+            const { tools } = conversation
+            const enabled = toolsEnabled(conversation)
+            const callId = callIds()
+            const machine = assembleReply({
+              sieve: enabled ? sieve({ tools, callId }) : undefined,
+              reasoningCalls: enabled
+                ? (reasoning) =>
+                  reasoningCalls({ tools, callId }, reasoning)
+                : undefined,
+              stripMarkers: model.search && config.compat.strip_reference_markers,
+              stop: compileStopSequences(conversation.stop),
+              singleCall: enabled && !conversation.parallelToolCalls,
+              showReasoning: model.reasoning,
+              addCall: () => budget.addCall(),
+              callId,
+              promptTokens: () => promptTokens
+            })
+            stats.soFar = machine
+            return turnOf(reply.id, pull, machine, policy)
+          }))
+      )
+    )
 
-  return Effect.fnUntraced(function*(
+  return (
     input: ReplyInput,
-    lease: Lease
-  ): Effect.fn.Return<StartedReply<UpstreamFailure | GatewayError>, UpstreamFailure, Scope.Scope> {
+    lease: Lease,
+    scope: Scope.Scope
+  ): Effect.Effect<StartedReply<UpstreamFailure | GatewayError>, UpstreamFailure> => {
     const { conversation } = input
     if (!toolsEnabled(conversation) || !demandsCall(conversation.toolChoice)) {
-      return yield* startTurn(input, lease, conversation, undefined)
+      return startTurn(input, lease, conversation, undefined, scope)
     }
-    const scope = yield* Effect.scope
     let policy = toolPolicy(conversation.toolChoice, false)
-    let turn = yield* startTurn(input, lease, conversation, policy)
-    let second = false
-    const next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> = Effect.suspend(() =>
-      Effect.flatMap(turn.next, (batch): Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> => {
-        if (batch !== undefined || !policy.violated()) return Effect.succeed(batch)
-        if (second) return Effect.fail(violation(conversation))
-        second = true
-        policy = toolPolicy(conversation.toolChoice, true)
-        return startTurn(input, lease, withReminder(conversation), policy).pipe(
-          Scope.provide(scope),
-          Effect.flatMap((started) => {
-            turn = started
-            return next
-          })
-        )
-      })
-    )
-    return { id: turn.id, next }
-  })
+    return Effect.map(startTurn(input, lease, conversation, policy, scope), (first) => {
+      let turn = first
+      let second = false
+      const next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> = Effect.suspend(() =>
+        Effect.flatMap(turn.next, (batch): Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> => {
+          if (batch !== undefined || !policy.violated()) return Effect.succeed(batch)
+          if (second) return Effect.fail(violation(conversation))
+          second = true
+          policy = toolPolicy(conversation.toolChoice, true)
+          return Effect.flatMap(
+            startTurn(input, lease, withReminder(conversation), policy, scope),
+            (started) => {
+              turn = started
+              return next
+            }
+          )
+        })
+      )
+      return { id: turn.id, next }
+    })
+  }
 }

@@ -20,6 +20,10 @@ export const apiId = "gateway"
 export const wholeReply = (output: CompletionOutput): Effect.Effect<Reply, GatewayError> =>
   Effect.suspend(() => {
     const fold = foldReply()
+    if (output.whole !== undefined) {
+      for (const event of output.whole) fold.push(event)
+      return Effect.succeed(fold.reply())
+    }
     return Effect.map(
       Stream.runForEachArray(output.events, (events) => {
         for (let i = 0; i < events.length; i++) fold.push(events[i]!)

@@ -22,6 +22,7 @@ import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../stream/transducer.ts"
+import { pullOf } from "../upstream/pullOf.ts"
 import { type ClientWriter, CurrentClientWriter } from "./ClientWriter.ts"
 import { toGatewayError } from "./edge.ts"
 import { FrameQueue } from "./FrameQueue.ts"
@@ -95,7 +96,7 @@ class ReplyWriter {
   reply(output: CompletionOutput): Effect.Effect<void> {
     // The events are over with their stream, not with the response: what they hold is free while the client still reads.
     const scope = Scope.forkUnsafe(this.options.scope)
-    return Effect.flatMap(Scope.provide(Stream.toPull(output.events), scope), (events) => {
+    return Effect.flatMap(pullOf(output.events, scope), (events) => {
       this.renderer = this.options.render(output)
       this.events = events
       return this.next

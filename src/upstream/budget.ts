@@ -134,6 +134,11 @@ export class Budget {
     return this.held.add(2 * count) ? count : 0
   }
 
+  /** Characters of this attempt's reply so far, shown or not. */
+  get produced(): number {
+    return this.characters
+  }
+
   /** Counts a call of the reply; false where it may have no more. */
   addCall(): boolean {
     if (this.replyCalls >= this.limits.reply_calls) return false

@@ -194,7 +194,7 @@ describe("log lines", () => {
     })
     const requests = lines.filter(({ message }) => message === "request")
     assert.lengthOf(requests, 1)
-    const { account, duration_ms, first_event_ms, queue_ms, ...fields } = requests[0]!.fields
+    const { account, duration_ms, first_event_ms, key, queue_ms, ...fields } = requests[0]!.fields
     assert.deepEqual([requests[0]!.level, fields], ["INFO", {
       request_id: "the-request",
       style: "generate",
@@ -208,6 +208,7 @@ describe("log lines", () => {
       output_tokens: 7
     }])
     assert.match(String(account), /^[0-9a-f]{12}$/)
+    assert.match(String(key), /^[0-9a-f]{16}$/)
     for (const time of [duration_ms, first_event_ms, queue_ms]) assert.isAtLeast(Number(time), 0)
     const text = JSON.stringify(lines)
     for (const secret of [businessKey, "token-of-the-account", "person@example.com", prompt, answer]) {

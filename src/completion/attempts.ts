@@ -1,0 +1,264 @@
+/**
+ * The attempts of one request: on which account, what a failure means for the next one, and when there is none.
+ *
+ * Nothing of an attempt has been shown before its first event, so a failure until then may be tried again elsewhere. Control
+ * goes by what is counted here; the request's record is written and never read.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AccountPool, Lease } from "../accounts/Accounts.ts"
+import type { Deadlines } from "../clock/Deadlines.ts"
+import { within } from "../clock/within.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { classify } from "../domain/classifyUpstreamFailure.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Budget } from "../upstream/budget.ts"
+import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
+import { collectReply } from "./collectReply.ts"
+import type { CompletionInput, CompletionOutput } from "./Completion.ts"
+import { noteEvents, replyStream } from "./replyStream.ts"
+import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
+
+/** Attempts of one request, the first included (behaviour: failover). */
+const mostAttempts = 3
+
+/** An attempt whose time is over goes on for as long as it brings something new within this time, in milliseconds. */
+const progressEvery = 5_000
+
+/** What the attempts of a request are made with. */
+export interface AttemptOptions {
+  readonly accounts: AccountPool
+  readonly startReply: ReplyStarter
+  readonly deadlines: Deadlines["Service"]
+  /** The configuration that the request began with. */
+  readonly config: GatewayConfig
+  /** Makes what the request may cost, at its first lease. */
+  readonly makeBudget: () => Budget
+  /** Holds the attempts. */
+  readonly scope: Scope.Scope
+}
+
+/** A reply that has begun, with what has come of it. */
+interface Begun {
+  readonly reply: StartedReply<UpstreamFailure | GatewayError>
+  /** The first events; all of them where the reply is wanted whole. */
+  readonly batch: Batch
+}
+
+/** Fails what ended without anything to show, and what was withdrawn before anything was. */
+const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFailure> => {
+  if (batch === undefined) return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
+  const last = batch[batch.length - 1]!
+  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
+  if (last.reason === "content_filter") {
+    return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
+  }
+  // A stop sequence at the very start makes a reply without text that is whole all the same.
+  if (last.reason === "stop_sequence") return Effect.succeed(batch)
+  return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
+}
+
+const isShown = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
+
+/** One request's attempts. */
+export class Attempts {
+  private readonly input: CompletionInput
+  private readonly options: AttemptOptions
+  /** Accounts that have failed this request. */
+  private readonly avoid = new Set<string>()
+  private stay: string | undefined
+  /** Accounts whose token was replaced: each may have that once. */
+  private readonly refreshed = new Set<string | undefined>()
+  private budget: Budget | undefined
+  private count = 0
+  /** Milliseconds that attempts have taken, apart from the queue. */
+  private spent = 0
+  /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
+  private before: GatewayError | undefined
+
+  constructor(input: CompletionInput, options: AttemptOptions) {
+    this.input = input
+    this.options = options
+  }
+
+  /** Tries until there is a reply, or no other try is worth it. */
+  open(): Effect.Effect<CompletionOutput, GatewayError> {
+    const { accounts, config, deadlines, scope } = this.options
+    const { caller, stats } = this.input
+    const attempt = Scope.forkUnsafe(scope)
+    this.count++
+    stats.attempts = this.count
+    stats.driver = config.upstream.driver
+    stats.waiting = { for: "queued", since: deadlines.now() }
+    return accounts.lease(caller, { avoid: this.avoid, stay: this.stay, style: stats.style }).pipe(
+      Scope.provide(attempt),
+      Effect.matchEffect({
+        onFailure: (error) =>
+          Effect.fail(
+            error.code === this.before?.code
+              ? gatewayError(error.code, this.before.message, { retryAfter: error.retryAfter })
+              : error
+          ),
+        onSuccess: (lease) => this.on(lease, attempt)
+      })
+    )
+  }
+
+  /** One attempt on a lease, and what follows from it. */
+  private on(
+    lease: Lease,
+    attempt: Scope.Closeable
+  ): Effect.Effect<CompletionOutput, GatewayError> {
+    const { config, deadlines } = this.options
+    const { conversation, model, stats } = this.input
+    stats.queued += lease.waited
+    stats.driver = lease.driver.name
+    stats.accountHash = lease.accountHash
+    stats.record?.leased(lease.identifier)
+    stats.upstreamCalled = true
+    const began = deadlines.now()
+    stats.waiting = { for: "upstream", since: began }
+    const over = () => {
+      const took = deadlines.now() - began
+      stats.waiting = undefined
+      stats.upstream += took
+      this.spent += took
+    }
+    return attemptSpan({
+      model,
+      conversation,
+      driver: lease.driver.name,
+      accountHash: lease.accountHash,
+      attempt: this.count,
+      captureContent: config.telemetry.capture_content
+    }).pipe(
+      Scope.provide(attempt),
+      Effect.flatMap((span) =>
+        Effect.matchEffect(span.within(this.begin(lease, attempt)), {
+          onSuccess: (begun) => {
+            over()
+            return this.output(lease, attempt, span, begun)
+          },
+          onFailure: (failure) => {
+            over()
+            return this.failed(failure, lease, attempt, span)
+          }
+        })
+      )
+    )
+  }
+
+  /** The reply on a lease, up to the first events that show something, or to the end where it is wanted whole. */
+  private begin(lease: Lease, attempt: Scope.Scope): Effect.Effect<Begun, UpstreamFailure | GatewayError> {
+    const { config, deadlines, makeBudget, startReply } = this.options
+    const { input } = this
+    const budget = this.budget ??= makeBudget()
+    const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
+    let produced = 0
+    const first = Effect.flatMap(
+      startReply({ ...input, budget, config }, lease, attempt),
+      (reply) => Effect.map(Effect.flatMap(reply.next, checkFirst), (batch) => ({ reply, batch }))
+    )
+    return within(
+      first,
+      deadlines,
+      most,
+      () => new UpstreamFailure({ phase: "completion", kind: "timeout" }),
+      // What is not shown, such as hidden reasoning, may take its time.
+      () => {
+        const isGrowing = budget.produced > produced
+        produced = budget.produced
+        return isGrowing ? progressEvery : 0
+      }
+    ).pipe(
+      Effect.flatMap(({ batch, reply }) => {
+        input.stats.firstEventAt = deadlines.now()
+        input.stats.record?.progressed()
+        const begun = input.whole === true
+          ? Effect.map(collectReply(batch, reply.next), (whole): Begun => ({ reply, batch: whole }))
+          : Effect.succeed<Begun>({ reply, batch })
+        return Effect.andThen(lease.report(undefined, undefined), begun)
+      })
+    )
+  }
+
+  private output(
+    lease: Lease,
+    attempt: Scope.Closeable,
+    span: AttemptSpan,
+    { batch, reply }: Begun
+  ): Effect.Effect<CompletionOutput> {
+    const { caller, stats, whole } = this.input
+    const output = { id: reply.id, driver: lease.driver.name }
+    if (whole === true) {
+      noteEvents(batch, stats, span)
+      return Effect.as(Scope.close(attempt, Exit.void), {
+        ...output,
+        whole: batch,
+        events: Stream.fromIterable(batch)
+      })
+    }
+    return Effect.succeed({
+      ...output,
+      whole: undefined,
+      events: replyStream({
+        first: batch,
+        next: span.within(reply.next),
+        lease,
+        attempt,
+        direct: caller._tag === "Direct",
+        stats,
+        span
+      })
+    })
+  }
+
+  /** Draws the consequences of a failure of which nothing was shown. */
+  private failed(
+    failure: UpstreamFailure | GatewayError,
+    lease: Lease,
+    attempt: Scope.Closeable,
+    span: AttemptSpan
+  ): Effect.Effect<CompletionOutput, GatewayError> {
+    const { caller, stats } = this.input
+    // Nobody has seen anything of it.
+    stats.soFar = undefined
+    if (failure._tag === "GatewayError") {
+      span.failed(failure.code)
+      return Effect.fail(failure)
+    }
+    const judged = classify(failure, {
+      direct: caller._tag === "Direct",
+      mayRefresh: !this.refreshed.has(lease.account) && lease.driver.capabilities.login,
+      shown: false,
+      secrets: lease.secrets()
+    })
+    span.failed(judged.error.code)
+    const refresh = judged.retry === "here_after_refresh"
+    this.before = judged.error
+    const isLast = judged.retry === "no" || this.count >= mostAttempts ||
+      this.spent >= this.options.config.upstream.timeouts.attempts * 1000
+    const isPinned = caller._tag === "Managed" && caller.target !== undefined
+    const next = Effect.suspend((): Effect.Effect<CompletionOutput, GatewayError> => {
+      if (isLast || (isPinned && !refresh)) return Effect.fail(judged.error)
+      if (refresh) {
+        this.refreshed.add(lease.account)
+        this.stay = lease.account
+      } else {
+        this.stay = undefined
+        if (lease.account !== undefined) this.avoid.add(lease.account)
+        stats.failovers++
+      }
+      return this.open()
+    })
+    // The pool learns of it before the slot is free: whoever waits must not be given the account that has just failed.
+    return lease.report(judged.health, judged.retryAfter).pipe(
+      Effect.andThen(refresh ? lease.refreshToken : Effect.void),
+      Effect.andThen(Scope.close(attempt, Exit.void)),
+      Effect.andThen(next)
+    )
+  }
+}
