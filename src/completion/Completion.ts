@@ -4,15 +4,12 @@
  * `open` returns at the first reply event, or at the last one of a reply that is wanted whole. Until then a failed attempt
  * has shown nothing and may be tried again elsewhere; from then on a failure is one of the events' stream.
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
-import type { Caller } from "../accounts/Accounts.ts"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Deadlines } from "../clock/Deadlines.ts"
@@ -23,39 +20,14 @@ import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { Model } from "../domain/models.ts"
-import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { Budget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
-import type { RequestStats } from "./RequestStats.ts"
+import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { replyStarter } from "./startReply.ts"
 
-/** What a style hands down. */
-export interface CompletionInput {
-  readonly caller: Caller
-  readonly model: Model
-  readonly conversation: Conversation
-  readonly stats: RequestStats
-  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
-  readonly whole?: boolean
-}
-
-/** A reply that has begun. */
-export interface CompletionOutput {
-  /** The upstream session's id, by which the reply goes. */
-  readonly id: string
-  /** The name of the driver that answers; `embedded` for the upstream inside the gateway. */
-  readonly driver: string
-  /** All events, where the reply was wanted whole; the account has been given back then. */
-  readonly whole?: NonEmptyReadonlyArray<ReplyEvent> | undefined
-  /**
-   * The reply; ends with `Finish`, or fails. Its chunks are never empty and the first one is there already. The account is
-   * given back when the stream ends, fails or is left.
-   */
-  readonly events: Stream.Stream<ReplyEvent, GatewayError>
-}
+export type { CompletionInput, CompletionOutput }
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",

@@ -18,7 +18,7 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
-import type { CompletionInput, CompletionOutput } from "./Completion.ts"
+import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { noteEvents, replyStream } from "./replyStream.ts"
 import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
 

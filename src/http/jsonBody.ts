@@ -5,6 +5,7 @@
  * The endpoints' own decoding is not used for bodies: it parses before depth can be checked and items are counted, holds
  * the event loop for a large body, answers a foreign content type on its own, and does not say where JSON is broken.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Result from "effect/Result"
@@ -103,30 +104,38 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     return Result.succeed(decoded.success as S["Type"])
   }
 
-  return Effect.fnUntraced(function*(
-    request: HttpServerRequest.HttpServerRequest
-  ): Effect.fn.Return<S["Type"], GatewayError, Scope.Scope> {
-    const encoding = request.headers["content-encoding"]
-    if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
-      return yield* gatewayError(
-        "unsupported_media_type",
-        `The content encoding "${encoding.slice(0, 100)}" is not supported`
-      )
-    }
-    const limits = (yield* CurrentLimits)()
-    const received = yield* receiveBody(request, limit)
-    const current = yield* Effect.serviceOption(CurrentRequest)
-    if (current._tag === "Some") current.value.record?.received(received)
+  /** From the text that came to what it says. */
+  const read = (
+    received: string,
+    contentType: string | undefined,
+    limits: Limits
+  ): Effect.Effect<S["Type"], GatewayError> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const isSmall = text.length <= smallText
     const deep = nestsTooDeep(text, limits.depth)
-    if (isSmall ? atOnce(deep) : yield* inSlices(deep)) {
-      return yield* invalidRequest(`The request body nests deeper than ${limits.depth} levels`)
+    const parsed = (isDeep: boolean): Effect.Effect<S["Type"], GatewayError> => {
+      if (isDeep) return Effect.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
+      const body = parseJson(text, contentType)
+      if (Result.isFailure(body)) return Effect.fail(body.failure)
+      const work = decode(body.success, isSmall, limits)
+      return isSmall ? Effect.fromResult(atOnce(work)) : Effect.flatMap(inSlices(work), Effect.fromResult)
     }
-    const parsed = parseJson(text, request.headers["content-type"])
-    if (Result.isFailure(parsed)) return yield* parsed.failure
-    const work = decode(parsed.success, isSmall, limits)
-    const decoded = isSmall ? atOnce(work) : yield* inSlices(work)
-    return Result.isFailure(decoded) ? yield* decoded.failure : decoded.success
-  })
+    return isSmall ? parsed(atOnce(deep)) : Effect.flatMap(inSlices(deep), parsed)
+  }
+
+  return (
+    request: HttpServerRequest.HttpServerRequest
+  ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
+    const encoding = request.headers["content-encoding"]
+    if (encoding !== undefined && encoding !== "" && encoding !== "identity") {
+      return Effect.fail(
+        gatewayError("unsupported_media_type", `The content encoding "${encoding.slice(0, 100)}" is not supported`)
+      )
+    }
+    return Effect.flatMap(receiveBody(request, limit), (received) =>
+      Effect.withFiber((fiber) => {
+        Context.getOrUndefined(fiber.context, CurrentRequest)?.record?.received(received)
+        return read(received, request.headers["content-type"], fiber.getRef(CurrentLimits)())
+      }))
+  }
 }

@@ -2,12 +2,16 @@
  * Receives the text of a request body within the limits of its size, of silence, and of what all requests hold in sum.
  */
 import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
+import type { Readable } from "node:stream"
+import { Deadlines } from "../clock/Deadlines.ts"
+import { CurrentLimits, type Held, holdBytes } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 
@@ -68,24 +72,78 @@ const receiveLarge = Effect.fnUntraced(function*(
 
 const smallBodySize = ByteSize.bytes(smallBody)
 
-/**
- * The text of a body of at most `bytes` bytes, or of `body_bytes` where that is less. Fails with 413, with 408 after
- * `body_seconds` of silence (a body of up to 64 KiB has that long in all), with 429 where too much is held for others.
- */
-export const receiveBody = Effect.fnUntraced(function*(
-  request: HttpServerRequest.HttpServerRequest,
-  bytes: number | undefined
-): Effect.fn.Return<string, GatewayError, Scope.Scope> {
-  // A web request without a body has no stream that could be read.
-  if (request.source instanceof Request && request.source.body === null) return ""
-  const { body_bytes, body_seconds } = (yield* CurrentLimits)()
-  const limit = Math.min(bytes ?? body_bytes, body_bytes)
-  const declared = Number(request.headers["content-length"])
-  if (declared > limit) return yield* tooLarge(limit)
-  if (!(declared <= smallBody)) return yield* receiveLarge(request, limit, body_seconds)
-  return yield* request.text.pipe(
+/** What a node request is read by. */
+type NodeSource = Pick<Readable, "on" | "off" | "pause" | "destroyed" | "readableEnded">
+
+const isNodeSource = (source: object): source is NodeSource => "readableEnded" in source && "on" in source
+
+const decoder = new TextDecoder()
+
+/** Reads a body from node's request by one callback: no stream, no cache, no timer of its own. */
+const receiveFrom = (
+  source: NodeSource,
+  deadlines: Deadlines["Service"],
+  limit: number,
+  seconds: number,
+  held: Held | undefined
+): Effect.Effect<string, GatewayError> =>
+  Effect.callback((resume) => {
+    if (source.destroyed || source.readableEnded) return resume(Effect.fail(notReadable))
+    const chunks: Array<Uint8Array> = []
+    let bytes = 0
+    const leave = () => {
+      deadline.cancel()
+      source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken)
+    }
+    const finish = (exit: Exit.Exit<string, GatewayError>) => {
+      leave()
+      // The rest is the server's to discard, once the answer is out.
+      if (exit._tag === "Failure") source.pause()
+      resume(exit)
+    }
+    const onData = (chunk: Uint8Array) => {
+      chunks.push(chunk)
+      bytes += chunk.length
+      deadline.at = deadlines.now() + seconds * 1000
+      if (bytes > limit) finish(Exit.fail(tooLarge(limit)))
+      else if (held?.add(chunk.length) === false) finish(Exit.fail(tooMuchHeld))
+    }
+    const onEnd = () => finish(Exit.succeed(decoder.decode(chunks.length === 1 ? chunks[0] : concat(chunks, bytes))))
+    const onBroken = () => finish(Exit.fail(notReadable))
+    const deadline = deadlines.add(deadlines.now() + seconds * 1000, () => finish(Exit.fail(tooSlow(seconds))))
+    source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
+    return Effect.sync(leave)
+  })
+
+const receiveSmall = (request: HttpServerRequest.HttpServerRequest, seconds: number) =>
+  request.text.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, smallBodySize),
     Effect.mapError(() => notReadable),
-    Effect.timeoutOrElse({ duration: body_seconds * 1000, orElse: () => Effect.fail(tooSlow(body_seconds)) })
+    Effect.timeoutOrElse({ duration: seconds * 1000, orElse: () => Effect.fail(tooSlow(seconds)) })
   )
-})
+
+/**
+ * The text of a body of at most `bytes` bytes, or of `body_bytes` where that is less. Fails with 413, with 408 after
+ * `body_seconds` of silence, with 429 where too much is held for others.
+ */
+export const receiveBody = (
+  request: HttpServerRequest.HttpServerRequest,
+  bytes: number | undefined
+): Effect.Effect<string, GatewayError, Scope.Scope> =>
+  Effect.withFiber((fiber) => {
+    const { source } = request
+    // A web request without a body has no stream that could be read.
+    if (source instanceof Request && source.body === null) return Effect.succeed("")
+    const { body_bytes, body_seconds } = fiber.getRef(CurrentLimits)()
+    const limit = Math.min(bytes ?? body_bytes, body_bytes)
+    const declared = Number(request.headers["content-length"])
+    if (declared > limit) return Effect.fail(tooLarge(limit))
+    const isSmall = declared <= smallBody
+    const deadlines = Context.getOrUndefined(fiber.context, Deadlines)
+    // Who waits to be told to go on is told by the server's own reader.
+    if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
+      if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
+      return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))
+    }
+    return isSmall ? receiveSmall(request, body_seconds) : receiveLarge(request, limit, body_seconds)
+  })

@@ -9,28 +9,24 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Reply } from "../domain/Reply.ts"
 import { foldReply } from "../domain/Reply.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 
 /** Id of the API that all groups belong to. */
 export const apiId = "gateway"
+
+/** All events of a reply. */
+export const wholeEvents = (output: CompletionOutput): Effect.Effect<Iterable<ReplyEvent>, GatewayError> =>
+  output.whole === undefined ? Stream.runCollect(output.events) : Effect.succeed(output.whole)
 
 /**
  * Collects a whole reply. A reply that was withdrawn before it showed anything fails with `content_filter` when it is
  * opened; one that was withdrawn later ends as that, with what it had.
  */
 export const wholeReply = (output: CompletionOutput): Effect.Effect<Reply, GatewayError> =>
-  Effect.suspend(() => {
+  Effect.map(wholeEvents(output), (events) => {
     const fold = foldReply()
-    if (output.whole !== undefined) {
-      for (const event of output.whole) fold.push(event)
-      return Effect.succeed(fold.reply())
-    }
-    return Effect.map(
-      Stream.runForEachArray(output.events, (events) => {
-        for (let i = 0; i < events.length; i++) fold.push(events[i]!)
-        return Effect.void
-      }),
-      fold.reply
-    )
+    for (const event of events) fold.push(event)
+    return fold.reply()
   })
 
 /** JSON as a reply. */

@@ -16,7 +16,7 @@ import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
+import { apiId, jsonReply, modelNotFound, wholeEvents } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
@@ -102,10 +102,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
                 final = text
               }
             })
-            yield* Stream.runForEachArray(output.events, (events) => {
-              for (let i = 0; i < events.length; i++) renderer.frames.push(events[i]!, [])
-              return Effect.void
-            })
+            for (const event of yield* wholeEvents(output)) renderer.frames.push(event, [])
             if (keep) yield* store.put(caller.owner, { id, body: final, items }, share)
             return bodyReply(final)
           }

@@ -1,0 +1,34 @@
+/** What goes into a completion, and what comes out once its reply has begun. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type * as Stream from "effect/Stream"
+import type { Caller } from "../accounts/Accounts.ts"
+import type { Conversation } from "../domain/Conversation.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Model } from "../domain/models.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { RequestStats } from "./RequestStats.ts"
+
+/** What a style hands down. */
+export interface CompletionInput {
+  readonly caller: Caller
+  readonly model: Model
+  readonly conversation: Conversation
+  readonly stats: RequestStats
+  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
+  readonly whole?: boolean
+}
+
+/** A reply that has begun. */
+export interface CompletionOutput {
+  /** The upstream session's id, by which the reply goes. */
+  readonly id: string
+  /** The name of the driver that answers; `embedded` for the upstream inside the gateway. */
+  readonly driver: string
+  /** All events, where the reply was wanted whole; the account has been given back then. */
+  readonly whole?: NonEmptyReadonlyArray<ReplyEvent> | undefined
+  /**
+   * The reply; ends with `Finish`, or fails. Its chunks are never empty and the first one is there already. The account is
+   * given back when the stream ends, fails or is left.
+   */
+  readonly events: Stream.Stream<ReplyEvent, GatewayError>
+}
