@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
-import { buildPackage } from "../../scripts/release/npmPackage.ts"
+import { buildPackage, type Files } from "../../scripts/release/npmPackage.ts"
 
 const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
@@ -21,6 +21,8 @@ const output = (error: unknown): never => {
 
 /** A project that has the package. */
 export interface Project {
+  /** The package's files. */
+  readonly files: Files
   readonly folder: string
   /** Adds a module; returns its path. */
   readonly add: (name: string, text: string) => string
@@ -68,6 +70,7 @@ export const installPackage = async (): Promise<Project> => {
   writeFileSync(path.join(folder, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }))
   writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify(tsconfig))
   return {
+    files,
     folder,
     add: (name, text) => {
       const file = path.join(folder, name)

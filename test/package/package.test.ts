@@ -2,11 +2,17 @@
  * The package in a fresh project: each way of embedding type-checks and runs, and so do the README's snippets.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { execFile } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import path from "node:path"
+import { promisify } from "node:util"
+import { gzipSync } from "node:zlib"
+import { tar } from "../../scripts/release/tar.ts"
 import { snippetsOf } from "../support/snippets.ts"
 import { installPackage, type Project } from "./installed.ts"
 
+const run = promisify(execFile)
 const apps = path.join(import.meta.dirname, "apps")
 const names = readdirSync(apps)
 const readme = path.join(import.meta.dirname, "../../README.md")
@@ -66,6 +72,38 @@ describe("the package, installed", () => {
       assert.deepEqual(names.filter((name) => !name.startsWith("effect/")), [])
     }
   })
+
+  it(
+    "is installed by npm alone and without a network, and says which Node it needs",
+    { timeout: 120_000 },
+    async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), "npm-"))
+      const tarball = gzipSync(
+        tar([...project.files].map(([name, content]) => ({ path: `package/${name}`, content })), 0)
+      )
+      assert.isBelow(tarball.length, 2.5e6)
+      writeFileSync(path.join(folder, "package.tgz"), tarball)
+      const options = { cwd: folder, env: { PATH: process.env["PATH"], HOME: folder } }
+      await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./package.tgz"], options)
+      assert.deepEqual(readdirSync(path.join(folder, "node_modules")).filter((name) => !name.startsWith(".")), [
+        "model-gateway"
+      ])
+      const { stdout } = await run("npx", ["--offline", "model-gateway", "--version"], options)
+      assert.match(stdout, /^model-gateway v\d.*, package\)\n$/)
+
+      // An older Node reads the launcher as far as to say what is needed.
+      const older = `Object.defineProperty(process, "versions", { value: { node: "20.9.0" } })`
+      writeFileSync(path.join(folder, "older.cjs"), older)
+      const cli = path.join(folder, "node_modules/model-gateway/dist/cli.js")
+      const refused = await run(process.execPath, ["--require", "./older.cjs", cli], options).then(
+        () => assert.fail("ran"),
+        (error: { readonly code: number; readonly stderr: string }) => error
+      )
+      assert.strictEqual(refused.code, 1)
+      assert.match(refused.stderr, /^model-gateway needs Node\.js 22\.19 or later; this is v[\d.]+\.\n$/)
+      rmSync(folder, { recursive: true })
+    }
+  )
 
   it("runs the README's snippets as written", async () => {
     for (const [i, snippet] of snippets.entries()) {
