@@ -21,6 +21,7 @@ if (!await checkHealth(process.argv.slice(2), process.env)) {
         ? { format: "module", source: getAsset("service", "utf8"), shortCircuit: true }
         : next(url, context)
   })
-  createRequire(import.meta.url)(service)
+  // Where nothing tells the executable's own path (no /proc), its module's address is none to require from.
+  createRequire(service)(service)
   hooks.deregister()
 }

@@ -46,7 +46,9 @@ const types = async (): Promise<Array<[string, Uint8Array]>> => {
   const folder = mkdtempSync(path.join(tmpdir(), "types-"))
   try {
     const tsc = path.join(root, "node_modules/.bin/tsc")
-    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder])
+    const project = path.join(root, "tsconfig.build.json")
+    // Several threads would write the members of a union in the order in which they came to them.
+    await promisify(execFile)(tsc, ["--project", project, "--outDir", folder, "--singleThreaded"])
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".d.ts"))
       .map((file) => [`types/${file.replaceAll(path.sep, "/")}`, readFileSync(path.join(folder, file))])
   } finally {
