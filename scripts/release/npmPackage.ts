@@ -11,6 +11,7 @@ import type { BuildInfo } from "../../src/admin/version/buildInfo.ts"
 import { packAssets } from "../bundle/assets.ts"
 import { buildService, bundle, defineBuild, luaTexts, noticesAsset, type Service } from "../bundle/service.ts"
 import type { Effort } from "../console.ts"
+import { sortUnions } from "./declarations.ts"
 import { manifest, root } from "./facts.ts"
 
 /** Files by their path in the package. */
@@ -46,11 +47,12 @@ const types = async (): Promise<Array<[string, Uint8Array]>> => {
   const folder = mkdtempSync(path.join(tmpdir(), "types-"))
   try {
     const tsc = path.join(root, "node_modules/.bin/tsc")
-    const project = path.join(root, "tsconfig.build.json")
-    // Several threads would write the members of a union in the order in which they came to them.
-    await promisify(execFile)(tsc, ["--project", project, "--outDir", folder, "--singleThreaded"])
+    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder])
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".d.ts"))
-      .map((file) => [`types/${file.replaceAll(path.sep, "/")}`, readFileSync(path.join(folder, file))])
+      .map((file): [string, Uint8Array] => {
+        const text = sortUnions(file, readFileSync(path.join(folder, file), "utf8"))
+        return [`types/${file.replaceAll(path.sep, "/")}`, Buffer.from(text)]
+      })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -1,0 +1,37 @@
+// Type declarations in one form: the compiler writes the members of a union in an order that changes from run to run.
+import { parseSync, Visitor } from "rolldown/utils"
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+interface Union extends Span {
+  readonly types: ReadonlyArray<Span>
+}
+
+/** Sorts the members of every union, which means the same. Throws where the text is no declaration file. */
+export const sortUnions = (file: string, text: string): string => {
+  const { errors, program } = parseSync(file, text)
+  const problem = errors[0]
+  if (problem !== undefined) throw new Error(`${file}: ${problem.message}`)
+  const unions: Array<Union> = []
+  new Visitor({ TSUnionType: (node) => unions.push(node) }).visit(program)
+  unions.sort((a, b) => a.start - b.start || b.end - a.end)
+  const sorted = ({ end, start }: Span, within: ReadonlyArray<Union>): string => {
+    let written = ""
+    let at = start
+    for (const union of within) {
+      // One that is inside of another is sorted with that.
+      if (union.start < at) continue
+      const inside = within.filter((other) => other !== union && other.start >= union.start && other.end <= union.end)
+      const members = union.types.map((member) => sorted(member, inside.filter((other) => isIn(other, member))))
+      written += text.slice(at, union.start) + members.sort().join(" | ")
+      at = union.end
+    }
+    return written + text.slice(at, end)
+  }
+  return sorted({ start: 0, end: text.length }, unions)
+}
+
+const isIn = (inner: Span, outer: Span): boolean => inner.start >= outer.start && inner.end <= outer.end
