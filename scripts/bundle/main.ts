@@ -36,6 +36,8 @@ await orEnd(cannotBuild, () => {
     writeFileSync(path.join(folder, `${file}.new`), content)
     renameSync(path.join(folder, `${file}.new`), path.join(folder, file))
   }
+  // Node need not find out what kind of module it is.
+  writeFileSync(path.join(folder, "package.json"), "{\"type\":\"module\"}\n")
   const others = readdirSync(folder).filter((file) => file.endsWith(".js") && file !== files[1])
     .map((file) => ({ file, time: statSync(path.join(folder, file)).mtimeMs }))
     .sort((a, b) => b.time - a.time)

@@ -76,6 +76,13 @@ export interface Service {
   readonly packages: ReadonlyArray<Package>
 }
 
+/**
+ * Writes what is not ASCII as escapes, which mean the same in texts, patterns and names: a text of ASCII alone is read in
+ * half the time and takes half the memory, for as long as the service runs.
+ */
+const inAscii = (code: string): string =>
+  code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 /** A module with all that it imports, and the modules (absolute paths) whose code is in it. */
 export interface Bundle {
   readonly code: string
@@ -114,7 +121,10 @@ export const bundle = async (
       }
     }
   })
-  return { code, modules: Object.entries(modules).filter(([, module]) => module.renderedLength > 0).map(([id]) => id) }
+  return {
+    code: inAscii(code),
+    modules: Object.entries(modules).filter(([, module]) => module.renderedLength > 0).map(([id]) => id)
+  }
 }
 
 /** Bundles the service from a module of src, in memory. Rejects with what is wrong in the sources. */
