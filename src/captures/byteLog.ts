@@ -28,7 +28,7 @@ export interface ByteLog {
   readonly bytes: (most: number) => Uint8Array
   /** The chunks' marks, first to last. */
   readonly marks: () => ReadonlyArray<Mark>
-  /** Keeps the first `most` bytes in as much memory as they need. Nothing may be appended afterwards. */
+  /** Keeps the first `most` bytes, in little more memory than they need. Nothing may be appended afterwards. */
   readonly compact: (most: number) => void
   /** Gives the memory back; the log must not be used afterwards. */
   readonly release: () => void
@@ -68,8 +68,8 @@ export const makeByteLogs = (): () => ByteLog => {
       return whole
     }
 
-    const giveBack = () => {
-      for (const block of blocks) {
+    const giveBack = (unused: ReadonlyArray<Uint8Array>) => {
+      for (const block of unused) {
         if (spares.length >= mostSpares) return
         if (block.length === blockSize) spares.push(block)
       }
@@ -88,15 +88,14 @@ export const makeByteLogs = (): () => ByteLog => {
       marks: () => ends.map((end, index) => ({ end, at: times[index]! })),
       compact(most) {
         const kept = Math.min(most, size)
-        if (
-          kept === size && blocks.every((block, index) => block.length === blockSize || index === blocks.length - 1)
-        ) {
-          const last = blocks[blocks.length - 1]
-          if (last === undefined || size % blockSize === 0 || last.length < blockSize) return
-        }
-        const whole = bytes(kept)
-        giveBack()
-        blocks = kept === 0 ? [] : [whole]
+        const whole = Math.floor(kept / blockSize)
+        const rest = kept - whole * blockSize
+        // Whole blocks stay as they are; of the last one there is a copy of its own size, so that it can be used again.
+        const last = rest === 0 ? undefined : blocks[whole]!
+        const exact = last === undefined || last.length === rest ? last : Buffer.allocUnsafeSlow(rest)
+        if (last !== undefined && exact !== last) exact!.set(last.subarray(0, rest))
+        giveBack(blocks.slice(exact === last && last !== undefined ? whole + 1 : whole))
+        blocks = exact === undefined ? blocks.slice(0, whole) : [...blocks.slice(0, whole), exact]
         const count = ends.findIndex((end) => end >= kept) + 1
         if (count > 0) {
           ends = ends.slice(0, count)
@@ -106,7 +105,7 @@ export const makeByteLogs = (): () => ByteLog => {
         size = kept
       },
       release() {
-        giveBack()
+        giveBack(blocks)
         blocks = []
         ends = []
         times = []

@@ -23,7 +23,7 @@ import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import { type EndedLogins, loadEndedLogins, makeEndedLogins } from "./EndedLogins.ts"
+import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
@@ -381,7 +381,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const environment = yield* Environment
       const file = yield* makeConfigFile(environment.configPath)
       const loaded = yield* loadConfig(environment, file)
-      const shared = yield* patiently(loadShared(yield* Store, loaded))
+      const store = yield* Store
+      const shared = yield* patiently(loadShared(store, loaded))
       const config = yield* make({
         initial: shared.initial,
         backing: shared.backing,
@@ -393,7 +394,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         },
         adminKey: environment.adminKey,
         jwtSecret: shared.jwtSecret,
-        endedLogins: yield* makeEndedLogins,
+        endedLogins: yield* makeSharedEndedLogins(store),
         shared
       })
       if (!loaded.envBacked) yield* followFile(file, loaded, config.update)

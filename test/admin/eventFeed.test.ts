@@ -12,7 +12,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { fixedUpstream, makeDriver } from "../../src/embed/driver.ts"
 import { Requests } from "../../src/requests/Requests.ts"
 
-const source = { boot: "b00t", startedAt: 1_000 }
+const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }
 
 const services = (config: RawConfig = {}) =>
   Layer.mergeAll(Accounts.layer, Requests.layer).pipe(

@@ -43,6 +43,28 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
   }, 60_000)
   afterAll(() => cluster.stop())
 
+  it("end a login by a logout at any of them, and say which of them served a request", async () => {
+    const headers = { "sec-fetch-site": "same-origin", "content-type": "application/json" }
+    const body = JSON.stringify({ admin_key: adminKey })
+    const login = await fetch(`${node(0).url}/admin/session`, { method: "POST", headers, body })
+    assert.strictEqual((await login.json() as { readonly success: boolean }).success, true)
+    const cookie = login.headers.get("set-cookie")!.split(";")[0]!
+    const statusAt = async (i: number) => {
+      const response = await fetch(`${node(i).url}/admin/queue/status`, { headers: { ...headers, cookie } })
+      await response.arrayBuffer()
+      return response.status
+    }
+    assert.deepStrictEqual(await Promise.all(times(4, statusAt)), [200, 200, 200, 200])
+    const logout = await fetch(`${node(1).url}/admin/session`, { method: "DELETE", headers: { ...headers, cookie } })
+    await logout.arrayBuffer()
+    assert.deepStrictEqual(await Promise.all(times(4, statusAt)), [401, 401, 401, 401])
+    assert.strictEqual(textOf(await chat(node(2).url, "!say one")), "one")
+    const { items } = await admin(node(2).url, "GET", "/admin/requests") as {
+      readonly items: ReadonlyArray<Record<string, unknown>>
+    }
+    assert.deepInclude(items[0], { node: "n3", style: "chat" })
+  })
+
   it("reach the limits and never exceed them, log in once an account, and know one another", async () => {
     const answers = await Promise.all(
       times(100, (i) => chat(node(i).url, `!pace 4\n!count ${3 + i % 5}`, { stream: i % 2 === 0 }))

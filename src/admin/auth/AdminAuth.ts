@@ -142,9 +142,10 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       Effect.andThen(checkBearer(address, turns.inTurn(address, Effect.succeed(false))), Effect.fail(unauthorized))
 
     /** `now` in milliseconds. */
-    const counts = (claims: Claims, now: number): boolean =>
-      claims.expiresAt * 1000 > now && claims.generation === config.unsafeCurrent().admin.generation &&
-      !config.endedLogins.has(claims)
+    const counts = (claims: Claims, now: number): Effect.Effect<boolean> =>
+      claims.expiresAt * 1000 > now && claims.generation === config.unsafeCurrent().admin.generation
+        ? Effect.map(config.endedLogins.has(claims), (ended) => !ended)
+        : Effect.succeed(false)
 
     /** The admin key, or a password, holds until the password is another one. */
     const keyHolds = (generation: number) => Effect.sync(() => config.unsafeCurrent().admin.generation === generation)
@@ -161,7 +162,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           Effect.catch((expired) => expired ? Effect.fail(unauthorized) : wrongBearer(address))
         )
         const claims = claimsOf(payload)
-        if (claims === undefined || !counts(claims, now)) return yield* unauthorized
+        if (claims === undefined || !(yield* counts(claims, now))) return yield* unauthorized
         return claims
       })
 
@@ -205,7 +206,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
             const claims = yield* readJwt(bearer, address)
-            return { holds: Effect.map(Clock.currentTimeMillis, (now) => counts(claims, now)) }
+            return { holds: Effect.flatMap(Clock.currentTimeMillis, (now) => counts(claims, now)) }
           }
           const { admin } = config.unsafeCurrent()
           yield* checkBearer(address, isRight(bearer, admin, address))

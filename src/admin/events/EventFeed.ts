@@ -43,6 +43,8 @@ export interface FeedSource {
   readonly boot: string
   /** Unix milliseconds. */
   readonly startedAt: number
+  /** This node's id, where several share a store. */
+  readonly node: () => string | undefined
 }
 
 /** Who reads, and what. */
@@ -97,7 +99,7 @@ const placeOf = (boot: string, id: string): number | undefined => {
 
 /** The events of one reader as text; what is gathered for it ends with the scope. */
 export const eventFeed = Effect.fnUntraced(function*(
-  { boot, startedAt }: FeedSource,
+  { boot, node, startedAt }: FeedSource,
   { lastEventId, operator, topics }: FeedOptions
 ): Effect.fn.Return<Stream.Stream<string>, never, Accounts | ConfigStore | Requests | Scope.Scope> {
   const accounts = yield* Accounts
@@ -227,7 +229,7 @@ export const eventFeed = Effect.fnUntraced(function*(
   const requestsEvent = Effect.sync(() => {
     const { more, values } = changedRequests.take()
     told = requests.changes()
-    return eventText("requests", { items: values.map(viewItem), more })
+    return eventText("requests", { items: values.map((record) => viewItem(record, node())), more })
   })
 
   const configEvent = Effect.map(config.configHash, (hash) => {
@@ -257,7 +259,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     if (place === undefined || (gap && topics.has("requests"))) return [eventText("reset", {})]
     if (records.length === 0 || !topics.has("requests")) return []
     return [eventText("requests", {
-      items: records.slice(0, mostRequests).map(viewItem),
+      items: records.slice(0, mostRequests).map((record) => viewItem(record, node())),
       more: records.length > mostRequests
     })]
   }

@@ -13,6 +13,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { apiId } from "../../http/reply.ts"
 import { Requests } from "../../requests/Requests.ts"
+import { nodeName } from "../nodeName.ts"
 import { CurrentOperator } from "../Operator.ts"
 import { AdminEventsGroup } from "./Api.ts"
 import { Draining } from "./Draining.ts"
@@ -43,7 +44,11 @@ export const AdminEventsHandlers = HttpApiBuilder.group(
     const config = yield* ConfigStore
     const requests = yield* Requests
     const draining = yield* Draining
-    const source: FeedSource = { boot: randomBytes(6).toString("hex"), startedAt: yield* Clock.currentTimeMillis }
+    const source: FeedSource = {
+      boot: randomBytes(6).toString("hex"),
+      startedAt: yield* Clock.currentTimeMillis,
+      node: yield* nodeName
+    }
     let open = 0
 
     return handlers.handleRaw(

@@ -44,7 +44,9 @@ export const RequestItem = Schema.Struct({
     reasoning_tokens: Schema.Int
   })),
   /** False where bodies are not recorded, or were forgotten for newer ones. */
-  bodies_kept: Schema.Boolean
+  bodies_kept: Schema.Boolean,
+  /** The node that served it, where several share a store. */
+  node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "RequestItem" })
 
 /** Newest first. */

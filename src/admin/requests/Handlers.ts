@@ -11,6 +11,7 @@ import { apiId, jsonReply } from "../../http/reply.ts"
 import type { RequestRecord } from "../../requests/RequestRecord.ts"
 import { Requests } from "../../requests/Requests.ts"
 import { logChange } from "../changes.ts"
+import { nodeName } from "../nodeName.ts"
 import { AdminRequestsGroup } from "./Api.ts"
 import { idOf, numberOf, viewDetail, viewItem } from "./view.ts"
 
@@ -59,6 +60,7 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const requests = yield* Requests
     const store = yield* ConfigStore
+    const node = yield* nodeName
     return handlers
       .handle(
         "list",
@@ -77,7 +79,7 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
             limit: most,
             ...requests.status(),
             max_total_bytes,
-            items: records.map(viewItem),
+            items: records.map((record) => viewItem(record, node())),
             next_cursor: next === undefined ? null : idOf(next)
           }
         })
@@ -88,7 +90,7 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
           const number = numberOf(params.id)
           const record = (number === undefined ? undefined : requests.numbered(number)) ?? requests.named(params.id)
           if (record === undefined) return yield* unknown
-          return jsonReply(viewDetail(record, [Redacted.value(store.adminKey)]))
+          return jsonReply(viewDetail(record, node(), [Redacted.value(store.adminKey)]))
         })
       )
       .handle("clear", () =>

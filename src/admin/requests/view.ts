@@ -20,8 +20,8 @@ export const numberOf = (id: string): number | undefined => {
 const tenths = (millis: number | undefined): number | null =>
   millis === undefined ? null : Math.round(10 * Math.max(0, millis)) / 10
 
-/** What lists show. */
-export const viewItem = (record: RequestRecord): typeof RequestItem.Type => {
+/** What lists show; `node` where several share a store. */
+export const viewItem = (record: RequestRecord, node: string | undefined): typeof RequestItem.Type => {
   const { facts } = record
   return {
     id: idOf(record.number),
@@ -49,13 +49,15 @@ export const viewItem = (record: RequestRecord): typeof RequestItem.Type => {
       completion_tokens: facts.usage.completionTokens,
       reasoning_tokens: facts.usage.reasoningTokens
     },
-    bodies_kept: record.bodiesKept
+    bodies_kept: record.bodiesKept,
+    ...(node === undefined ? {} : { node })
   }
 }
 
 /** Everything that is kept of a request. `alwaysSecret`: what nobody may be shown, whoever's request it is. */
 export const viewDetail = (
   record: RequestRecord,
+  node: string | undefined,
   alwaysSecret: ReadonlyArray<string>
 ): typeof RequestDetail.Type => {
   const secrets = [...record.secrets, ...alwaysSecret]
@@ -68,7 +70,7 @@ export const viewDetail = (
   const replyFrames = reply === undefined ? [] : framesOf(reply.body)
   const isStream = /^text\/event-stream\b/i.test(reply?.body.contentType ?? "")
   return {
-    ...viewItem(record),
+    ...viewItem(record, node),
     request: {
       method: head.method,
       path: blot(head.path),
