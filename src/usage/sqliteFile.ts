@@ -210,13 +210,12 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
 /** Rows that one step of tidying handles. */
 const rowsInStep = 200
 
-/** Runs a step in a transaction of its own; gives what it gives. Throws what SQLite throws. */
-const inTransaction = <A>(db: DatabaseSync, step: () => A): A => {
+/** Runs a step in a transaction of its own. Throws what SQLite throws. */
+const inTransaction = (db: DatabaseSync, step: () => void): void => {
   db.exec("BEGIN IMMEDIATE")
   try {
-    const result = step()
+    step()
     db.exec("COMMIT")
-    return result
   } catch (error) {
     rollback(db)
     throw error
@@ -252,20 +251,22 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> 
   const statements = [...move("usage", names, place), ...move("usage_errors", ["count"], `${place}, code`)]
   let after: Place = [since, "", "", "", ""]
   for (;;) {
-    const rows = inTransaction(db, () => {
-      const found = next.all(...after, before) as unknown as ReadonlyArray<Place>
-      for (const row of found) {
-        if (row[0] !== dayOf(row[0])) { for (const statement of statements) statement.run(...row) }
-      }
-      return found
-    })
+    const rows = next.all(...after, before) as unknown as ReadonlyArray<Place>
+    const hours = rows.filter(([hour]) => hour !== dayOf(hour))
+    // A row that another process has moved meanwhile is not there to be moved.
+    if (hours.length > 0) {
+      inTransaction(db, () => hours.forEach((row) => statements.forEach((statement) => statement.run(...row))))
+    }
     if (rows.length < rowsInStep) return
     after = rows[rows.length - 1]!
     yield stepSize
   }
 }
 
-/** Makes days of old hours that began at `since` or later, and removes old days and counts, in steps. */
+/**
+ * Makes days of old hours that began at `since` or later, and removes old days and counts, in steps. No transaction is open
+ * between them: others may write there.
+ */
 export function* tidyDatabase(db: DatabaseSync, ages: Ages, since: number): Sliced<void> {
   const { countsBefore, daysBefore, goneBefore } = ages
   yield* removeRows(db, "usage", place, "hour < ?", goneBefore)

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { DatabaseSync } from "node:sqlite"
@@ -157,9 +158,22 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
 
   const tidy = Effect.gen(function*() {
     const ages = agesAt(yield* Clock.currentTimeMillis, keepDays())
-    yield* run((known) => tidyDatabase(known.writer, ages, rolledUpTo)).pipe(Effect.uninterruptible, writer.withPermit)
-    rolledUpTo = ages.daysBefore
+    const known = yield* connected
+    const steps = tidyDatabase(known.writer, ages, rolledUpTo)
+    /** True when there is nothing left to do. */
+    const step = Effect.try({ try: () => steps.next().done === true, catch: (error) => usageFileError(file, error) })
+    // What is new is written between the steps, however many there are.
+    for (;;) {
+      const done = yield* writer.withPermit(
+        Effect.suspend(() => connections === known ? step : Effect.succeed(true))
+      )
+      if (done) break
+      yield* Effect.yieldNow
+    }
+    if (connections === known) rolledUpTo = ages.daysBefore
   }).pipe(
+    // Another process writes each second, and is done in a moment.
+    Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
     Effect.catch((error) =>
       error.kind === "busy" ? Effect.void : Effect.logError(`Usage cannot be tidied: ${error.message}`)
     )

@@ -88,6 +88,23 @@ describe("the configured usage store", () => {
       assert.isFalse(yield* fs.exists(`${home}/data`))
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("is whatever an embedder provides, and memory where none does", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* folder}/own.sqlite`
+      const own = UsageStore.layerSqlite({ file })
+      for (
+        const [kind, layer] of [["sqlite", Layer.provide(UsageStore.layerOrMemory, own)], [
+          "memory",
+          UsageStore.layerOrMemory
+        ]] as const
+      ) {
+        const context = yield* Layer.build(Layer.provide(layer, NodeServices.layer))
+        assert.strictEqual(yield* kindOf(Context.get(context, UsageStore)), kind)
+      }
+      assert.isTrue(yield* fs.exists(file))
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("follows the configuration: what was not written is, before another one begins", () =>
     Effect.gen(function*() {
       const { variables } = yield* configured({})

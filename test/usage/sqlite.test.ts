@@ -12,7 +12,7 @@ import { Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
-import { hourLength } from "../../src/usage/windows.ts"
+import { dayLength, dayOf, hourLength } from "../../src/usage/windows.ts"
 import {
   collectLogs,
   entry,
@@ -290,6 +290,31 @@ describe("usage in a file", () => {
       assert.isAtMost(looked(), 24 * rows / hours + sliceItems)
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
   }, 60_000)
+
+  it.effect("goes on being written while a long history is tidied", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const { close, reader, writer } = yield* openSqlite(file)
+      writer.exec(`
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+        INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
+          'account ' || (i % 50), 'chat', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9 FROM n
+      `)
+      const count = (where: string) =>
+        Number(reader.prepare(`SELECT count(*) AS n FROM usage WHERE ${where}`).get()?.["n"])
+      const hours = `hour < ${start - 90 * dayLength} AND hour % ${dayLength} <> 0`
+      const before = count(hours)
+      const store = yield* sqliteStore({ file })
+      store.add(entry())
+      yield* second
+      yield* until(Effect.sync(() => count("key <> 'key'") === 1))
+      assert.isAbove(count(hours), 0)
+      yield* until(Effect.sync(() => count(hours) === 0))
+      assert.isBelow(count("key = 'key'"), before)
+      assert.strictEqual(yield* requestsOf(store), 10_001)
+      close()
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("is not held by a read that was left", () =>
     Effect.gen(function*() {

@@ -42,7 +42,7 @@ const generateKey = (): string => `sk-gw-${randomBytes(32).toString("base64url")
 const defaultPageSize = 100
 const mostPageSize = 1000
 /** Showing a key may need a look into the store: it costs about as much as handling so many characters. */
-const itemWeight = 4096
+const itemWeight = 8192
 
 /** A page's number or size; what no field of a form was given counts as absent. */
 const clamp = (value: number | "" | undefined, fallback: number, most: number): number =>
