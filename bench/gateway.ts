@@ -1,6 +1,7 @@
 /**
- * The gateway beside a plain relay and a byte pipe, in one run: throughput, CPU time of the process itself, time to first
- * byte, memory. Each target is a process of its own, and so is the upstream.
+ * The gateway beside a plain relay, in one run: CPU time of the process itself as a ratio, many open streams, time to first
+ * byte, memory. Each target is a process of its own, and so is the upstream. Captures, records and history are off: they have
+ * rows of their own elsewhere.
  *
  * CPU time is read from the kernel's account of the process (`/proc/PID/stat`), so this runs on Linux.
  */
@@ -15,8 +16,6 @@ interface Target {
   readonly name: string
   readonly url: string
   readonly pid: number
-  /** The relay in front of the same upstream: ratios are against it. */
-  readonly base: string
 }
 
 const children: Array<ChildProcess> = []
@@ -57,16 +56,40 @@ const residentMb = (pid: number): number =>
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
 
-interface Answer {
-  readonly firstByte: number
-  readonly events: number
+/** A request of the benchmark. */
+interface Ask {
+  readonly path: string
+  readonly body: string
+  readonly stream: boolean
 }
 
-const ask = (target: Target, prompt: string, stream: boolean): Promise<Answer> =>
+const chat = (content: string, stream: boolean, rest: object = {}): Ask => ({
+  path: "/v1/chat/completions",
+  body: JSON.stringify({ model: "upstream-chat", stream, messages: [{ role: "user", content }], ...rest }),
+  stream
+})
+
+const messages = (content: string, stream: boolean): Ask => ({
+  path: "/v1/messages",
+  body: JSON.stringify({
+    model: "msgcompat-haiku-4-5",
+    max_tokens: 1000,
+    stream,
+    messages: [{ role: "user", content }]
+  }),
+  stream
+})
+
+const lookup = {
+  type: "function",
+  function: { name: "lookup", parameters: { type: "object", properties: { word: { type: "string" } } } }
+}
+
+/** Sends a request; gives the milliseconds to the first byte of the reply's body. */
+const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer) => void): Promise<number> =>
   new Promise((resolve, reject) => {
-    const body = JSON.stringify({ model: "upstream-chat", stream, messages: [{ role: "user", content: prompt }] })
     const began = performance.now()
-    const outgoing = request(`${target.url}/v1/chat/completions`, {
+    const outgoing = request(`${target.url}${path}`, {
       method: "POST",
       agent,
       headers: {
@@ -76,13 +99,12 @@ const ask = (target: Target, prompt: string, stream: boolean): Promise<Answer> =
       }
     }, (response) => {
       let firstByte = 0
-      let events = 0
       response.on("data", (chunk: Buffer) => {
         if (firstByte === 0) firstByte = performance.now() - began
-        for (let at = chunk.indexOf("\n\n"); at !== -1; at = chunk.indexOf("\n\n", at + 2)) events++
+        onData?.(chunk)
       })
       response.on("end", () => {
-        if (response.statusCode === 200) resolve({ firstByte, events })
+        if (response.statusCode === 200) resolve(firstByte)
         else reject(new Error(`${target.name} answered ${response.statusCode}`))
       })
       response.on("error", reject)
@@ -91,124 +113,134 @@ const ask = (target: Target, prompt: string, stream: boolean): Promise<Answer> =
     outgoing.end(body)
   })
 
-/** Runs `count` requests, `concurrency` at a time. */
-const load = async (target: Target, prompt: string, stream: boolean, count: number, concurrency: number) => {
+/** Runs `count` requests, `concurrency` at a time; gives the CPU time of the target's process for each, in µs. */
+const load = async (target: Target, what: Ask, count: number, concurrency: number): Promise<number> => {
   let left = count
-  let events = 0
   const worker = async () => {
-    while (left-- > 0) events += (await ask(target, prompt, stream)).events
+    while (left-- > 0) await ask(target, what)
   }
   const cpu = cpuSeconds(target.pid)
-  const began = performance.now()
   await Promise.all(Array.from({ length: concurrency }, worker))
-  const seconds = (performance.now() - began) / 1000
-  return { seconds, cpu: cpuSeconds(target.pid) - cpu, events, requests: count }
+  return (cpuSeconds(target.pid) - cpu) / count * 1e6
 }
 
-const median = (values: ReadonlyArray<number>): number => values.toSorted((a, b) => a - b)[values.length >> 1]!
+const sorted = (values: ReadonlyArray<number>): ReadonlyArray<number> => values.toSorted((a, b) => a - b)
+const median = (values: ReadonlyArray<number>): number => sorted(values)[values.length >> 1]!
+const percentile = (values: ReadonlyArray<number>, part: number): number =>
+  sorted(values)[Math.min(values.length - 1, Math.floor(values.length * part))]!
 
-interface Figures {
-  requestsPerSecond: number
-  cpuPerRequest: number
-  eventsPerSecond: number
-  cpuPerEvent: number
-  firstByte: number
-  memoryIdle: number
-  memoryOpen: number
+const rounds = 5
+
+interface Scenario {
+  readonly name: string
+  readonly relay: Target
+  readonly gateway: Target
+  readonly what: Ask
+  readonly warmUp: number
+  readonly count: number
+  readonly concurrency: number
+  readonly goal: string
 }
 
-const eventsPerStream = 200
+/** CPU of both a reply, in turns, so that a change of the machine's speed meets both. */
+const compare = async ({ concurrency, count, gateway, relay, warmUp, what }: Scenario) => {
+  for (const target of [relay, gateway]) await load(target, what, warmUp, concurrency)
+  const relays: Array<number> = []
+  const gateways: Array<number> = []
+  const ratios: Array<number> = []
+  for (let round = 0; round < rounds; round++) {
+    const base = await load(relay, what, count, concurrency)
+    const own = await load(gateway, what, count, concurrency)
+    relays.push(base)
+    gateways.push(own)
+    ratios.push(own / base)
+  }
+  return { relay: median(relays), gateway: median(gateways), ratio: median(ratios) }
+}
 
-const openStreams = async (target: Target, count: number): Promise<number> => {
-  const controllers: Array<() => void> = []
-  const opened = Array.from({ length: count }, () =>
-    new Promise<void>((resolve, reject) => {
-      const body = JSON.stringify({
-        model: "upstream-chat",
-        stream: true,
-        messages: [{ role: "user", content: "!pace 200ms\n!count 1000" }]
-      })
-      const outgoing = request(`${target.url}/v1/chat/completions`, {
+const later = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+/** Open streams that the upstream feeds slowly: CPU for each event, lateness between two events, memory for each stream. */
+const openStreams = async (target: Target, count: number, pace: number, seconds: number) => {
+  const before = residentMb(target.pid)
+  const outgoings: Array<ReturnType<typeof request>> = []
+  const own = new Agent({ maxSockets: Infinity })
+  let opened = 0
+  let events = 0
+  let measuring = false
+  const gaps: Array<number> = []
+  const { body, path } = chat(`!pace ${pace}ms\n!count 100000`, true)
+  const open = () =>
+    new Promise<void>((resolve) => {
+      const outgoing = request(`${target.url}${path}`, {
         method: "POST",
-        headers: {
-          authorization: "Bearer bench-key",
-          "content-type": "application/json",
-          "content-length": Buffer.byteLength(body)
-        }
+        agent: own,
+        headers: { authorization: "Bearer bench-key", "content-type": "application/json" }
       }, (response) => {
-        response.once("data", () => resolve())
-        response.on("data", () => undefined)
+        let last = 0
+        response.once("data", () => {
+          if (response.statusCode === 200) opened++
+          resolve()
+        })
+        response.on("data", () => {
+          const now = performance.now()
+          if (measuring) {
+            events++
+            if (last !== 0) gaps.push(now - last)
+          }
+          last = now
+        })
         response.on("error", () => undefined)
       })
-      controllers.push(() => outgoing.destroy())
-      outgoing.on("error", reject)
+      outgoings.push(outgoing)
+      outgoing.on("error", () => resolve())
       outgoing.end(body)
-    }))
-  await Promise.all(opened)
-  await new Promise((resolve) => setTimeout(resolve, 1000))
-  const memory = residentMb(target.pid)
-  for (const close of controllers) close()
-  await new Promise((resolve) => setTimeout(resolve, 500))
-  return memory
-}
-
-const rounds = 3
-
-const measure = async (targets: ReadonlyArray<Target>): Promise<ReadonlyMap<string, Figures>> => {
-  const samples = new Map<string, Array<Figures>>(targets.map((target) => [target.name, []]))
-  for (const target of targets) {
-    // The optimising compiler is done with a target only after some thousand requests.
-    await load(target, "!say short", false, 8000, 50)
-    await load(target, `!count ${eventsPerStream}`, true, 1000, 50)
-  }
-  // Targets take turns within each round, so that a change of the machine's speed meets all of them.
-  for (let round = 0; round < rounds; round++) {
-    for (const target of targets) {
-      const plain = await load(target, "!say short", false, 3000, 50)
-      const streamed = await load(target, `!count ${eventsPerStream}`, true, 600, 50)
-      const firstBytes: Array<number> = []
-      for (let i = 0; i < 100; i++) firstBytes.push((await ask(target, "!say short", true)).firstByte)
-      samples.get(target.name)!.push({
-        requestsPerSecond: plain.requests / plain.seconds,
-        cpuPerRequest: plain.cpu / plain.requests * 1e6,
-        eventsPerSecond: streamed.requests * eventsPerStream / streamed.seconds,
-        cpuPerEvent: streamed.cpu / (streamed.requests * eventsPerStream) * 1e6,
-        firstByte: median(firstBytes),
-        memoryIdle: 0,
-        memoryOpen: 0
-      })
-    }
-  }
-  const figures = new Map<string, Figures>()
-  for (const target of targets) {
-    const taken = samples.get(target.name)!
-    const of = (field: keyof Figures) => median(taken.map((sample) => sample[field]))
-    const memoryIdle = residentMb(target.pid)
-    figures.set(target.name, {
-      requestsPerSecond: of("requestsPerSecond"),
-      cpuPerRequest: of("cpuPerRequest"),
-      eventsPerSecond: of("eventsPerSecond"),
-      cpuPerEvent: of("cpuPerEvent"),
-      firstByte: of("firstByte"),
-      memoryIdle,
-      memoryOpen: await openStreams(target, 500)
     })
+  for (let begun = 0; begun < count; begun += 50) {
+    await Promise.all(Array.from({ length: Math.min(50, count - begun) }, open))
   }
-  return figures
+  measuring = true
+  const cpu = cpuSeconds(target.pid)
+  await later(seconds * 1000)
+  measuring = false
+  const spent = cpuSeconds(target.pid) - cpu
+  const memory = residentMb(target.pid) - before
+  for (const outgoing of outgoings) outgoing.destroy()
+  own.destroy()
+  await later(1000)
+  return {
+    opened,
+    kilobytes: memory * 1024 / count,
+    cpuPerEvent: events === 0 ? Number.NaN : spent / events * 1e6,
+    late99: gaps.length === 0 ? Number.NaN : percentile(gaps, 0.99) - pace
+  }
 }
 
-const gatewayTarget = async (
-  name: string,
-  base: string,
-  config: object,
-  extraArgs: ReadonlyArray<string> = []
-): Promise<Target> => {
+/** Milliseconds to the first byte at a steady rate of requests. */
+const steadily = async (target: Target, what: Ask, rate: number, seconds: number) => {
+  const asked: Array<Promise<number>> = []
+  const began = performance.now()
+  for (let i = 0; i < rate * seconds; i++) {
+    const wait = began + i * 1000 / rate - performance.now()
+    if (wait > 1) await later(wait)
+    asked.push(ask(target, what))
+  }
+  const times = await Promise.all(asked)
+  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) }
+}
+
+const gatewayTarget = async (name: string, config: object): Promise<Target> => {
   const { pid, port } = await start(
-    [...extraArgs, "src/main.ts"],
+    ["src/main.ts"],
     { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "bench", GATEWAY_LOG_LEVEL: "error" },
     /listens on http:\/\/[^:]+:(\d+)/
   )
-  return { name, base, url: `http://127.0.0.1:${port}`, pid }
+  return { name, url: `http://127.0.0.1:${port}`, pid }
+}
+
+const relayTarget = async (name: string, mode: string, url: string): Promise<Target> => {
+  const { pid, port } = await start(["bench/relay.ts", mode, url], {}, /listening (\d+)/)
+  return { name, url: `http://127.0.0.1:${port}`, pid }
 }
 
 /** Prints the tables. */
@@ -216,67 +248,85 @@ export const gatewayBench = async (): Promise<void> => {
   try {
     const upstream = await start(["src/upstream/reference/main.ts", "--port", "0"], {}, /http:\/\/[^:]+:(\d+)/)
     const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-    const accounts = [{ email: "bench@example.com", password: "bench" }]
+    const server = await start(["bench/openaiServer.ts"], {}, /listening (\d+)/)
+    const serverUrl = `http://127.0.0.1:${server.port}`
+    const quiet = { captures: { enabled: false }, requests: { enabled: false }, usage: { enabled: false } }
     const shared = {
       keys: ["bench-key"],
-      accounts,
-      runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 2000 },
+      runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 20_000 },
+      ...quiet
+    }
+    const sessionConfig = {
+      ...shared,
+      accounts: Array.from({ length: 40 }, (_, i) => ({ email: `bench${i}@example.com`, password: "bench" })),
       upstream: { driver: "session", base_url: upstreamUrl }
     }
-    const many = Array.from({ length: 4 }, (_, i) => ({ email: `bench${i}@example.com`, password: "bench" }))
-    const openai = await start(["bench/openaiServer.ts"], {}, /listening (\d+)/)
-    const openaiUrl = `http://127.0.0.1:${openai.port}`
-    const relayTarget = async (name: string, base: string, mode: string, url: string): Promise<Target> => {
-      const { pid, port } = await start(["bench/relay.ts", mode, url], {}, /listening (\d+)/)
-      return { name, base, url: `http://127.0.0.1:${port}`, pid }
-    }
-    const sessionRelay = "node:http relay"
-    const openaiRelay = "node:http relay, openai"
-    const quiet = { enabled: false }
-    const targets: ReadonlyArray<Target> = [
-      await relayTarget("byte pipe", sessionRelay, "pipe", upstreamUrl),
-      await relayTarget(sessionRelay, sessionRelay, "relay", upstreamUrl),
-      await gatewayTarget("gateway, session driver", sessionRelay, { ...shared, accounts: many, captures: quiet }),
-      await gatewayTarget("gateway, captures on", sessionRelay, { ...shared, accounts: many }),
-      await relayTarget(openaiRelay, openaiRelay, "openai", openaiUrl),
-      await gatewayTarget("gateway, openai driver", openaiRelay, {
-        ...shared,
-        accounts: Array.from({ length: 4 }, (_, i) => ({ token: `sk-bench-${i}` })),
-        captures: quiet,
-        upstream: { driver: "openai", base_url: `${openaiUrl}/v1` }
-      })
-    ]
-    const figures = await measure(targets)
-    const rows = targets.map(({ base: baseName, name }): Row => {
-      const of = figures.get(name)!
-      const base = figures.get(baseName)!
-      return [
-        name,
-        of.requestsPerSecond,
-        of.cpuPerRequest,
-        of.cpuPerRequest / base.cpuPerRequest,
-        of.eventsPerSecond,
-        of.cpuPerEvent,
-        of.cpuPerEvent / base.cpuPerEvent,
-        of.firstByte,
-        of.memoryIdle,
-        of.memoryOpen
-      ]
+    const sessionRelay = await relayTarget("relay", "relay", upstreamUrl)
+    const session = await gatewayTarget("gateway", sessionConfig)
+    const serverRelay = await relayTarget("relay", "openai", serverUrl)
+    const openai = await gatewayTarget("gateway", {
+      ...shared,
+      accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
+      upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
     })
-    process.stdout.write(`${
-      table([
-        "",
-        "requests/s",
-        "CPU µs/request",
-        "÷ relay",
-        "events/s",
-        "CPU µs/event",
-        "÷ relay",
-        "first byte ms",
-        "MB after load",
-        "MB at 500 streams"
-      ], rows)
-    }\n`)
+    const overSession = { relay: sessionRelay, gateway: session, warmUp: 3000, count: 1000, concurrency: 50 }
+    const overServer = { relay: serverRelay, gateway: openai, warmUp: 3000, count: 1000, concurrency: 50 }
+    const streams = { warmUp: 400, count: 200 }
+    const megabyte = "The quick brown fox jumps over the lazy dog. ".repeat(23_300)
+    const scenarios: ReadonlyArray<Scenario> = [
+      { ...overSession, name: "chat, whole", what: chat("!say short", false), goal: "1.5" },
+      { ...overSession, ...streams, name: "chat, stream of 200", what: chat("!count 200", true), goal: "1.5" },
+      {
+        ...overSession,
+        ...streams,
+        name: "chat, stream of 200, tools declared",
+        what: chat("!count 200", true, { tools: [lookup] }),
+        goal: "1.15 × the row above"
+      },
+      { ...overServer, name: "chat, whole, openai", what: chat("!say short", false), goal: "" },
+      { ...overServer, ...streams, name: "chat, stream of 200, openai", what: chat("!count 200", true), goal: "" },
+      { ...overServer, name: "messages, whole, openai", what: messages("!say short", false), goal: "1.7" },
+      {
+        ...overServer,
+        ...streams,
+        name: "messages, stream of 200, openai",
+        what: messages("!count 200", true),
+        goal: "1.5"
+      },
+      {
+        ...overServer,
+        warmUp: 30,
+        count: 30,
+        concurrency: 4,
+        name: "1 MB of messages, whole, openai",
+        what: chat(`${megabyte}\n!say short`, false),
+        goal: "1.5"
+      }
+    ]
+    const rows: Array<Row> = []
+    for (const scenario of scenarios) {
+      const { gateway, ratio, relay } = await compare(scenario)
+      rows.push([scenario.name, relay, gateway, ratio, scenario.goal])
+    }
+    process.stdout.write(`${table(["CPU µs a reply", "relay", "gateway", "÷ relay", "goal"], rows)}\n\n`)
+
+    const paced: Array<Row> = []
+    for (const target of [sessionRelay, session]) {
+      const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 500, 40, 5)
+      paced.push([`500 streams at 25 events a second, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
+    }
+    for (const target of [sessionRelay, session]) {
+      const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 5000, 2000, 5)
+      paced.push([`5,000 open streams, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
+    }
+    process.stdout.write(`${table(["", "opened", "CPU µs/event", "late p99 ms", "kB/stream"], paced)}\n\n`)
+
+    const first: Array<Row> = []
+    for (const target of [sessionRelay, session]) {
+      const { p50, p99 } = await steadily(target, chat("!say short", true), 200, 5)
+      first.push([`first byte at 200 requests a second, ${target.name}`, p50, p99])
+    }
+    process.stdout.write(`${table(["", "p50 ms", "p99 ms"], first)}\n`)
   } finally {
     agent.destroy()
     for (const child of children) {

@@ -1,7 +1,7 @@
 /**
  * What the gateway is measured against: a plain `node:http` server that does the least that can be done. `relay` makes the
  * same calls, parses every event and writes it anew in the chat style; `openai` does the same in front of an
- * OpenAI-compatible server; `pipe` passes the bytes on as they come.
+ * OpenAI-compatible server, in the messages style too; `pipe` passes the bytes on as they come.
  *
  * Run as `node bench/relay.ts relay|openai|pipe UPSTREAM`; prints its port.
  */
@@ -83,24 +83,71 @@ interface Asked {
   readonly messages: ReadonlyArray<{ readonly content: string }>
 }
 
+/** The least that a style needs to be written. */
+interface Style {
+  readonly begin: (id: string, model: string) => string
+  readonly text: (id: string, model: string, piece: string) => string
+  readonly end: (id: string, model: string) => string
+  readonly whole: (id: string, model: string, content: string) => string
+}
+
+const chat: Style = {
+  begin: (id, model) => chunkOf(id, model, { role: "assistant" }, null),
+  text: (id, model, content) => chunkOf(id, model, { content }, null),
+  end: (id, model) => `${chunkOf(id, model, {}, "stop")}data: [DONE]\n\n`,
+  whole: (id, model, content) =>
+    JSON.stringify({
+      id,
+      object: "chat.completion",
+      created,
+      model,
+      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }]
+    })
+}
+
+const eventOf = (type: string, rest: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
+
+const messages: Style = {
+  begin: (id, model) =>
+    eventOf("message_start", { message: { id, type: "message", role: "assistant", model, content: [] } }) +
+    eventOf("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+  text: (_, __, text) => eventOf("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+  end: () =>
+    eventOf("content_block_stop", { index: 0 }) +
+    eventOf("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 1 } }) +
+    eventOf("message_stop", {}),
+  whole: (id, model, text) =>
+    JSON.stringify({
+      id,
+      type: "message",
+      role: "assistant",
+      model,
+      content: [{ type: "text", text }],
+      stop_reason: "end_turn",
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 }
+    })
+}
+
 /** Writes an upstream's reply anew as it comes. */
 const renew = (
   { model, stream: streamed }: Asked,
   id: string,
   textOf: (data: string) => string,
   stream: IncomingMessage,
-  response: ServerResponse
+  response: ServerResponse,
+  style: Style
 ) => {
   let content = ""
   if (streamed === true) {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" })
-    response.write(chunkOf(id, model, { role: "assistant" }, null))
+    response.write(style.begin(id, model))
   }
   const feed = events((data) => {
     if (data === "[DONE]") return
     const piece = textOf(data)
     if (piece === "") return
-    if (streamed === true) response.write(chunkOf(id, model, { content: piece }, null))
+    if (streamed === true) response.write(style.text(id, model, piece))
     else content += piece
   })
   stream.on("data", (chunk: Buffer) => {
@@ -110,17 +157,11 @@ const renew = (
   })
   stream.on("end", () => {
     if (streamed === true) {
-      response.end(`${chunkOf(id, model, {}, "stop")}data: [DONE]\n\n`)
+      response.end(style.end(id, model))
       return
     }
     response.writeHead(200, { "content-type": "application/json" })
-    response.end(JSON.stringify({
-      id,
-      object: "chat.completion",
-      created,
-      model,
-      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }]
-    }))
+    response.end(style.whole(id, model, content))
   })
 }
 
@@ -141,7 +182,7 @@ const relay = (body: string, response: ServerResponse) => {
       call(
         "/api/v0/chat/completion",
         completion,
-        (stream) => renew(asked, session, (data) => textOf(JSON.parse(data) as Patch), stream, response)
+        (stream) => renew(asked, session, (data) => textOf(JSON.parse(data) as Patch), stream, response, chat)
       )
     }))
 }
@@ -150,7 +191,7 @@ interface Chunk {
   readonly choices: ReadonlyArray<{ readonly delta: { readonly content?: string } }>
 }
 
-const openai = (body: string, response: ServerResponse) => {
+const openai = (body: string, response: ServerResponse, path = "") => {
   const asked = JSON.parse(body) as Asked
   call(
     "/v1/chat/completions",
@@ -161,7 +202,8 @@ const openai = (body: string, response: ServerResponse) => {
         "chatcmpl-bench",
         (data) => (JSON.parse(data) as Chunk).choices[0]?.delta.content ?? "",
         stream,
-        response
+        response,
+        path.startsWith("/v1/messages") ? messages : chat
       )
   )
 }
@@ -185,10 +227,14 @@ const pipe = (body: string, response: ServerResponse) => {
   )
 }
 
-const modes: Readonly<Record<string, (body: string, response: ServerResponse) => void>> = { relay, openai, pipe }
+const modes: Readonly<Record<string, (body: string, response: ServerResponse, path?: string) => void>> = {
+  relay,
+  openai,
+  pipe
+}
 
 const server = createServer((message, response) => {
-  collect(message, (body) => modes[mode]!(body, response))
+  collect(message, (body) => modes[mode]!(body, response, message.url))
 })
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`listening ${(server.address() as AddressInfo).port}\n`)

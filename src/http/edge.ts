@@ -15,6 +15,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
@@ -100,28 +101,6 @@ export interface EdgeOptions {
 /** The handler behind an edge. */
 export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
-const begin = Effect.fnUntraced(function*(
-  { endpoint, group }: EdgeOptions,
-  style = group.identifier,
-  recorder?: UsageRecorder["Service"]
-) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const stats = makeRequestStats(
-    request.headers["x-request-id"] ?? crypto.randomUUID(),
-    monotonicMillis(yield* Clock.Clock)
-  )
-  stats.style = style
-  const watch = yield* CurrentRequestWatch
-  const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
-  const span = watch.traced ? yield* requestSpan(outer, endpoint, stats) : undefined
-  yield* Effect.addFinalizer(() => {
-    recorder?.ended(stats)
-    stats.record?.ended()
-    return watch.ended(stats, span)
-  })
-  return { request, stats, span: span ?? outer }
-})
-
 /** The request's span, below the caller's own where it sent one. Neither queries nor headers are in it. */
 const requestSpan = (
   outer: Tracer.ExternalSpan | undefined,
@@ -139,9 +118,6 @@ const requestSpan = (
     }
   })
 
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.AnySpan | undefined): Effect.Effect<A, E, R> =>
-  span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, span)
-
 /** Says that a reply comes from the upstream inside the gateway. */
 const upstreamIsEmbedded = { "x-gateway-upstream": "embedded" }
 
@@ -155,24 +131,24 @@ const timing = (stats: RequestStats, now: number): string => {
 }
 
 /** Notes how the request was answered and adds the headers that say so. */
-const answered = (idHeader: string | undefined, stats: RequestStats) =>
-  Effect.flatMap((response: HttpServerResponse.HttpServerResponse) => {
-    stats.status = response.status
-    const limited = stats.rateLimits === undefined
-      ? response
-      : HttpServerResponse.setHeaders(response, rateLimitHeaders(stats.rateLimits))
-    const named = idHeader === undefined ? limited : HttpServerResponse.setHeader(limited, idHeader, stats.id)
-    if (stats.attempts === 0) return Effect.succeed(recorded(named, stats))
-    return Effect.map(Clock.Clock, (clock) =>
-      recorded(
-        HttpServerResponse.setHeaders(named, {
-          "server-timing": timing(stats, monotonicMillis(clock)),
-          // Errors of the upstream inside the gateway are its own too.
-          ...(stats.driver === "embedded" ? upstreamIsEmbedded : {})
-        }),
-        stats
-      ))
-  })
+const answered = (
+  response: HttpServerResponse.HttpServerResponse,
+  idHeader: string | undefined,
+  stats: RequestStats,
+  now: number
+): HttpServerResponse.HttpServerResponse => {
+  stats.status = response.status
+  const headers: Record<string, string> = stats.rateLimits === undefined
+    ? {}
+    : { ...rateLimitHeaders(stats.rateLimits) }
+  if (idHeader !== undefined) headers[idHeader] = stats.id
+  if (stats.attempts > 0) {
+    headers["server-timing"] = timing(stats, now)
+    // Errors of the upstream inside the gateway are its own too.
+    if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
+  }
+  return recorded(HttpServerResponse.setHeaders(response, headers), stats)
+}
 
 /** Notes what the caller is answered, where that is recorded. A stream's pieces are noted as they go. */
 const recorded = (
@@ -184,44 +160,100 @@ const recorded = (
   return response
 }
 
+/** How one edge departs from another. */
+interface EdgeKind {
+  readonly shape: ErrorShape
+  /** Where the family's SDK looks for the request's id. */
+  readonly idHeader: string | undefined
+  /** What the record calls such requests where it is not their group. */
+  readonly style: string | undefined
+  readonly recorder: UsageRecorder["Service"] | undefined
+}
+
+/** What an edge adds to what its handler is given. */
+type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
+
+/**
+ * What every edge does, in one step before the handler and one after it: the request's record, its span, its end, and every
+ * failure in the family's shape. `admit` looks at the request first, and gives what the handler is given besides.
+ */
+const edge = <R>(
+  { idHeader, recorder, shape, style }: EdgeKind,
+  admit: (
+    request: HttpServerRequest.HttpServerRequest,
+    stats: RequestStats,
+    endpoint: HttpApiEndpoint.Top
+  ) => Effect.Effect<Adds<R>, GatewayError>
+) =>
+<E, R2>(
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R2>,
+  { endpoint, group }: EdgeOptions
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Exclude<R2, R | CurrentRequest>> =>
+  Effect.withFiber((fiber) => {
+    const { context } = fiber
+    const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+    const scope = Context.getUnsafe(context, Scope.Scope)
+    const clock = fiber.getRef(Clock.Clock)
+    const watch = fiber.getRef(CurrentRequestWatch)
+    const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), monotonicMillis(clock))
+    stats.style = style ?? group.identifier
+    const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+    const handled = (span: Tracer.Span | undefined) => {
+      const parent = span ?? outer
+      const ended = Effect.suspend(() => {
+        recorder?.ended(stats)
+        stats.record?.ended()
+        return watch.ended(stats, span)
+      })
+      return Scope.addFinalizer(scope, ended).pipe(
+        Effect.flatMap(() => admit(request, stats, endpoint)),
+        Effect.flatMap((adds) =>
+          Effect.updateContext(httpEffect, (given: Context.Context<never>) => {
+            const known = Context.add(adds(given), CurrentRequest, stats)
+            return (parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)) as Context.Context<R2>
+          })
+        ),
+        Effect.matchCauseEffect({
+          onSuccess: (response) => Effect.succeed(answered(response, idHeader, stats, monotonicMillis(clock))),
+          onFailure: (cause) =>
+            Effect.map(
+              rendered(shape, stats)(cause),
+              (response) => answered(response, idHeader, stats, monotonicMillis(clock))
+            )
+        })
+      )
+    }
+    return watch.traced
+      ? Effect.flatMap(Scope.provide(requestSpan(outer, endpoint, stats), scope), handled)
+      : handled(undefined)
+  })
+
+const nothing = Effect.succeed<Adds<never>>((context) => context)
+
 /**
  * The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id; `style`: what
  * the record calls such requests where it is not their group.
  */
-export const publicEdge =
-  (shape: ErrorShape, idHeader?: string, style?: string) =>
-  <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, options: EdgeOptions) =>
-    Effect.flatMap(begin(options, style), ({ span, stats }) =>
-      within(httpEffect, span).pipe(
-        Effect.provideService(CurrentRequest, stats),
-        Effect.catchCause(rendered(shape, stats)),
-        answered(idHeader, stats)
-      ))
+export const publicEdge = (shape: ErrorShape, idHeader?: string, style?: string) =>
+  edge({ shape, idHeader, style, recorder: undefined }, () => nothing)
 
 /** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
 export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
   Effect.map(
     // Whoever has no use for records of requests leaves them out.
     Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
-    ([callers, recorder, requests]) => (httpEffect: Handled<CurrentCaller | CurrentRequest>, options: EdgeOptions) =>
-      Effect.flatMap(begin(options, undefined, recorder), ({ request, span, stats }) => {
+    ([callers, recorder, requests]) =>
+      edge<CurrentCaller>({ shape, idHeader, style: undefined, recorder }, (request, stats, endpoint) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
-        const caller = token === undefined
-          ? Effect.fail(missing)
-          : callers.identify(token, target === "" ? undefined : target)
-        return caller.pipe(
-          Effect.flatMap((known) => {
-            const key = keyOf(known)
-            stats.key = key
-            if (requests._tag === "Some" && options.endpoint.method === "POST" && token !== undefined) {
-              stats.record = requests.value.begin({ facts: stats, key, head: () => headOf(request), secret: token })
-            }
-            return Effect.provideService(within(httpEffect, span), CurrentCaller, known)
-          }),
-          Effect.provideService(CurrentRequest, stats),
-          Effect.catchCause(rendered(shape, stats)),
-          answered(idHeader, stats)
-        )
+        if (token === undefined) return Effect.fail(missing)
+        return Effect.map(callers.identify(token, target === "" ? undefined : target), (known) => {
+          const key = keyOf(known)
+          stats.key = key
+          if (requests._tag === "Some" && endpoint.method === "POST") {
+            stats.record = requests.value.begin({ facts: stats, key, head: () => headOf(request), secret: token })
+          }
+          return (context) => Context.add(context, CurrentCaller, known)
+        })
       })
   )

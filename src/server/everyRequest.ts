@@ -3,12 +3,14 @@
  * refusal of new ones while the gateway drains, and of those that no route takes.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Scope from "effect/Scope"
 import { makeRequestStats } from "../completion/RequestStats.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { CurrentRequestWatch } from "../http/edge.ts"
@@ -57,21 +59,27 @@ export const EveryRequest = HttpRouter.middleware(
         lifecycle.isDraining() ? { "x-request-id": id, connection: "close" } : { "x-request-id": id }
       )
     return (httpEffect) =>
-      Effect.gen(function*() {
-        const request = yield* HttpServerRequest.HttpServerRequest
+      Effect.withFiber((fiber) => {
+        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const id = requestId(request.headers)
         const path = pathOf(request.url)
+        const known = request.headers["x-request-id"] === id
+          ? request
+          : request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
         const routed = Effect.provideService(
           Effect.catchIf(httpEffect, isRouteNotFound, () => refuse(request.method, path, id)),
           HttpServerRequest.HttpServerRequest,
-          request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
+          known
         )
-        if (isProbe(path)) return named(yield* routed, id)
-        if (lifecycle.isDraining()) return named(errorOfPath(path, shuttingDown, id), id)
-        if (asksMethod(request.method, path)) return named(yield* refuse(request.method, path, id), id)
+        const answer = (effect: typeof routed) => Effect.map(effect, (response) => named(response, id))
+        if (isProbe(path)) return answer(routed)
+        if (lifecycle.isDraining()) return Effect.succeed(named(errorOfPath(path, shuttingDown, id), id))
+        if (asksMethod(request.method, path)) return answer(refuse(request.method, path, id))
         const end = lifecycle.begin()
-        yield* Effect.addFinalizer(() => Effect.sync(end))
-        return named(yield* routed, id)
+        return Effect.flatMap(
+          Scope.addFinalizer(Context.getUnsafe(fiber.context, Scope.Scope), Effect.sync(end)),
+          () => answer(routed)
+        )
       })
   }),
   { global: true }
