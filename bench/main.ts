@@ -1,10 +1,11 @@
 /**
- * `npm run bench [-- gateway | sieve | pool | observability | usage]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- gateway | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
  */
 import { gatewayBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
 import { sieveBench } from "./sieve.ts"
+import { storeBench } from "./store.ts"
 import { type Row, table } from "./table.ts"
 import { usageBench } from "./usage.ts"
 
@@ -17,7 +18,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   },
   pool: poolBench,
   observability: observabilityBench,
-  usage: usageBench
+  usage: usageBench,
+  store: storeBench
 }
 
 const wanted = process.argv.slice(2)

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
 import { PoolState, type Ticket, type Wish } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
+import { atOnce } from "../src/stream/slices.ts"
 import { type Driver, Upstream } from "../src/upstream/Upstream.ts"
 import { type Row, table } from "./table.ts"
 
@@ -18,7 +19,7 @@ const ignore = () => {}
 
 const makeState = (accounts: number, perAccount: number, queue: number): PoolState<number> => {
   const state = new PoolState<number>({ perAccount, global: accounts * perAccount, queue, direct: 1 })
-  state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits)
+  atOnce(state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits))
   return state
 }
 

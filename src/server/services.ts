@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
+import { AdminSecrets } from "../admin/auth/AdminSecrets.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { currentVersion } from "../admin/version/currentVersion.ts"
 import { Captures } from "../captures/Captures.ts"
@@ -23,18 +24,20 @@ import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
 
 /** What many nodes may share. */
-export type GatewayState = Accounts | ResponsesStore | Nodes
+export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes
 
 /** State that lives and ends with the process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
-  Layer.merge(ResponsesStore.layer)
+  Layer.merge(ResponsesStore.layer),
+  Layer.merge(AdminSecrets.layer)
 )
 
 /** State that the nodes of a store share; needs a `Store`, and the configuration that they share (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(ResponsesStore.layerShared)
+  Layer.merge(ResponsesStore.layerShared),
+  Layer.merge(AdminSecrets.layerShared)
 )
 
 const servicesOver = <E, R, E2, R2>(
@@ -43,7 +46,7 @@ const servicesOver = <E, R, E2, R2>(
 ) =>
   Layer.mergeAll(Completion.layer, Gauges.layer).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(state, Captures.layer, Requests.layer, AdminAuth.layer)
+      Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer).pipe(Layer.provideMerge(state))
     ),
     Layer.provideMerge(Callers.layer),
     Layer.provideMerge(Layer.merge(KeyLimits.layer, UsageRecorder.layer)),

@@ -19,6 +19,8 @@ import type { HoldingCounts, Holdings, StoreOptions, StoreShape } from "./StoreS
 const keys = "gw:{main}:"
 const beatMillis = 1_000
 const retryMillis = 500
+/** A clock that is wrong by more is told of. */
+const wrongClockMillis = 5_000
 /** Beats in a row after which counts that do not agree are put right. */
 const beatsToDiffer = 3
 /** After so many milliseconds without an answer the connection itself is given up. */
@@ -121,6 +123,7 @@ export const makeStore = Effect.fnUntraced(function*(
   let differing = 0
   let names = ""
   let lostWrites = 0
+  let warned = false
   let subscription: Scope.Closeable | undefined
 
   const emit = (line: string) => {
@@ -253,6 +256,13 @@ export const makeStore = Effect.fnUntraced(function*(
     if (reply[0] === "lost") return yield* attach(as)
     const [, storeTime, storeRevision, leases, tickets, , sent, dueCount, ...rest] = reply
     offset = Number(storeTime) - (sentAt + now()) / 2
+    if (Math.abs(offset) > wrongClockMillis && !warned) {
+      warned = true
+      yield* Effect.logWarning("This node's clock differs from the store's", {
+        node,
+        seconds: Math.round(-offset / 1_000)
+      })
+    }
     const lines = rest.slice(Number(dueCount))
     seen = Number(sent)
     for (const line of lines) emit(line)

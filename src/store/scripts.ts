@@ -51,6 +51,7 @@ export const scripts = {
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
   respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url)), bodyPatience),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),
+  tell: poolScript("tell", text(new URL("./scripts/tell.lua", import.meta.url))),
   status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url)))
 }
 

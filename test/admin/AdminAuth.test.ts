@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { hashPassword } from "../../src/accounts/passwordHash.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
+import { AdminSecrets } from "../../src/admin/auth/AdminSecrets.ts"
 import { mostWaiting, wrongAMinute } from "../../src/admin/auth/turns.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -14,6 +15,7 @@ const there = "192.0.2.2"
 
 const withAuth = (raw: RawConfig = {}, adminKey = key) =>
   AdminAuth.layer.pipe(
+    Layer.provide(AdminSecrets.layer),
     Layer.provideMerge(Callers.layer),
     Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey }))
   )

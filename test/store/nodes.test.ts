@@ -192,6 +192,25 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
     await untilIdle(cluster)
   })
 
+  it("count wrong logins together: who has guessed at one is slowed at all", async () => {
+    const guess = (i: number) =>
+      fetch(`${node(i).url}/admin/login`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ admin_key: "wrong" })
+      })
+    let slowed: Response | undefined
+    for (let i = 0; i < 40 && slowed === undefined; i++) {
+      const response = await guess(0)
+      assert.include([401, 429], response.status)
+      if (response.headers.get("retry-after") !== null) slowed = response
+    }
+    assert.isDefined(slowed)
+    for (;;) {
+      if ((await guess(3)).headers.get("retry-after") !== null) break
+    }
+  })
+
   it("store responses for all: what one node streams, another gives, continues and deletes", async () => {
     const ask = (i: number, method: string, path: string, body?: unknown) =>
       fetch(`${node(i).url}/v1/responses${path}`, {

@@ -22,6 +22,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { savedOr } from "../configErrors.ts"
 import type { Operator } from "../Operator.ts"
+import { AdminSecrets } from "./AdminSecrets.ts"
 import { type Crowded, makeTurns } from "./turns.ts"
 
 const minPassword = 8
@@ -78,7 +79,10 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const config = yield* ConfigStore
     const callers = yield* Callers
     const password = yield* AdminPassword
-    const turns = makeTurns()
+    const secrets = yield* AdminSecrets
+    const turns = makeTurns(secrets, yield* Clock.Clock)
+    /** The time that all nodes go by. */
+    const currentTimeMillis = Effect.map(Clock.currentTimeMillis, (now) => now + secrets.clockOffset())
     const secret = Redacted.value(config.jwtSecret)
 
     /** Keeps the byte by which callers' tokens are told from the password, where it is not there or for another secret. */
@@ -153,7 +157,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     /** A JWT of ours that no longer counts is no guess; one that we never signed is. */
     const readJwt = (token: string, address: string): Effect.Effect<Claims, GatewayError> =>
       Effect.gen(function*() {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* currentTimeMillis
         const payload = yield* Effect.tryPromise({
           try: () => jwtVerify(token, secret, { algorithms: ["HS256"], currentDate: new Date(now) }),
           catch: (error) => error instanceof errors.JWTExpired
@@ -183,7 +187,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           const wait = yield* retryAfterWrong(address)
           return yield* wait === undefined ? unauthorized : tooMany(wait)
         }
-        const issuedAt = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const issuedAt = Math.floor((yield* currentTimeMillis) / 1000)
         const expiresIn = Math.floor(lifetime * 3600)
         const token = yield* Effect.promise(() =>
           new SignJWT({ role: "admin", generation: admin.generation })
@@ -198,7 +202,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
       isLogin: looksLikeJwt,
       verify: (token, address) =>
         Effect.flatMap(readJwt(token, address), ({ expiresAt }) =>
-          Effect.map(Clock.currentTimeMillis, (now) => ({
+          Effect.map(currentTimeMillis, (now) => ({
             expiresAt,
             remainingSeconds: Math.max(0, expiresAt - Math.floor(now / 1000))
           }))),
@@ -206,7 +210,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
             const claims = yield* readJwt(bearer, address)
-            return { holds: Effect.flatMap(Clock.currentTimeMillis, (now) => counts(claims, now)) }
+            return { holds: Effect.flatMap(currentTimeMillis, (now) => counts(claims, now)) }
           }
           const { admin } = config.unsafeCurrent()
           yield* checkBearer(address, isRight(bearer, admin, address))
@@ -228,7 +232,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           return yield* invalidRequest(`new_password must have at most ${maxPassword} characters`, "new_password")
         }
         const { check, hash } = yield* password.hash(chosen)
-        const validAfter = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const validAfter = Math.floor((yield* currentTimeMillis) / 1000)
         const saved = yield* savedOr(config.update((raw, current) =>
           Effect.succeed(
             [
@@ -245,7 +249,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     })
   })
 
-  static readonly layer: Layer.Layer<AdminAuth, never, ConfigStore | Callers> = Layer.effect(
+  static readonly layer: Layer.Layer<AdminAuth, never, AdminSecrets | ConfigStore | Callers> = Layer.effect(
     AdminAuth,
     AdminAuth.make
   ).pipe(Layer.provide(AdminPassword.layer))

@@ -103,13 +103,23 @@ export interface Turns {
   readonly slowedFor: (address: string) => Effect.Effect<number>
 }
 
-/** Makes the turns of all addresses. */
-export const makeTurns = (): Turns => {
+/** How turns go by what other nodes know. */
+export interface SharedTurns {
+  readonly nameOf: (address: string) => string
+  readonly wrong: (name: string) => void
+  readonly onWrong: (listener: (name: string) => void) => void
+}
+
+const alone: SharedTurns = { nameOf: (address) => address, wrong: () => undefined, onWrong: () => undefined }
+
+/** Makes the turns of all addresses. `clock` times what other nodes tell. */
+export const makeTurns = (shared: SharedTurns = alone, clock?: Clock.Clock): Turns => {
   /** In the order of their last wrong credential, roughly. */
   const sources = new Map<string, Source>()
 
-  const find = (address: string, now: number): Source => {
-    const name = sourceOf(address)
+  const nameOf = (address: string): string => shared.nameOf(sourceOf(address))
+
+  const named = (name: string, now: number): Source => {
     const known = sources.get(name)
     if (known !== undefined) return known
     for (const [oldest, source] of sources) {
@@ -121,6 +131,23 @@ export const makeTurns = (): Turns => {
     return made
   }
 
+  const find = (address: string, now: number): Source => named(nameOf(address), now)
+
+  /** Counts a wrong credential. */
+  const count = (name: string, source: Source, now: number) => {
+    source.short.add(now)
+    source.long.add(now)
+    sources.delete(name)
+    sources.set(name, source)
+  }
+
+  if (clock !== undefined) {
+    shared.onWrong((name) => {
+      const now = monotonicMillis(clock)
+      count(name, named(name, now), now)
+    })
+  }
+
   const ofClock = <A, E, R>(f: (clock: Clock.Clock) => Effect.Effect<A, E, R>) => Effect.flatMap(Clock.Clock, f)
 
   const checked = <E, R>(address: string, source: Source, check: Effect.Effect<boolean, E, R>, clock: Clock.Clock) =>
@@ -130,13 +157,11 @@ export const makeTurns = (): Turns => {
     }).pipe(
       Effect.tap((right) =>
         Effect.sync(() => {
-          const name = sourceOf(address)
+          const name = nameOf(address)
           const now = monotonicMillis(clock)
           if (!right) {
-            source.short.add(now)
-            source.long.add(now)
-            sources.delete(name)
-            sources.set(name, source)
+            count(name, source, now)
+            shared.wrong(name)
           } else if (source.isIdle(now) && sources.get(name) === source) {
             sources.delete(name)
           }
@@ -175,7 +200,7 @@ export const makeTurns = (): Turns => {
     slowedFor: (address) =>
       ofClock((clock) => {
         const now = monotonicMillis(clock)
-        const source = sources.get(sourceOf(address))
+        const source = sources.get(nameOf(address))
         if (source === undefined) return Effect.succeed(0)
         if (source.long.at(now) >= wrongInTenMinutes) return Effect.succeed(source.long.ends - now)
         return Effect.succeed(source.short.at(now) > wrongAMinute ? source.short.ends - now : 0)

@@ -1,0 +1,277 @@
+/**
+ * What goes wrong, and takes its time: nodes and stores that hang, restart, fill up, lose messages; a clock that is wrong. After
+ * each the limits have held, and nothing is in use or waits at either end.
+ */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import path from "node:path"
+import { accounts, admin, chat, emailOf, type Said, send, times } from "../../gateway/support.ts"
+import { command, listOf } from "../../support/redisServer.ts"
+import {
+  type Cluster,
+  type ClusterNode,
+  type ClusterOptions,
+  startCluster,
+  untilIdle,
+  untilQueueAt,
+  untilReady
+} from "../cluster.ts"
+
+const perAccount = 2
+const names = ["a", "b", "c", "d"]
+const config = { accounts: accounts(...names), runtime: { account_max_inflight: perAccount, account_max_queue: 400 } }
+
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** What a request may be told; anything else is untrue. */
+const truthful = new Set(["ok", "store_unavailable", "rate_limit_exceeded", "cut"])
+
+const outcomeOf = (said: Said): string => said.error?.code ?? (said.finish === "stop" ? "ok" : "cut")
+
+/** Keeps every node busy until it is told to stop; what became of each request, by outcome. */
+const load = (nodes: () => ReadonlyArray<ClusterNode>, callers: number) => {
+  let running = true
+  const outcomes = new Map<string, number>()
+  const note = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  const caller = async (i: number) => {
+    for (let n = 0; running; n++) {
+      const all = nodes()
+      const { url } = all[(i + n) % all.length]!
+      const outcome = await chat(url, `!pace 3\n!count ${2 + (i + n) % 6}`, { stream: n % 2 === 0 }).then(
+        outcomeOf,
+        () => "cut"
+      )
+      note(outcome)
+      if (outcome !== "ok") await pause(50)
+    }
+  }
+  const callersDone = times(callers, caller)
+  return {
+    outcomes,
+    stop: async () => {
+      running = false
+      await Promise.all(callersDone)
+      return outcomes
+    }
+  }
+}
+
+let cluster: Cluster
+afterEach(() => cluster.stop())
+
+const begin = async (options: Partial<ClusterOptions> = {}) => {
+  cluster = await startCluster({ nodes: 4, config, reference: { remember: 0 }, ...options })
+  return cluster
+}
+
+const held = async (most = perAccount) => {
+  const report = await untilIdle(cluster)
+  for (const name of names) assert.isAtMost(report.mostAtOnce[emailOf(name)] ?? 0, most, name)
+  return report
+}
+
+const checkOutcomes = (outcomes: ReadonlyMap<string, number>) => {
+  for (const [outcome, count] of outcomes) assert.isTrue(truthful.has(outcome), `${count} ${outcome}`)
+  assert.isAbove(outcomes.get("ok") ?? 0, 20)
+}
+
+describe("four gateways under load", () => {
+  it("lose one by kill -9, and one more, and get another", async () => {
+    const { nodes } = await begin()
+    const alive = () =>
+      nodes.filter(({ running }) => running.child.exitCode === null && running.child.signalCode === null)
+    const work = load(alive, 40)
+    await pause(2_000)
+    await nodes[0]!.kill()
+    await pause(1_000)
+    await nodes[1]!.kill()
+    await pause(4_000)
+    await cluster.add("n5")
+    await pause(2_000)
+    checkOutcomes(await work.stop())
+    // What a killed node had under way may still run upstream when its slot is given anew; never more than that.
+    await untilIdle(cluster)
+  })
+
+  for (const millis of [2_000, 8_000]) {
+    it(`go on while one hangs for ${millis} ms, and take it back`, async () => {
+      const { nodes } = await begin()
+      const work = load(() => nodes.slice(1), 30)
+      const stopped = load(() => nodes.slice(0, 1), 5)
+      await pause(1_500)
+      nodes[0]!.signal("SIGSTOP")
+      await pause(millis)
+      nodes[0]!.signal("SIGCONT")
+      await pause(3_000)
+      checkOutcomes(await work.stop())
+      await stopped.stop()
+      await untilReady(nodes[0]!)
+      await untilIdle(cluster)
+    })
+  }
+
+  it("stand a store that hangs for two seconds", async () => {
+    const { nodes } = await begin()
+    const client = await cluster.client()
+    const work = load(() => nodes, 40)
+    await pause(1_500)
+    await command(client, "CLIENT", "PAUSE", "2000", "ALL")
+    await pause(5_000)
+    checkOutcomes(await work.stop())
+    await held()
+  })
+
+  it("stand a store whose process hangs for eight seconds", async () => {
+    const { nodes, store } = await begin()
+    const work = load(() => nodes, 40)
+    await pause(1_500)
+    store.process.kill("SIGSTOP")
+    await pause(8_000)
+    store.process.kill("SIGCONT")
+    await pause(4_000)
+    checkOutcomes(await work.stop())
+    for (const node of nodes) await untilReady(node)
+    await untilIdle(cluster)
+  })
+
+  for (const data of [true, false]) {
+    it(`stand a store that restarts ${data ? "with" : "without"} its data`, async () => {
+      const { nodes, store } = await begin()
+      const work = load(() => nodes, 40)
+      await pause(2_000)
+      await store.stop(data)
+      await pause(1_000)
+      await store.start()
+      await pause(9_000)
+      checkOutcomes(await work.stop())
+      await held()
+    })
+  }
+
+  it("miss no grant when their messages are lost", async () => {
+    const { nodes } = await begin()
+    const client = await cluster.client()
+    const work = load(() => nodes, 40)
+    for (let i = 0; i < 20; i++) {
+      await pause(250)
+      await command(client, "CLIENT", "KILL", "TYPE", "pubsub")
+    }
+    checkOutcomes(await work.stop())
+    await held()
+  })
+
+  it("follow limits that are lowered and accounts that are removed", async () => {
+    const { nodes } = await begin()
+    const work = load(() => nodes, 40)
+    await pause(1_500)
+    await admin(nodes[0]!.url, "PUT", "/admin/settings", { runtime: { account_max_inflight: 1 } })
+    await admin(nodes[1]!.url, "DELETE", `/admin/accounts/${emailOf("d")}`)
+    await pause(1_500)
+    await Effect.runPromise(cluster.reference.forget)
+    const before = (await cluster.report()).requests.length
+    await pause(2_000)
+    checkOutcomes(await work.stop())
+    const report = await untilIdle(cluster)
+    assert.strictEqual(before, 0)
+    assert.isUndefined(report.mostAtOnce[emailOf("d")])
+    for (const name of ["a", "b", "c"]) assert.isAtMost(report.mostAtOnce[emailOf(name)] ?? 0, 1)
+  })
+
+  it("stand a server that is full, and go on when it has room", async () => {
+    const { nodes } = await begin()
+    const client = await cluster.client()
+    const work = load(() => nodes, 20)
+    await pause(1_500)
+    await command(client, "CONFIG", "SET", "maxmemory", "1mb")
+    await pause(2_000)
+    await command(client, "CONFIG", "SET", "maxmemory", "0")
+    await pause(3_000)
+    checkOutcomes(await work.stop())
+    for (const node of nodes) await untilReady(node)
+    await held()
+  })
+})
+
+describe("a node", () => {
+  it("whose clock is an hour off works as the others do", async () => {
+    await begin({ nodes: 1 })
+    const ahead = path.join(import.meta.dirname, "../hourAhead.ts")
+    const wrong = await cluster.add("wrong", { NODE_OPTIONS: `--import=${ahead}` })
+    const work = load(() => cluster.nodes, 20)
+    const login = await fetch(`${wrong.url}/admin/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ admin_key: "test-admin-key" })
+    })
+    const { token } = await login.json() as { readonly token: string }
+    const verified = await fetch(`${cluster.nodes[0]!.url}/admin/verify`, {
+      headers: { authorization: `Bearer ${token}` }
+    })
+    assert.strictEqual(verified.status, 200)
+    await pause(3_000)
+    checkOutcomes(await work.stop())
+    await held()
+  })
+
+  it("that is killed in a login leaves it to another", async () => {
+    await begin({ nodes: 2 })
+    const [first, second] = cluster.nodes
+    await Effect.runPromise(cluster.reference.fail({ name: "hang-before-headers", call: "login", times: 1 }))
+    const lost = chat(first!.url, "!say lost", { target: emailOf("a") }).then(outcomeOf, () => "cut")
+    await cluster.until(({ open }) => open > 0)
+    const other = chat(second!.url, "!say found", { target: emailOf("a") })
+    await pause(300)
+    await first!.kill()
+    assert.strictEqual(await lost, "cut")
+    assert.strictEqual(outcomeOf(await other), "ok")
+    await untilIdle(cluster)
+  })
+
+  it("that dies while it tries an account leaves the try to another", async () => {
+    await begin({ nodes: 2, config: { ...config, accounts: accounts("a") } })
+    const client = await cluster.client()
+    const [, second] = cluster.nodes
+    await Effect.runPromise(cluster.reference.suspend(emailOf("a"), true))
+    assert.notStrictEqual(outcomeOf(await chat(second!.url, "!say no")), "ok")
+    await Effect.runPromise(cluster.reference.suspend(emailOf("a"), false))
+    const [name = ""] = await listOf(client, "ZRANGE", "gw:{main}:untried", "0", "-1")
+    await Effect.runPromise(cluster.reference.fail({ name: "hang-before-headers", call: "login", times: 1 }))
+    await command(client, "ZADD", "gw:{main}:untried", "XX", "1", name)
+    let tried: string | undefined
+    while (tried === undefined) {
+      await pause(50)
+      tried = (await listOf(client, "HGETALL", "gw:{main}:trying"))[1]
+    }
+    await cluster.until(({ open }) => open > 0)
+    const trying = cluster.nodes.find(({ id }) => id === tried)!
+    const rest = cluster.nodes.find(({ id }) => id !== tried)!
+    await trying.kill()
+    for (;;) {
+      if (outcomeOf(await chat(rest.url, "!say back")) === "ok") break
+      await pause(100)
+    }
+    await untilIdle(cluster)
+  })
+
+  it("keeps the places of those who wait while another one drains", async () => {
+    await begin({
+      nodes: 2,
+      config: { ...config, accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 50 } }
+    })
+    const [first, second] = cluster.nodes
+    const abort = new AbortController()
+    const response = await send(first!.url, "!say one\n!fault hang-mid-stream after=1", {
+      stream: true,
+      signal: abort.signal
+    })
+    assert.strictEqual(response.status, 200)
+    const waiting = times(10, (i) => chat((i % 2 === 0 ? first! : second!).url, `!say ${i}`))
+    await untilQueueAt(second!, { waiting: 10 })
+    first!.signal("SIGTERM")
+    await pause(500)
+    abort.abort()
+    assert.deepStrictEqual((await Promise.all(waiting)).map(outcomeOf), times(10, () => "ok"))
+    assert.strictEqual((await first!.running.ended).code, 0)
+    await untilIdle(cluster)
+  })
+})

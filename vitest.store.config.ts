@@ -1,0 +1,12 @@
+// The long faults of many nodes: `npm run test:store`.
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  test: {
+    include: ["test/store/long/*.ts"],
+    setupFiles: ["test/setup.ts"],
+    pool: "forks",
+    testTimeout: 180_000,
+    hookTimeout: 120_000
+  }
+})
