@@ -1,0 +1,283 @@
+/**
+ * What people do at the console, from end to end, in Chromium.
+ */
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import type { Browser, Page } from "playwright-core"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { goTo, launch, open, openSignedIn, result, signIn, type Watched } from "./support.ts"
+
+let browser: Browser
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+
+beforeAll(async () => {
+  browser = await launch()
+}, 300_000)
+afterAll(() => browser.close())
+
+beforeEach(async () => {
+  gateway = await startGateway({ accounts: [{ email: "ada@example.com", password: "p" }] })
+})
+afterEach(async () => {
+  await watched.close()
+  await gateway.stop()
+})
+
+const signedIn = async (route: string) => {
+  watched = await openSignedIn(browser, gateway.url, route)
+  page = watched.page
+}
+
+const admin = async (path: string, init: RequestInit = {}): Promise<Readonly<Record<string, unknown>>> => {
+  const response = await fetch(gateway.url + path, { ...init, headers: { authorization: `Bearer ${adminKey}` } })
+  return await response.json() as Readonly<Record<string, unknown>>
+}
+
+const button = (name: string) => page.getByRole("button", { name, exact: true })
+const dialog = (name: string) => page.getByRole("dialog", { name })
+
+describe("at the console", () => {
+  it("one signs in and out; nothing readable is left in the browser, and the session is over for copies too", async () => {
+    watched = await open(browser, `${gateway.url}/console/`)
+    ;({ page } = watched)
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+    assert.strictEqual(await page.title(), "Sign in – Model Gateway")
+    await page.getByRole("textbox", { name: "Admin key or password" }).fill("wrong")
+    await button("Sign in").click()
+    await page.getByRole("alert").waitFor()
+    await signIn(page)
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    await page.reload()
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    const kept = await page.evaluate(`JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])`)
+    assert.strictEqual(kept, `[{},{},""]`)
+    const [cookie] = await watched.context.cookies(`${gateway.url}/admin/`)
+    assert.isTrue(cookie?.httpOnly)
+    await button("Sign out").click()
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+    await watched.context.addCookies([cookie!])
+    await page.reload()
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+  })
+
+  it("one is asked to sign in again when the session has ended", async () => {
+    await signedIn("keys")
+    await admin("/admin/settings/password", { method: "POST", body: JSON.stringify({ new_password: "long enough" }) })
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+    await page.getByText("The session has ended.").waitFor()
+    await signIn(page, "long enough")
+    await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
+  })
+
+  it("accounts are added from lines after a look at what would happen, noted, disabled, found, tested and deleted", async () => {
+    await signedIn("accounts")
+    await button("Add accounts").click()
+    await page.getByRole("textbox", { name: "Accounts, one a line" })
+      .fill(
+        "bob@example.com secret\n13800138000----pw\n\n# none\nada@example.com: again\nwhat is this\na-token-of-someone"
+      )
+    await button("Preview").click()
+    const preview = page.getByRole("table", { name: "Preview" })
+    await preview.getByRole("row", { name: "5 ada@example.com" }).getByText("Already there").waitFor()
+    await preview.getByRole("row", { name: "6" }).getByText("Not understood").waitFor()
+    assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
+    await button("Add 3 accounts").click()
+    const results = page.getByRole("table", { name: "Results" })
+    await results.waitFor()
+    assert.strictEqual(await results.getByRole("cell", { name: "Added", exact: true }).count(), 3)
+    await button("Close").click()
+    await result(page).getByText("3 accounts added.").waitFor()
+    const accounts = page.getByRole("table", { name: "Accounts" })
+    await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor()
+
+    await button("Note of bob@example.com").click()
+    await page.getByRole("textbox", { name: "Note" }).fill("the second one")
+    await button("Save").click()
+    await accounts.getByText("the second one").waitFor()
+
+    await button("Disable bob@example.com").click()
+    await button("Enable bob@example.com").waitFor()
+    const { items } = await admin("/admin/accounts?state=disabled")
+    assert.deepInclude((items as ReadonlyArray<object>)[0], { identifier: "bob@example.com", note: "the second one" })
+    await page.getByRole("combobox", { name: "Show" }).selectOption("Disabled")
+    await accounts.getByRole("rowheader", { name: "13800138000" }).waitFor({ state: "detached" })
+    await page.getByRole("combobox", { name: "Show" }).selectOption("All")
+
+    await page.getByRole("textbox", { name: "Search accounts" }).fill("1380013")
+    await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor({ state: "detached" })
+    await page.getByRole("textbox", { name: "Search accounts" }).fill("")
+    await accounts.getByRole("rowheader", { name: "bob@example.com" }).waitFor()
+
+    await button("Test all").click()
+    await result(page).getByText("4 accounts tested: 4 passed, 0 failed.").waitFor()
+
+    await page.getByRole("checkbox", { name: "Select bob@example.com" }).check()
+    await page.getByRole("checkbox", { name: "Select 13800138000" }).check()
+    await button("Delete selected").click()
+    await dialog("Delete 2 accounts").getByRole("button", { name: "Cancel" }).click()
+    assert.strictEqual((await admin("/admin/accounts"))["total"], 4)
+    await button("Delete selected").click()
+    await dialog("Delete 2 accounts").getByRole("button", { name: "Delete" }).click()
+    await result(page).getByText("2 accounts deleted.").waitFor()
+    assert.strictEqual((await admin("/admin/accounts"))["total"], 2)
+  })
+
+  it("a key is generated, shown, limited and deleted; callers are told at once", async () => {
+    await signedIn("keys")
+    await button("Generate").click()
+    const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
+    assert.match(key, /^sk-gw-[\w-]{43}$/)
+    const preview = `${key.slice(0, 8)}...`
+    await button("Add key").click()
+    await result(page).getByText(`${preview} was added.`).waitFor()
+    await button(`Show ${preview}`).click()
+    await page.getByRole("table", { name: "Keys" }).getByText(key).waitFor()
+    const asCaller = async () =>
+      (await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+      })).status
+    assert.strictEqual(await asCaller(), 200)
+    await button(`Edit ${preview}`).click()
+    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Name" }).fill("team a")
+    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Requests, a day" }).fill("1")
+    await button("Save").click()
+    await page.getByRole("table", { name: "Keys" }).getByText("team a").waitFor()
+    await page.getByRole("table", { name: "Keys" }).getByText("1 of 1 requests a day").waitFor()
+    assert.strictEqual(await asCaller(), 429)
+    await button(`Delete ${preview}`).click()
+    await dialog(`Delete ${preview}`).getByRole("button", { name: "Delete" }).click()
+    await result(page).getByText(`${preview} was deleted.`).waitFor()
+    assert.strictEqual(await button(`Show ${preview}`).count(), 0)
+  })
+
+  it("a setting is refused at its field, then saved; a change from elsewhere is told, not overwritten", async () => {
+    await signedIn("settings")
+    const field = page.getByRole("textbox", { name: "runtime.account_max_inflight" })
+    await field.fill("100000")
+    await button("Review changes").click()
+    const changes = dialog("Review changes").getByRole("table", { name: "Changes" })
+    await changes.getByRole("row", { name: "runtime.account_max_inflight Not set 100000" }).waitFor()
+    await button("Save").click()
+    await page.getByRole("alert").waitFor()
+    assert.strictEqual(await field.getAttribute("aria-invalid"), "true")
+    const about = await field.getAttribute("aria-describedby")
+    assert.match(await page.locator(`[id="${about!}"]`).textContent() ?? "", /must be between 1 and 256.*Effective: 2/)
+
+    await admin("/admin/settings", { method: "PUT", body: JSON.stringify({ responses: { store_ttl_seconds: 60 } }) })
+    await field.fill("3")
+    await button("Review changes").click()
+    await button("Save").click()
+    await page.getByRole("alert").getByText("was changed meanwhile").waitFor()
+    await page.getByText("Effective: 60").waitFor()
+    await button("Review changes").click()
+    await button("Save").click()
+    await result(page).getByText("The settings were saved.").waitFor()
+    const { responses, runtime } = await admin("/admin/settings")
+    assert.deepInclude(runtime as object, { account_max_inflight: 3 })
+    assert.deepInclude(responses as object, { store_ttl_seconds: 60 })
+  })
+
+  it("the playground calls local tools in every style, whole and streamed, and the request can be looked at", async () => {
+    await signedIn("playground")
+    const log = page.getByRole("log", { name: "Conversation" })
+    await page.getByRole("checkbox", { name: "Local tools" }).check()
+    for (const style of ["Chat completions", "Responses", "Messages", "Content generation"]) {
+      await page.getByRole("combobox", { name: "Style" }).selectOption(style)
+      for (const streamed of [true, false]) {
+        await page.getByRole("checkbox", { name: "Stream" }).setChecked(streamed)
+        await page.getByRole("textbox", { name: "Message" }).fill("use get_weather for Oslo")
+        await button("Send").click()
+        await log.getByText("get_weather answered: “").waitFor()
+        await log.getByText(`{"city":"Oslo","temperature_c":21,"sky":"clear"}`, { exact: true }).waitFor()
+        await button("New conversation").click()
+        await log.getByText("get_weather answered: “").waitFor({ state: "detached" })
+      }
+    }
+    await page.getByRole("combobox", { name: "Model" }).fill("upstream-reasoner")
+    await page.getByRole("checkbox", { name: "Stream" }).check()
+    await page.getByRole("textbox", { name: "System" }).fill("Be brief.")
+    await page.getByRole("textbox", { name: "Message" }).fill("!think I think\n!say I say")
+    await button("Send").click()
+    await log.getByText("I say", { exact: true }).waitFor()
+    await page.getByRole("region", { name: "Reasoning" }).getByText("I think").waitFor()
+    assert.isAbove(await page.getByRole("region", { name: "Raw frames" }).getByRole("row").count(), 3)
+    await button("Code").click()
+    const curl = await page.getByRole("region", { name: "curl" }).textContent() ?? ""
+    assert.include(curl, "$GATEWAY_KEY")
+    assert.notInclude(curl, businessKey)
+    await page.getByRole("region", { name: "SDK" }).getByText("GoogleGenAI").first().waitFor()
+
+    await page.getByRole("link", { name: "Look at the request" }).click()
+    await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
+    for (
+      const name of [
+        "Client request",
+        "Conversation",
+        "Upstream rounds",
+        "Client reply",
+        "Time line",
+        "Tool calls",
+        "Timing"
+      ]
+    ) await page.getByRole("region", { name, exact: true }).waitFor()
+    await page.getByRole("region", { name: "Conversation" }).getByText("Be brief.").waitFor()
+    const frames = page.getByRole("table", { name: "Frames" })
+    await frames.getByRole("cell", { name: "client", exact: true }).first().waitFor()
+    await frames.getByRole("cell", { name: "upstream", exact: true }).first().waitFor()
+    await button("Open in playground").click()
+    await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor()
+    assert.strictEqual(await page.getByRole("textbox", { name: "System" }).inputValue(), "Be brief.")
+    assert.match(await page.getByRole("textbox", { name: "Message" }).inputValue(), /!think I think/)
+  })
+
+  it("a reply is stopped while it comes in, and the list of requests tells that the caller left", async () => {
+    await signedIn("playground")
+    await page.getByRole("textbox", { name: "Message" }).fill("!pace 50ms\n!count 2000")
+    await button("Send").click()
+    await page.getByRole("log").getByText(/^1 2 3/).waitFor()
+    await button("Stop").click()
+    await page.getByRole("log").getByText("Stopped.").waitFor()
+    await goTo(page, "Requests")
+    await page.getByRole("table", { name: "Requests" }).getByText("Cancelled").waitFor()
+    await page.getByRole("combobox", { name: "Status" }).selectOption("OK")
+    await page.getByText("No request fits.").waitFor()
+    await page.getByRole("combobox", { name: "Status" }).selectOption("Cancelled")
+    await page.getByRole("table", { name: "Requests" }).getByRole("link").click()
+    await page.getByRole("heading", { level: 1, name: /^Request req_/ }).waitFor()
+  })
+
+  it("a configuration is exported, tried and imported", async () => {
+    await signedIn("transfer")
+    await button("Export").click()
+    await result(page).getByText("The configuration was exported.").waitFor()
+    const exported = await page.getByRole("textbox", { name: "Exported configuration" }).inputValue()
+    assert.deepInclude(JSON.parse(exported), { keys: [businessKey] })
+    const field = page.getByRole("textbox", { name: "Configuration to import" })
+    await field.fill(`{"runtime":{"account_max_inflight":0}}`)
+    await button("Preview import").click()
+    await page.getByRole("alert").getByText("must be between 1 and 256").waitFor()
+    await field.fill(`{"keys":["another-key"]}`)
+    await button("Preview import").click()
+    await page.getByText("It would bring 1 key and 0 accounts.").waitFor()
+    assert.deepInclude(await admin("/admin/config"), { keys: [businessKey] })
+    await button("Import").click()
+    await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
+    assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
+  })
+
+  it("usage is told by hour and by model", async () => {
+    await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+    }).then((response) => response.text())
+    await signedIn("usage")
+    const usage = page.getByRole("table", { name: "Usage" })
+    await usage.getByRole("row", { name: /^All 1 0 0/ }).waitFor()
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Model")
+    await usage.getByRole("row", { name: /^upstream-chat 1 0 0/ }).waitFor()
+  })
+})
