@@ -6,18 +6,28 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { Slice, type Sliced } from "../stream/slices.ts"
+import { fieldsRead, type Types } from "./fieldsRead.ts"
 
 type JsonRecord = { readonly [key: string]: unknown }
 
 const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-type Decode = (value: unknown) => Result.Result<unknown, Schema.SchemaError>
+/** What decodes a value, and the type that it gives to it. */
+interface Decoder {
+  readonly decode: (value: unknown) => Result.Result<unknown, Schema.SchemaError>
+  readonly types: Types
+}
+
+const decoderOf = (schema: Schema.ConstraintDecoder<unknown>): Decoder => ({
+  decode: Schema.decodeUnknownResult(schema),
+  types: [schema.ast]
+})
 
 /** How one field of an object is taken apart. */
 export type Piece =
   /** A list whose elements are decoded one by one, in the place of a value that is one. */
-  | { readonly _tag: "Each"; readonly decode: Decode; readonly pieces: Pieces | undefined }
+  | { readonly _tag: "Each"; readonly element: Decoder; readonly pieces: Pieces | undefined }
   /** An object with pieces. */
   | { readonly _tag: "Within"; readonly pieces: Pieces }
   /** Any JSON of the caller's own: an object or a list is taken as it is. */
@@ -29,9 +39,9 @@ export type Pieces =
   | ((value: JsonRecord) => { readonly [field: string]: Piece } | "own")
 
 /** A list of what a Schema decodes; its elements may have pieces of their own. */
-export const each = <S extends Schema.ConstraintDecoder<unknown>>(element: S, pieces?: Pieces): Piece => ({
+export const each = (element: Schema.ConstraintDecoder<unknown>, pieces?: Pieces): Piece => ({
   _tag: "Each",
-  decode: Schema.decodeUnknownResult(element),
+  element: decoderOf(element),
   pieces
 })
 
@@ -50,29 +60,37 @@ type Fields = { readonly [field: string]: Piece } | "own" | undefined
 const fieldsOf = (pieces: Pieces | undefined, value: unknown): Fields =>
   !isRecord(value) || pieces === undefined ? undefined : typeof pieces === "function" ? pieces(value) : pieces
 
-const pruneField = (piece: Piece, value: unknown): unknown => {
+const pruneField = (piece: Piece, value: unknown, types: Types): unknown => {
   switch (piece._tag) {
     case "Own":
       return typeof value === "object" && value !== null ? Array.isArray(value) ? [] : {} : value
     case "Within":
-      return prune(value, piece.pieces)
+      return prune(value, piece.pieces, types)
     case "Each":
       // The first element stays, for what the Schema says about the list as a whole.
-      return Array.isArray(value) ? value.slice(0, 1).map((first) => prune(first, piece.pieces)) : value
+      return Array.isArray(value)
+        ? value.slice(0, 1).map((first) => prune(first, piece.pieces, piece.element.types))
+        : value
   }
 }
 
-/** The value without what is decoded apart. */
-const prune = (value: unknown, pieces: Pieces | undefined): unknown => {
+/** What a Schema of these types reads of the value, without what is decoded apart. */
+const prune = (value: unknown, pieces: Pieces | undefined, types: Types): unknown => {
   const fields = fieldsOf(pieces, value)
   if (fields === undefined || !isRecord(value)) return value
   if (fields === "own") return { type: value["type"] }
-  const pruned: Record<string, unknown> = { ...value }
+  const { named, others } = fieldsRead(types)
+  const pruned: Record<PropertyKey, unknown> = others ? { ...value } : {}
+  for (const name of others ? [] : named.keys()) {
+    if (Object.hasOwn(value, name)) pruned[name] = Reflect.get(value, name)
+  }
   for (const [name, piece] of Object.entries(fields)) {
-    if (Object.hasOwn(value, name)) pruned[name] = pruneField(piece, value[name])
+    if (Object.hasOwn(pruned, name)) pruned[name] = pruneField(piece, value[name], named.get(name) ?? none)
   }
   return pruned
 }
+
+const none: Types = []
 
 type Decoded = Result.Result<unknown, PieceFault>
 
@@ -89,17 +107,19 @@ function* graft(
   if (fields === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
   for (const [name, piece] of Object.entries(fields)) {
     const given = value[name]
-    if (!Object.hasOwn(value, name) || typeof given !== "object" || given === null) continue
+    // A field that the Schema does not read here is none, whatever it has.
+    if (!Object.hasOwn(decoded, name) || typeof given !== "object" || given === null) continue
     const at = [...path, name]
     if (piece._tag === "Own") {
       Reflect.set(decoded, name, given)
     } else if (piece._tag === "Within") {
       const part = yield* graft(decoded[name], given, piece.pieces, at, slice)
       if (Result.isFailure(part)) return part
+      Reflect.set(decoded, name, part.success)
     } else if (Array.isArray(given)) {
       const list: Array<unknown> = []
       for (const [i, element] of given.entries()) {
-        const part = yield* decodePiece(piece.decode, element, piece.pieces, [...at, i], slice)
+        const part = yield* decodePiece(piece.element, element, piece.pieces, [...at, i], slice)
         if (Result.isFailure(part)) return part
         list.push(part.success)
       }
@@ -110,13 +130,13 @@ function* graft(
 }
 
 function* decodePiece(
-  decode: Decode,
+  { decode, types }: Decoder,
   value: unknown,
   pieces: Pieces | undefined,
   path: ReadonlyArray<PropertyKey>,
   slice: Slice
 ): Sliced<Decoded> {
-  const decoded = decode(prune(value, pieces))
+  const decoded = decode(prune(value, pieces, types))
   // An element costs more than a plain item.
   if (slice.add(10)) yield slice.end()
   if (Result.isFailure(decoded)) return Result.fail({ path, issue: decoded.failure.issue })
@@ -125,6 +145,11 @@ function* decodePiece(
     : yield* graft(decoded.success, value, pieces, path, slice)
 }
 
-/** Decodes a value by its pieces, in slices. */
-export const decodePieces = (decode: Decode, value: unknown, pieces: Pieces): Sliced<Decoded> =>
-  decodePiece(decode, value, pieces, [], new Slice())
+/** Makes a decoder of values by a Schema in slices; what it gives is what the Schema makes of the whole. */
+export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, pieces: Pieces) => {
+  const decoder = decoderOf(schema)
+  return function*(value: unknown): Sliced<Result.Result<S["Type"], PieceFault>> {
+    const decoded = yield* decodePiece(decoder, value, pieces, [], new Slice())
+    return Result.isFailure(decoded) ? Result.fail(decoded.failure) : Result.succeed(decoded.success as S["Type"])
+  }
+}

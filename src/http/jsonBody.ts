@@ -88,20 +88,19 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
   const { limit, mayBeEmpty = false, normalize, outline, pieces } = options
   const decodeWhole = Schema.decodeUnknownResult(schema)
+  const decodeLarge = pieces === undefined ? undefined : decodePieces(schema, pieces)
 
   /** Counts and decodes a parsed body. */
   function* decode(body: unknown, isSmall: boolean, limits: Limits): Sliced<Result.Result<S["Type"], GatewayError>> {
     const value = normalize === undefined ? body : yield* normalize(body)
     const tooMany = outline === undefined ? undefined : yield* countItems(value, outline, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
-    if (isSmall || pieces === undefined) {
+    if (isSmall || decodeLarge === undefined) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole) ? Result.succeed(whole.success) : Result.fail(schemaFault(whole.failure.issue))
     }
-    const decoded = yield* decodePieces(decodeWhole, value, pieces)
-    if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue, decoded.failure.path))
-    // By the contract of `decodePieces` this is what the Schema makes of the whole.
-    return Result.succeed(decoded.success as S["Type"])
+    const decoded = yield* decodeLarge(value)
+    return Result.mapError(decoded, ({ issue, path }) => schemaFault(issue, path))
   }
 
   /** From the text that came to what it says. */

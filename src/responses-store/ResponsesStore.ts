@@ -126,7 +126,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         owner,
         share,
         items: response.items,
-        itemsSize: response.items.reduce<number>((size, item) => size + jsonSize(item), 0),
+        itemsSize: response.itemsSize ?? jsonSize(response.items),
         body: response.body,
         changedAt: 0,
         settled,

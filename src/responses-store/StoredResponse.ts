@@ -10,6 +10,8 @@ export interface StoredResponse {
   readonly body: string
   /** The items of the conversation before the response's own output, to list and to continue them. */
   readonly items: ReadonlyArray<Json>
+  /** The bytes that the items cost, where they are counted already: there may be very many (`jsonSizeSliced`). */
+  readonly itemsSize?: number
 }
 
 /** Bounds of the store, over all callers. */

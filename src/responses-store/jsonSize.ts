@@ -2,19 +2,36 @@
  * What a JSON value costs in memory, cheaply: one step a node, none a character.
  */
 import type { Json } from "../domain/Conversation.ts"
+import { atOnce, Slice, type Sliced } from "../stream/slices.ts"
 
 /** Bytes of a value's own head, and of a field or element that points at it. */
 const perNode = 24
 
-/** Bytes that a JSON value holds at most, roughly: strings count two bytes a UTF-16 unit. */
-export const jsonSize = (value: Json): number => {
-  if (typeof value === "string") return perNode + 2 * value.length
-  if (typeof value !== "object" || value === null) return perNode
-  let size = perNode
-  if (Array.isArray(value)) {
-    for (const element of value) size += jsonSize(element)
-    return size
+/** Bytes that a JSON value holds at most, roughly: strings count two bytes a UTF-16 unit. In slices. */
+export function* jsonSizeSliced(value: Json): Sliced<number> {
+  const slice = new Slice()
+  const left: Array<Json> = [value]
+  let size = 0
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (slice.add(1)) yield slice.end()
+    size += perNode
+    if (typeof next === "string") {
+      size += 2 * next.length
+    } else if (Array.isArray(next)) {
+      for (const element of next) {
+        if (slice.add(1)) yield slice.end()
+        left.push(element)
+      }
+    } else if (typeof next === "object" && next !== null) {
+      for (const key of Object.keys(next)) {
+        if (slice.add(1)) yield slice.end()
+        size += perNode + 2 * key.length
+        left.push(Reflect.get(next, key))
+      }
+    }
   }
-  for (const [key, field] of Object.entries(value)) size += perNode + 2 * key.length + jsonSize(field)
   return size
 }
+
+/** `jsonSizeSliced` at once. */
+export const jsonSize = (value: Json): number => atOnce(jsonSizeSliced(value))

@@ -35,12 +35,29 @@ export class Slice {
 }
 
 /** Runs `f` over `items` in order, in slices. `f` may return the characters that it handled. */
-export function* eachSliced<A>(items: Iterable<A>, f: (item: A, index: number) => number | void): Sliced<void> {
-  const slice = new Slice()
+export function* eachSliced<A>(
+  items: Iterable<A>,
+  f: (item: A, index: number) => number | void,
+  slice = new Slice()
+): Sliced<void> {
   let index = 0
   for (const item of items) {
     if (slice.add(1, f(item, index++) ?? 0)) yield slice.end()
   }
+}
+
+/** `items.filter(is)`, counted into `slice`. */
+export function* filterSliced<A, B extends A>(
+  slice: Slice,
+  items: ReadonlyArray<A>,
+  is: (item: A) => item is B
+): Sliced<Array<B>> {
+  const out: Array<B> = []
+  for (const item of items) {
+    if (slice.add(1)) yield slice.end()
+    if (is(item)) out.push(item)
+  }
+  return out
 }
 
 /** `items.map(f)`, counted into `slice`. */

@@ -76,7 +76,21 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
   }],
   ["a model of 1 MB", chat, { ...user("a"), model: "m".repeat(1_000_000) }],
   ["stop sequences of 2.5 MB", chat, { ...user("a"), stop: repeat(4, "s".repeat(600_000)) }],
-  ["keys that nobody knows", chat, { ...user("a"), ...keys(100_000) }],
+  ["keys that nobody knows", chat, { ...user("a"), ...keys(400_000) }],
+  ["a part of many kinds", "/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [keys(400_000)] }] }],
+  ["a generation of keys that nobody knows", "/v1beta/models/gemini-x:generateContent", {
+    contents: [{ parts: [{ text: "a" }] }],
+    ...keys(400_000)
+  }],
+  ["a schema of many properties", "/v1beta/models/gemini-x:generateContent", {
+    contents: [{ parts: [{ text: "a" }] }],
+    generationConfig: { responseSchema: { type: "OBJECT", properties: keys(300_000) } }
+  }],
+  ["a choice of many keys", "/v1/responses", {
+    model: "gpt-5",
+    input: { role: "user", content: repeat(90_000, { type: "input_text", text: "a" }) },
+    tool_choice: { type: "strange", ...keys(300_000) }
+  }],
   ["a bias of many keys", chat, { ...user("a"), logit_bias: keys(100_000) }],
   ["items of unknown types", "/v1/responses", {
     model: "gpt-5",

@@ -28,6 +28,17 @@ const FileData = Schema.Struct({
 /** A part of a function's response. */
 export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
 
+/** Fields that say something about a part and are not what it carries. */
+export const partAttributes: ReadonlySet<string> = new Set([
+  "thought",
+  "thoughtSignature",
+  "videoMetadata",
+  "mediaResolution",
+  "mediaProcessing",
+  "partMetadata",
+  "speechMetadata"
+])
+
 /** A part of a content. The fields of kinds that are not known here are kept, so that the part can be named. */
 export const Part = Schema.StructWithRest(
   Schema.Struct({

@@ -19,8 +19,8 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { makeFaults } from "../../http/Faults.ts"
-import { flatMapSliced, mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
-import type { Content, GenerateRequest, Part as RequestPart } from "./Api.ts"
+import { flatMapSliced, Slice, type Sliced } from "../../stream/slices.ts"
+import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { toJsonSchema } from "./jsonSchema.ts"
 
 type Request = typeof GenerateRequest.Type
@@ -28,17 +28,6 @@ type GenerationConfig = NonNullable<Request["generationConfig"]>
 type InlineData = NonNullable<typeof RequestPart.Type["inlineData"]>
 type FileData = NonNullable<typeof RequestPart.Type["fileData"]>
 type FunctionResponse = NonNullable<typeof RequestPart.Type["functionResponse"]>
-
-/** Fields that say something about a part and are not what it carries. */
-const attributes = new Set([
-  "thought",
-  "thoughtSignature",
-  "videoMetadata",
-  "mediaResolution",
-  "mediaProcessing",
-  "partMetadata",
-  "speechMetadata"
-])
 
 const media = (
   source: { readonly url: string | undefined; readonly data: string | undefined },
@@ -103,7 +92,7 @@ const partOf = (
     return [functionResult(part.functionResponse)]
   }
   // Never dropped silently: what cannot be carried is named to the model.
-  const kind = Object.keys(part).find((key) => !attributes.has(key) && part[key] !== null)
+  const kind = Object.keys(part).find((key) => !partAttributes.has(key) && part[key] !== null)
   return kind === undefined ? [] : [Text(`[${kind} omitted]`)]
 }
 
@@ -142,14 +131,21 @@ function* systemTurns(
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
-const declarations = (tools: Request["tools"], slice: Slice): Sliced<ReadonlyArray<ToolDeclaration>> =>
-  mapSliced(slice, (tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []), (declared) => ({
-    name: declared.name,
-    description: declared.description ?? undefined,
-    parameters: declared.parametersJsonSchema ??
-      (declared.parameters ? toJsonSchema(declared.parameters) : undefined),
-    strict: undefined
-  }))
+function* declarations(tools: Request["tools"], slice: Slice): Sliced<ReadonlyArray<ToolDeclaration>> {
+  const declared: Array<ToolDeclaration> = []
+  for (const { functionDeclarations } of tools ?? []) {
+    for (const { description, name, parameters, parametersJsonSchema } of functionDeclarations ?? []) {
+      if (slice.add(1)) yield slice.end()
+      declared.push({
+        name,
+        description: description ?? undefined,
+        parameters: parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined),
+        strict: undefined
+      })
+    }
+  }
+  return declared
+}
 
 const configField = "toolConfig.functionCallingConfig"
 
@@ -175,12 +171,13 @@ const calling = (
   return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : { _tag: "Required" } }
 }
 
-const output = (config: GenerationConfig, faults: Faults): StructuredOutput | undefined => {
+function* output(config: GenerationConfig, faults: Faults, slice: Slice): Sliced<StructuredOutput | undefined> {
   const mimeType = config.responseMimeType ?? undefined
   if (mimeType !== undefined && mimeType !== "text/plain" && mimeType !== "application/json") {
     faults.at("generationConfig.responseMimeType", "only text/plain and application/json are supported")
   }
-  const schema = config.responseJsonSchema ?? (config.responseSchema ? toJsonSchema(config.responseSchema) : undefined)
+  const schema = config.responseJsonSchema ??
+    (config.responseSchema ? yield* toJsonSchema(config.responseSchema, slice) : undefined)
   if (schema === undefined) return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
   return { _tag: "JsonSchema", name: undefined, description: undefined, schema, strict: undefined }
 }
@@ -214,7 +211,7 @@ export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversa
       frequencyPenalty: config.frequencyPenalty ?? undefined,
       reasoningEffort: config.thinkingConfig?.thinkingLevel?.toLowerCase() ?? undefined
     },
-    output: output(config, faults)
+    output: yield* output(config, faults, slice)
   })
 }
 

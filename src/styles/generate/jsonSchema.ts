@@ -2,16 +2,37 @@
  * From the vendor's schema objects (a select subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
 import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import type { Slice, Sliced } from "../../stream/slices.ts"
 
 const isObject = (value: Json): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const nested = (value: Json): Json => isObject(value) ? toJsonSchema(value) : value
+/** Brings the value of a keyword to JSON Schema; schemas within it are counted into the slice. */
+type Change = (value: Json, slice: Slice) => Json | Sliced<Json>
 
-const nestedList = (value: Json): Json => Array.isArray(value) ? value.map(nested) : value
+function* nested(value: Json, slice: Slice): Sliced<Json> {
+  return isObject(value) ? yield* toJsonSchema(value, slice) : value
+}
 
-const nestedMap = (value: Json): Json =>
-  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, nested(schema)])) : value
+function* nestedList(value: Json, slice: Slice): Sliced<Json> {
+  if (!Array.isArray(value)) return value
+  const list: Array<Json> = []
+  for (const schema of value) {
+    if (slice.add(1)) yield slice.end()
+    list.push(yield* nested(schema, slice))
+  }
+  return list
+}
+
+function* nestedMap(value: Json, slice: Slice): Sliced<Json> {
+  if (!isObject(value)) return value
+  const fields: Array<readonly [string, Json]> = []
+  for (const name of Object.keys(value)) {
+    if (slice.add(1, name.length)) yield slice.end()
+    fields.push([name, yield* nested(value[name]!, slice)])
+  }
+  return Object.fromEntries(fields)
+}
 
 /** 64-bit integers are strings in the vendor's JSON. */
 const count = (value: Json): Json => typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value
@@ -20,7 +41,7 @@ const lowerCase = (value: Json): Json =>
   typeof value === "string" ? value.toLowerCase() : Array.isArray(value) ? value.map(lowerCase) : value
 
 /** JSON Schema's name for each keyword, and what its value needs. Keywords that are not here stay as they are. */
-const keywords: ReadonlyMap<string, readonly [name: string, change: (value: Json) => Json]> = new Map([
+const keywords = new Map<string, readonly [name: string, change: Change]>([
   ["type", ["type", lowerCase]],
   ["items", ["items", nested]],
   ["additionalProperties", ["additionalProperties", nested]],
@@ -54,13 +75,23 @@ const withNull = (schema: JsonSchema): JsonSchema => {
   return Array.isArray(schema.anyOf) ? { ...schema, anyOf: [...schema.anyOf, { type: "null" }] } : nullable
 }
 
-/** The schema as JSON Schema. One that is JSON Schema already stays what it is. */
-export const toJsonSchema = (schema: JsonSchema): JsonSchema => {
+const isSliced = (change: Json | Sliced<Json>): change is Sliced<Json> =>
+  typeof change === "object" && change !== null && Symbol.iterator in change && !Array.isArray(change)
+
+/** The schema as JSON Schema, in slices. One that is JSON Schema already stays what it is. */
+export function* toJsonSchema(schema: JsonSchema, slice: Slice): Sliced<JsonSchema> {
   const fields: Array<readonly [string, Json]> = []
-  for (const [key, value] of Object.entries(schema)) {
+  for (const key of Object.keys(schema)) {
+    if (slice.add(1, key.length)) yield slice.end()
+    const value = schema[key]!
     if (dropped.has(key) || key === "type" && value === "TYPE_UNSPECIFIED") continue
     const keyword = keywords.get(key)
-    fields.push(keyword === undefined ? [key, value] : [keyword[0], keyword[1](value)])
+    if (keyword === undefined) {
+      fields.push([key, value])
+    } else {
+      const changed = keyword[1](value, slice)
+      fields.push([keyword[0], isSliced(changed) ? yield* changed : changed])
+    }
   }
   const converted: JsonSchema = Object.fromEntries(fields)
   return schema.nullable === true ? withNull(converted) : converted

@@ -4,8 +4,9 @@
  */
 
 import { Slice, type Sliced } from "../../stream/slices.ts"
+import { Part, partAttributes } from "./Api.ts"
 
-type JsonRecord = { readonly [key: string]: unknown }
+type JsonRecord = { [key: string]: unknown }
 
 const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -28,17 +29,23 @@ function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
   if (slice.add(1)) yield slice.end()
   if (Array.isArray(value)) {
     const list: Array<unknown> = []
-    for (const element of value) list.push(isLeaf(element) ? element : yield* renamed(element, slice))
+    for (const element of value) {
+      if (slice.add(1)) yield slice.end()
+      list.push(isLeaf(element) ? element : yield* renamed(element, slice))
+    }
     return list
   }
   if (!isRecord(value)) return value
-  const fields: Array<readonly [string, unknown]> = []
-  for (const [key, field] of Object.entries(value)) {
+  const fields: JsonRecord = {}
+  for (const key of Object.keys(value)) {
+    if (slice.add(1, key.length)) yield slice.end()
     const name = camelCase(key)
-    if (name !== key && Object.hasOwn(value, name)) continue
-    fields.push([name, opaque.has(name) || isLeaf(field) ? field : yield* renamed(field, slice)])
+    // By assignment this one would make a prototype; it is nobody's field.
+    if (name === "__proto__" || (name !== key && Object.hasOwn(value, name))) continue
+    const field = value[key]
+    fields[name] = opaque.has(name) || isLeaf(field) ? field : yield* renamed(field, slice)
   }
-  return Object.fromEntries(fields)
+  return fields
 }
 
 const isLeaf = (value: unknown): boolean => typeof value !== "object" || value === null
@@ -46,10 +53,37 @@ const isLeaf = (value: unknown): boolean => typeof value !== "object" || value =
 const asList = (value: unknown): unknown =>
   value === undefined || value === null || Array.isArray(value) ? value : [value]
 
-const withField = (record: JsonRecord, field: string, change: (value: unknown) => unknown): JsonRecord =>
-  record[field] === undefined ? record : { ...record, [field]: change(record[field]) }
+/** In place, as all below: `renamed` has just made the records, and they may have very many fields. */
+const withField = (record: JsonRecord, field: string, change: (value: unknown) => unknown): JsonRecord => {
+  if (record[field] !== undefined) record[field] = change(record[field])
+  return record
+}
 
-const part = (value: unknown): unknown => typeof value === "string" ? { text: value } : value
+/** Fields up to which a part is kept as it is. */
+const mostFields = 64
+
+const knownFields: ReadonlySet<string> = new Set([...Object.keys(Part.schema.fields), ...partAttributes])
+
+/** A part's known fields, and of the others what it takes to name its kind: the first, and the first that is not null. */
+function* fewFields(part: JsonRecord, keys: ReadonlyArray<string>, slice: Slice): Sliced<JsonRecord> {
+  const few: JsonRecord = {}
+  let others = 0
+  for (const key of keys) {
+    if (slice.add(1)) yield slice.end()
+    const isKnown = knownFields.has(key)
+    if (!isKnown && !(others === 0 || (others === 1 && part[key] !== null))) continue
+    few[key] = part[key]
+    if (!isKnown) others = part[key] === null ? 1 : 2
+  }
+  return few
+}
+
+function* part(value: unknown, slice: Slice): Sliced<unknown> {
+  if (typeof value === "string") return { text: value }
+  if (!isRecord(value)) return value
+  const keys = Object.keys(value)
+  return keys.length <= mostFields ? value : yield* fewFields(value, keys, slice)
+}
 
 function* parts(value: unknown, slice: Slice): Sliced<unknown> {
   const list = asList(value)
@@ -57,7 +91,7 @@ function* parts(value: unknown, slice: Slice): Sliced<unknown> {
   const changed: Array<unknown> = []
   for (const element of list) {
     if (slice.add(1)) yield slice.end()
-    changed.push(part(element))
+    changed.push(yield* part(element, slice))
   }
   return changed
 }
@@ -66,8 +100,9 @@ function* parts(value: unknown, slice: Slice): Sliced<unknown> {
 function* content(value: unknown, slice: Slice): Sliced<unknown> {
   if (typeof value === "string") return { parts: [{ text: value }] }
   if (!isRecord(value)) return value
-  if (!("parts" in value || "role" in value)) return { parts: [value] }
-  return value["parts"] === undefined ? value : { ...value, parts: yield* parts(value["parts"], slice) }
+  if (!("parts" in value || "role" in value)) return { parts: [yield* part(value, slice)] }
+  if (value["parts"] !== undefined) value["parts"] = yield* parts(value["parts"], slice)
+  return value
 }
 
 function* contents(value: unknown, slice: Slice): Sliced<unknown> {
@@ -107,7 +142,7 @@ function* tools(value: unknown, slice: Slice): Sliced<unknown> {
 
 function* generateRequest(value: unknown, slice: Slice): Sliced<unknown> {
   if (!isRecord(value)) return value
-  const request: Record<string, unknown> = { ...withField(value, "toolConfig", toolConfig) }
+  const request = withField(value, "toolConfig", toolConfig)
   const changes = { contents, systemInstruction, tools }
   for (const [field, change] of Object.entries(changes)) {
     if (request[field] !== undefined) request[field] = yield* change(request[field], slice)

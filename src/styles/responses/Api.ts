@@ -35,6 +35,9 @@ export const ResponseTool = Schema.Union([
   otherTypes(new Set(["function", "custom"]))
 ]).annotate({ identifier: "ResponseTool" })
 
+/** The types of `tool_choice` that mean something here. */
+export const choiceTypes: ReadonlySet<string> = new Set(["function", "custom", "allowed_tools"])
+
 /** `tool_choice` of a request. */
 export const ResponseToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
@@ -45,7 +48,7 @@ export const ResponseToolChoice = Schema.Union([
     mode: Schema.Literals(["auto", "required"]),
     tools: Schema.Array(Schema.Struct({ type: Schema.String, name: optional(Schema.String) }))
   }),
-  otherTypes(new Set(["function", "custom", "allowed_tools"]))
+  otherTypes(choiceTypes)
 ])
 
 /** Body of `POST /v1/responses`; fields that are not named here are accepted and ignored. */

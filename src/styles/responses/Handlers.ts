@@ -19,6 +19,7 @@ import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, wholeEvents } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
+import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
 import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
 import { ResponseRequest, ResponsesGroup } from "./Api.ts"
@@ -58,7 +59,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
 
     const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
       const found = new Map<string, StoredResponse>()
-      for (const id of storedReferences(request)) {
+      for (const id of yield* inSlices(storedReferences(request))) {
         const stored = yield* store.get(owner, id)
         if (stored !== undefined) found.set(id, stored)
       }
@@ -89,6 +90,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const now = () => clock.currentTimeMillisUnsafe()
           const info = responseInfo(seed, Math.floor(now() / 1000), body)
           const keep = body.store !== false
+          const itemsSize = keep ? yield* inSlices(jsonSizeSliced(items)) : 0
           // Anyone may have any number of tokens: when the store is full they are one owner.
           const share = caller._tag === "Direct" ? "direct" : caller.owner
           const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
@@ -103,14 +105,16 @@ export const ResponsesHandlers = HttpApiBuilder.group(
               }
             })
             for (const event of yield* wholeEvents(output)) renderer.frames.push(event, [])
-            if (keep) yield* store.put(caller.owner, { id, body: final, items }, share)
+            if (keep) yield* store.put(caller.owner, { id, body: final, items, itemsSize }, share)
             return bodyReply(final)
           }
 
           let stored: OpenResponse | undefined
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
           const begin = () => {
-            if (keep) stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items }, share)
+            if (keep) {
+              stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
+            }
             return { ...renderer, pending: () => stored?.written() }
           }
           // Whoever leaves before the response is final leaves a cancelled one.
@@ -156,7 +160,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         "inputItems",
         Effect.fnUntraced(function*({ params, query }) {
           const { stored } = yield* find(params.id)
-          return jsonReply(listInputItems(stored, query))
+          return jsonReply(yield* inSlices(listInputItems(stored, query)))
         })
       )
   })

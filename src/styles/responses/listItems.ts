@@ -2,12 +2,16 @@
  * The items that a stored response was made from, as the vendor's list endpoint shows them: each with an id and with its
  * content as a list, a page at a time.
  */
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { decodePieces, each } from "../../http/decodePieces.ts"
 import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
+import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { InputItemList } from "./Api.ts"
 import { inputItemId, seedOf } from "./ids.ts"
 import type { InputContent } from "./items.ts"
 import { isOtherItem, Item } from "./items.ts"
+import { itemPieces } from "./outline.ts"
 
 /** Which page is asked for. */
 export interface PageQuery {
@@ -18,8 +22,7 @@ export interface PageQuery {
 
 type Listed = (typeof InputItemList.Type)["data"][number]
 
-// What is stored was written by this style: it always decodes.
-const decodeItems = Schema.decodeUnknownSync(Schema.Array(Item))
+const decodeItems = decodePieces(Schema.Struct({ items: Schema.Array(Item) }), { items: each(Item, itemPieces) })
 
 const contentList = (content: InputContent, assistant: boolean): InputContent =>
   typeof content !== "string"
@@ -61,11 +64,14 @@ const listedItem = (item: Item, seed: string, index: number): Listed => {
 }
 
 /** One page of the items that a response was made from, newest first unless `order` says otherwise. */
-export const listInputItems = (
+export function* listInputItems(
   stored: StoredResponse,
   { after, limit = 20, order = "desc" }: PageQuery
-): typeof InputItemList.Type => {
-  const all = decodeItems(stored.items).map((item, index) => listedItem(item, seedOf(stored.id), index))
+): Sliced<typeof InputItemList.Type> {
+  const seed = seedOf(stored.id)
+  // What is stored was written by this style: it always decodes.
+  const items = Result.getOrThrow(yield* decodeItems({ items: stored.items })).items
+  const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index))
   if (order === "desc") all.reverse()
   const start = after === undefined ? 0 : all.findIndex((item) => item["id"] === after) + 1
   const data = all.slice(start, start + limit)

@@ -4,7 +4,7 @@
 import * as Schema from "effect/Schema"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { ResponseTool } from "./Api.ts"
+import { choiceTypes, ResponseTool } from "./Api.ts"
 import { ContentPart, InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
 
 export const responsesOutline: BodyOutline = {
@@ -14,7 +14,7 @@ export const responsesOutline: BodyOutline = {
   maps: ["metadata"]
 }
 
-const itemPieces: Pieces = (item) => {
+export const itemPieces: Pieces = (item) => {
   const { type } = item
   if (typeof type === "string" && !knownTypes.has(type)) return "own"
   return type === "reasoning"
@@ -28,12 +28,19 @@ const toolPieces: Pieces = (tool) => {
   return type === "custom" ? {} : "own"
 }
 
-export const responsesPieces: Pieces = {
-  input: each(Schema.Union([Schema.String, InputItem]), itemPieces),
+/** What a choice of another type says is ignored. */
+const choicePieces: Pieces = ({ type }) => typeof type === "string" && !choiceTypes.has(type) ? "own" : {}
+
+const pieces = {
   messages: each(InputMessage, {
     content: each(ContentPart),
     tool_calls: each(InputToolCall, { function: within({ arguments: own }) })
   }),
   tools: each(ResponseTool, toolPieces),
+  tool_choice: within(choicePieces),
   text: within({ format: within({ schema: own }) })
 }
+const withList = { ...pieces, input: each(Schema.Union([Schema.String, InputItem]), itemPieces) }
+const withItem = { ...pieces, input: within(itemPieces) }
+
+export const responsesPieces: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem

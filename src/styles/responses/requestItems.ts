@@ -2,16 +2,19 @@
  * The items that a request's conversation is made of, in whichever form they come: `input`, `messages`, the response that it
  * continues, references.
  */
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import { decodePieces, each } from "../../http/decodePieces.ts"
 import type { Faults } from "../../http/Faults.ts"
 import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
-import type { Slice, Sliced } from "../../stream/slices.ts"
+import { eachSliced, mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseOfItem } from "./ids.ts"
 import type { InputContent, InputItem, InputMessage } from "./items.ts"
 import { isReference, Item } from "./items.ts"
+import { itemPieces } from "./outline.ts"
 import type { PlacedItem } from "./turns.ts"
 
 /** What a decoder needs to know beside the request. */
@@ -29,23 +32,29 @@ const listed = (input: Exclude<ResponseRequest["input"], null | undefined>): Rea
 const isItem = (input: object): input is InputItem => !Array.isArray(input)
 
 /** Ids of the stored responses that a request refers to. */
-export const storedReferences = (request: ResponseRequest): ReadonlySet<string> => {
+export function* storedReferences(request: ResponseRequest): Sliced<ReadonlySet<string>> {
   const ids = new Set<string>()
   if (request.previous_response_id) ids.add(request.previous_response_id)
-  for (const item of listed(request.input ?? [])) {
-    if (typeof item === "string" || !isReference(item)) continue
+  yield* eachSliced(listed(request.input ?? []), (item) => {
+    if (typeof item === "string" || !isReference(item)) return
     const id = responseOfItem(item.id)
     if (id !== undefined) ids.add(id)
-  }
+  })
   return ids
 }
 
-/** What of a stored body is needed to go on from it. */
-const StoredBody = Schema.fromJsonString(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }))
+/** What of a stored response is needed to go on from it: its conversation before it, and its own output. */
+const Stored = Schema.Struct({ items: Schema.Array(Item), status: Schema.String, output: Schema.Array(Item) })
 
-// What is stored was written by this style: it always decodes.
-const decodeBody = Schema.decodeUnknownSync(StoredBody)
-const decodeItems = Schema.decodeUnknownSync(Schema.Array(Item))
+const decodeStored = decodePieces(Stored, { items: each(Item, itemPieces), output: each(Item, itemPieces) })
+
+const isRecord = (value: unknown): value is object => typeof value === "object" && value !== null
+
+function* storedParts({ body, items }: StoredResponse): Sliced<typeof Stored.Type> {
+  const response: unknown = JSON.parse(body)
+  // What is stored was written by this style: it always decodes.
+  return Result.getOrThrow(yield* decodeStored(isRecord(response) ? { ...response, items } : response))
+}
 
 interface KnownResponse {
   readonly status: string
@@ -56,25 +65,25 @@ interface KnownResponse {
 
 const idOf = (item: Item): string | undefined => "id" in item && typeof item.id === "string" ? item.id : undefined
 
-const indexed = (items: ReadonlyArray<Item>): ReadonlyMap<string, Item> => {
+function* indexed(items: ReadonlyArray<Item>): Sliced<ReadonlyMap<string, Item>> {
   const byId = new Map<string, Item>()
-  for (const item of items) {
+  yield* eachSliced(items, (item) => {
     const id = idOf(item)
     if (id !== undefined) byId.set(id, item)
-  }
+  })
   return byId
 }
 
 /** Looks stored responses up, each decoded once. */
 const makeLookUp = (stored: ReadonlyMap<string, StoredResponse>) => {
   const known = new Map<string, KnownResponse>()
-  return (id: string): KnownResponse | undefined => {
+  return function*(id: string): Sliced<KnownResponse | undefined> {
     const found = stored.get(id)
     const decoded = known.get(id)
     if (found === undefined || decoded !== undefined) return decoded
-    const { output, status } = decodeBody(found.body)
-    const items = [...decodeItems(found.items), ...output]
-    const response = { status, items, byId: indexed(items) }
+    const { items: before, output, status } = yield* storedParts(found)
+    const items = before.concat(output)
+    const response = { status, items, byId: yield* indexed(items) }
     known.set(id, response)
     return response
   }
@@ -86,10 +95,14 @@ const unknownReference = (param: string, id: string): GatewayError =>
   gatewayError("unknown_reference", `${param}: "${id.slice(0, 200)}" is not there, or no longer`, { param })
 
 /** The response that the request continues. */
-const previousResponse = (request: ResponseRequest, lookUp: LookUp, faults: Faults): KnownResponse | undefined => {
+function* previousResponse(
+  request: ResponseRequest,
+  lookUp: LookUp,
+  faults: Faults
+): Sliced<KnownResponse | undefined> {
   const id = request.previous_response_id
   if (id === undefined || id === null) return undefined
-  const previous = lookUp(id)
+  const previous = yield* lookUp(id)
   if (previous === undefined) faults.add(unknownReference("previous_response_id", id))
   if (previous?.status === "in_progress") faults.at("previous_response_id", "the response is still in progress")
   return previous
@@ -129,9 +142,13 @@ const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
   }
 }
 
-const resolveReference = (id: string, previous: KnownResponse | undefined, lookUp: LookUp): Item | undefined => {
+function* resolveReference(
+  id: string,
+  previous: KnownResponse | undefined,
+  lookUp: LookUp
+): Sliced<Item | undefined> {
   const owner = responseOfItem(id)
-  return previous?.byId.get(id) ?? (owner === undefined ? undefined : lookUp(owner)?.byId.get(id))
+  return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* lookUp(owner))?.byId.get(id))
 }
 
 /**
@@ -157,8 +174,12 @@ export function* requestItems(
     )
   }
   const lookUp = makeLookUp(options.stored)
-  const previous = previousResponse(request, lookUp, faults)
-  const items: Array<PlacedItem> = (previous?.items ?? []).map((item) => ({ item, field: "previous_response_id" }))
+  const previous = yield* previousResponse(request, lookUp, faults)
+  const items: Array<PlacedItem> = yield* mapSliced(
+    slice,
+    previous?.items ?? [],
+    (item) => ({ item, field: "previous_response_id" })
+  )
   for (const [i, message] of (messages ?? []).entries()) {
     for (const item of messageItems(message)) {
       if (slice.add(1)) yield slice.end()
@@ -174,7 +195,7 @@ export function* requestItems(
     if (typeof item === "string") {
       items.push({ item: { type: "message", role: "user", content: item }, field })
     } else if (isReference(item)) {
-      const found = resolveReference(item.id, previous, lookUp)
+      const found = yield* resolveReference(item.id, previous, lookUp)
       if (found === undefined) faults.add(unknownReference(`${field}.id`, item.id))
       else items.push({ item: found, field })
     } else {

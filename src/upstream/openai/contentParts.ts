@@ -2,6 +2,7 @@
  * Text, images and files as the content of a chat message.
  */
 import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
+import { mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
 
 /** What a message's content is made of. */
 export type Content = TextPart | ImagePart | FilePart
@@ -68,8 +69,13 @@ const contentPart = (part: Content): Json => {
   }
 }
 
-/** A string where it is text alone, which every server takes; else a list of parts. */
-export const contentOf = (parts: ReadonlyArray<Content>): Json =>
-  parts.every((part) => part._tag === "Text")
-    ? parts.map((part) => part.text).join("\n\n")
-    : parts.map(contentPart)
+/** A string where it is text alone, which every server takes; else a list of parts. In slices: there may be very many. */
+export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice): Sliced<Json> {
+  const texts: Array<string> = []
+  for (const part of parts) {
+    if (slice.add(1)) yield slice.end()
+    if (part._tag !== "Text") return yield* mapSliced(slice, parts, contentPart)
+    texts.push(part.text)
+  }
+  return texts.join("\n\n")
+}

@@ -4,10 +4,19 @@
  * Servers put messages through the chat template of a model, and templates are strict: results stand directly after their
  * calls; and where the gateway makes messages of its own, roles take turns, and a system message stands first only.
  */
-import type { CallPart, Conversation, Json, Part, ReasoningPart, ResultPart, Turn } from "../../domain/Conversation.ts"
+import type {
+  CallPart,
+  Conversation,
+  Json,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+  Turn
+} from "../../domain/Conversation.ts"
 import { Text, toolsEnabled } from "../../domain/Conversation.ts"
 import { linkCallsSliced } from "../../domain/linkCalls.ts"
-import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
+import { eachSliced, filterSliced, mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import { declareToolsSliced } from "../../tools/declaration.ts"
 import { disarmSliced } from "../../tools/disarm.ts"
 import { renderCallSliced, renderResultSliced } from "../../tools/history.ts"
@@ -20,6 +29,7 @@ export type ToolMode = "native" | "prompt"
 /** A JSON object as it is sent. */
 export type JsonObject = { readonly [key: string]: Json }
 
+const isText = (part: Part): part is TextPart => part._tag === "Text"
 const isContent = (part: Part): part is Content => part._tag === "Text" || part._tag === "Image" || part._tag === "File"
 const isCall = (part: Part): part is CallPart => part._tag === "Call"
 const isResult = (part: Part): part is ResultPart => part._tag === "Result"
@@ -43,16 +53,18 @@ const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
  * Reasoning goes back only within the tool loop that it began: models that think between calls ask for it there, and none
  * is shown what it thought about an earlier question.
  */
-const assistantMessage = (turn: Turn, inToolLoop: boolean): JsonObject => {
-  const said = turn.parts.filter(isContent)
-  const calls = turn.parts.filter(isCall)
-  if (calls.length === 0) return { role: "assistant", content: contentOf(said) }
-  const reasoning = inToolLoop ? turn.parts.filter(isReasoning).map((part) => part.text).join("") : ""
+function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<JsonObject> {
+  const said = yield* filterSliced(slice, turn.parts, isContent)
+  const calls = yield* filterSliced(slice, turn.parts, isCall)
+  if (calls.length === 0) return { role: "assistant", content: yield* contentOf(said, slice) }
+  const reasoning = inToolLoop
+    ? (yield* filterSliced(slice, turn.parts, isReasoning)).map((part) => part.text).join("")
+    : ""
   return {
     role: "assistant",
-    content: said.length === 0 ? null : contentOf(said),
+    content: said.length === 0 ? null : yield* contentOf(said, slice),
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
-    tool_calls: calls.map(nativeCall)
+    tool_calls: yield* mapSliced(slice, calls, nativeCall)
   }
 }
 
@@ -61,30 +73,32 @@ function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<Reado
   const messages: Array<JsonObject> = []
   const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
   let shown: Array<Content> = []
-  const show = () => {
-    if (shown.length > 0) messages.push({ role: "user", content: contentOf(shown) })
+  function* show(): Sliced<void> {
+    if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
     shown = []
   }
   for (const [i, turn] of turns.entries()) {
-    if (slice.add(1 + turn.parts.length)) yield slice.end()
+    if (slice.add(1)) yield slice.end()
     if (turn.role === "tool") {
-      for (const { callId, content } of turn.parts.filter(isResult)) {
-        if (slice.add(1 + content.length)) yield slice.end()
-        const texts = content.filter((part) => part._tag === "Text")
-        messages.push({ role: "tool", tool_call_id: callId, content: contentOf(texts) })
-        for (const part of content) if (part._tag !== "Text") shown.push(part)
+      for (const { callId, content } of yield* filterSliced(slice, turn.parts, isResult)) {
+        const texts = yield* filterSliced(slice, content, isText)
+        messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
+        yield* eachSliced(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
       }
-      for (const part of turn.parts) if (isContent(part)) shown.push(part)
+      yield* eachSliced(turn.parts, (part) => void (isContent(part) && shown.push(part)), slice)
       continue
     }
-    show()
+    yield* show()
     messages.push(
       turn.role === "assistant"
-        ? assistantMessage(turn, i > lastQuestion)
-        : { role: turn.role, content: contentOf(turn.parts.filter(isContent)) }
+        ? yield* assistantMessage(turn, i > lastQuestion, slice)
+        : {
+          role: turn.role,
+          content: yield* contentOf(yield* filterSliced(slice, turn.parts, isContent), slice)
+        }
     )
   }
-  show()
+  yield* show()
   return messages
 }
 
@@ -129,7 +143,12 @@ function* promptMessages(
     }
   }
   if (leading === -1 && declaration !== "") add("system", [Text(declaration)])
-  return yield* mapSliced(slice, merged, ({ parts, role }) => ({ role, content: contentOf(parts) }))
+  const messages: Array<JsonObject> = []
+  for (const { parts, role } of merged) {
+    if (slice.add(1)) yield slice.end()
+    messages.push({ role, content: yield* contentOf(parts, slice) })
+  }
+  return messages
 }
 
 /** The messages of a conversation. Without any trace of tools they are the same in both modes: what the caller wrote. */

@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { toJsonSchema } from "../../../src/styles/generate/jsonSchema.ts"
+import type { JsonSchema } from "../../../src/domain/Conversation.ts"
+import { atOnce, Slice } from "../../../src/stream/slices.ts"
+import * as JsonSchemas from "../../../src/styles/generate/jsonSchema.ts"
+
+const toJsonSchema = (schema: JsonSchema) => atOnce(JsonSchemas.toJsonSchema(schema, new Slice()))
 
 describe("a schema of the vendor's", () => {
   it("becomes JSON Schema at every depth", () => {

@@ -28,7 +28,7 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
   return read(HttpServerRequest.fromWeb(request)).pipe(
     Effect.flatMap((value) => {
       // The handler looks up no more than what the request names.
-      const named = storedReferences(value)
+      const named = atOnce(storedReferences(value))
       const known = new Map([...stored].filter(([id]) => named.has(id)))
       return Effect.fromResult(atOnce(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known })))
     }),

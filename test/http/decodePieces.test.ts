@@ -1,0 +1,153 @@
+/** A body that is taken apart decodes as the whole does, and of an object only the fields that its Schema reads are touched. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { decodePieces, type Pieces } from "../../src/http/decodePieces.ts"
+import { atOnce } from "../../src/stream/slices.ts"
+import { ChatRequest } from "../../src/styles/chat/Api.ts"
+import { chatPieces } from "../../src/styles/chat/outline.ts"
+import { GenerateRequest } from "../../src/styles/generate/Api.ts"
+import { generatePieces } from "../../src/styles/generate/outline.ts"
+import { MessagesRequest } from "../../src/styles/messages/Api.ts"
+import { messagesPieces } from "../../src/styles/messages/outline.ts"
+import { ResponseRequest } from "../../src/styles/responses/Api.ts"
+import { responsesPieces } from "../../src/styles/responses/outline.ts"
+import { hostileBodies } from "../support/wrongTypes.ts"
+
+const schema = { type: "object", properties: { a: { type: "string" } } }
+
+interface Style {
+  readonly pieces: Pieces
+  readonly schema: Schema.ConstraintDecoder<unknown>
+  readonly body: Parameters<typeof hostileBodies>[0]
+}
+
+const styles: Readonly<Record<string, Style>> = {
+  chat: {
+    schema: ChatRequest,
+    pieces: chatPieces,
+    body: {
+      model: "m",
+      messages: [
+        { role: "user", content: [{ type: "text", text: "a", other: 1 }] },
+        {
+          role: "assistant",
+          tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: { a: [1] } } }]
+        }
+      ],
+      tools: [{ type: "function", function: { name: "f", parameters: schema, strict: true } }],
+      response_format: { type: "json_schema", json_schema: { name: "s", schema } },
+      stream_options: { include_usage: true },
+      other: { a: 1 }
+    }
+  },
+  responses: {
+    schema: ResponseRequest,
+    pieces: responsesPieces,
+    body: {
+      model: "m",
+      input: [
+        "a",
+        { role: "user", content: [{ type: "input_text", text: "a" }], output: [5], arguments: { a: 1 } },
+        { type: "function_call", name: "f", call_id: "c", arguments: "{}", content: "no content" },
+        { type: "function_call_output", call_id: "c", output: [{ type: "input_text", text: "a" }] },
+        { type: "reasoning", summary: [{ type: "summary_text", text: "a" }] },
+        { type: "strange", data: [1, { a: 2 }] },
+        { type: "item_reference", id: "msg_1" }
+      ],
+      messages: [{ role: "user", content: "a" }],
+      tools: [{ type: "function", name: "f", parameters: schema }, { type: "strange", a: 1 }],
+      tool_choice: { type: "strange", a: { b: 1 } },
+      text: { format: { type: "json_schema", name: "s", schema } },
+      other: [1]
+    }
+  },
+  "responses of one item": {
+    schema: ResponseRequest,
+    pieces: responsesPieces,
+    body: {
+      model: "m",
+      input: { role: "user", content: [{ type: "input_text", text: "a" }] },
+      tool_choice: { type: "function", name: "f", other: 1 }
+    }
+  },
+  messages: {
+    schema: MessagesRequest,
+    pieces: messagesPieces,
+    body: {
+      model: "m",
+      system: [{ type: "text", text: "a" }],
+      messages: [
+        { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: { a: [1] }, content: [5] }] },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: "a", content: [{ type: "text", text: "b" }] },
+            { type: "document", source: { type: "content", content: [{ type: "text", text: "b" }] } },
+            { type: "strange", data: { a: 1 } }
+          ]
+        }
+      ],
+      tools: [{ name: "f", input_schema: schema }],
+      output_config: { format: { type: "json_schema", schema } }
+    }
+  },
+  generation: {
+    schema: GenerateRequest,
+    pieces: generatePieces,
+    body: {
+      contents: [
+        {
+          role: "model",
+          parts: [{ text: "a" }, { functionCall: { name: "f", args: { a: [1] } } }, { strange: { a: 1 } }]
+        },
+        { parts: [{ functionResponse: { name: "f", response: { a: 1 }, parts: [{ inlineData: { data: "aa" } }] } }] }
+      ],
+      systemInstruction: { parts: [{ text: "a" }] },
+      tools: [{ functionDeclarations: [{ name: "f", parameters: schema }], other: 1 }],
+      generationConfig: { responseSchema: schema, temperature: 1 }
+    }
+  }
+}
+
+/** Parts of a generation keep their further fields, of which its normal form has few. */
+const keepsAll = (field: string) => field === "parts"
+
+/** A copy whose objects tell when all their keys are asked for, but for those of a field that keeps them all. */
+const watched = (value: unknown, enumerated: () => void, field = ""): unknown => {
+  if (Array.isArray(value)) return value.map((element) => watched(element, enumerated, field))
+  if (typeof value !== "object" || value === null) return value
+  const copy = Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [key, watched(field, enumerated, key)])
+  )
+  return keepsAll(field) ? copy : new Proxy(copy, {
+    ownKeys(target) {
+      enumerated()
+      return Reflect.ownKeys(target)
+    }
+  })
+}
+
+describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { body, pieces, schema }) => {
+  const whole = Schema.decodeUnknownResult(schema)
+  const inPieces = decodePieces(schema, pieces)
+
+  it("decodes as the whole does, faults included", () => {
+    assert.isTrue(Result.isSuccess(whole(body)))
+    fc.assert(fc.property(fc.oneof(fc.constant(body), hostileBodies(body)), (given) => {
+      const expected = whole(given)
+      const decoded = atOnce(inPieces(given))
+      assert.strictEqual(Result.isSuccess(decoded), Result.isSuccess(expected), JSON.stringify(given))
+      if (Result.isSuccess(decoded) && Result.isSuccess(expected)) {
+        assert.deepStrictEqual(decoded.success, expected.success)
+      }
+    }))
+  })
+
+  it("has no more of its keys touched than the Schema reads", () => {
+    let enumerations = 0
+    const decoded = atOnce(inPieces(watched(body, () => enumerations++)))
+    assert.isTrue(Result.isSuccess(decoded))
+    assert.strictEqual(enumerations, 0)
+  })
+})
