@@ -22,7 +22,7 @@ const opaque = new Set([
 ])
 
 const camelCase = (key: string): string =>
-  key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  key.includes("_") ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key
 
 /** Renames fields at every depth outside the opaque ones. Where both spellings stand, camelCase counts. */
 function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
