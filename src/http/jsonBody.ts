@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
-import { CurrentLimits } from "../config/CurrentLimits.ts"
+import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
 import { inSlices } from "../config/inSlices.ts"
 import { fieldName } from "../domain/fieldName.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -23,7 +23,7 @@ import { atOnce, type Sliced } from "../stream/slices.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
 import { type BodyOutline, countItems } from "./itemLimits.ts"
 import { nestsTooDeep } from "./nesting.ts"
-import { receiveBody } from "./receiveBody.ts"
+import { receiveBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./Request.ts"
 
 /** How one kind of body departs from the rule. */
@@ -111,6 +111,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
   ): Effect.Effect<S["Type"], GatewayError> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const isSmall = text.length <= smallText
+    // The prompt that becomes of a conversation stands beside its body until the request is over: two bytes a character.
+    if (outline !== undefined && !isSmall && !(yield* holdBytes).add(2 * text.length)) return yield* tooMuchHeld
     const deep = nestsTooDeep(text, limits.depth)
     const parsed = (isDeep: boolean): Effect.Effect<S["Type"], GatewayError> => {
       if (isDeep) return Effect.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))

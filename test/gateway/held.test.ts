@@ -1,0 +1,110 @@
+/** What a whole reply and a large body hold is given back however the request ends. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Context } from "effect"
+import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { defaultLimits } from "../../src/domain/limits.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import {
+  type Answer,
+  chunk,
+  frames,
+  json,
+  type OpenAiServer,
+  startOpenAiServer,
+  streamed
+} from "../support/openaiServer.ts"
+import { admin } from "./support.ts"
+
+let server: OpenAiServer
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  gateway = await startGateway({
+    accounts: [{ token: "sk-a" }],
+    upstream: { driver: "openai", base_url: server.baseUrl }
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const held = () => Context.get(gateway.services, CurrentBufferedBytes).used
+
+const send = (stream: boolean, signal?: AbortSignal) =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}` },
+    body: JSON.stringify({
+      model: "upstream-chat",
+      stream,
+      messages: [{ role: "user", content: "x".repeat(200_000) }]
+    }),
+    signal: signal ?? null
+  })
+
+/** A body's own bytes, and two for each character of the prompt that becomes of it. */
+const heldMeanwhile = 600_000
+
+const long = frames(chunk({ content: "y".repeat(100_000) }))
+
+/** The gateway has seen to everything: the account is free, and nothing is held. */
+const assertNothingHeld = async () => {
+  let status = await admin(gateway.url, "GET", "/admin/queue/status")
+  while (status["in_use"] !== 0) status = await admin(gateway.url, "GET", "/admin/queue/status")
+  assert.strictEqual(held(), 0)
+}
+
+describe.each([false, true])("a request for a reply, streamed: %s,", (stream) => {
+  const ends: ReadonlyArray<readonly [string, Answer, number]> = [
+    ["that goes well", streamed({ content: "y".repeat(100_000) }), 200],
+    ["that is refused", json(400, { error: { message: "no", type: "invalid_request_error" } }), 400],
+    ["that is empty", streamed(), 503],
+    ["that is no stream", { headers: { "content-type": "text/html" }, pieces: ["<html>"] }, 503],
+    ["that breaks off", { pieces: [long], after: "reset" }, stream ? 200 : 503]
+  ]
+  it.each(ends)("%s holds nothing afterwards", async (_, answer, status) => {
+    server.answer(() => {
+      assert.isAtLeast(held(), heldMeanwhile)
+      return answer
+    })
+    const response = await send(stream)
+    await response.text()
+    assert.strictEqual(response.status, status)
+    await assertNothingHeld()
+  })
+
+  it("whose caller leaves in its midst holds nothing afterwards", async () => {
+    server.answer(() => ({ pieces: [long], after: "hang" }))
+    const leaving = new AbortController()
+    const left = send(stream, leaving.signal).then((response) => response.text()).catch(() => "left")
+    await server.until((requests) => requests.length === 1)
+    assert.isAtLeast(held(), heldMeanwhile)
+    leaving.abort()
+    assert.strictEqual(await left, "left")
+    await server.until(([request]) => request?.outcome === "aborted")
+    await assertNothingHeld()
+  })
+})
+
+describe("a conversation whose prompt there is no room for", () => {
+  it("is refused before the upstream is called", async () => {
+    const sum = Context.get(gateway.services, CurrentBufferedBytes)
+    server.answer(() => streamed({ content: "Hello" }))
+    const most = defaultLimits.buffered_bytes
+    const ask = async (others: number) => {
+      sum.used = others
+      const response = await send(false)
+      const text = await response.text()
+      assert.strictEqual(sum.used, others)
+      sum.used = 0
+      return { status: response.status, retryAfter: response.headers.get("retry-after"), text }
+    }
+    const refused = await ask(most - 500_000)
+    assert.deepInclude(refused, { status: 429, retryAfter: "5" })
+    assert.include(refused.text, "limits.buffered_bytes")
+    assert.isEmpty(server.requests)
+    assert.strictEqual((await ask(most - 700_000)).status, 200)
+  })
+})

@@ -1,0 +1,137 @@
+/** What replies and log lines say of a request: its id, its path, who answered it, and where its time went. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Logger } from "effect"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
+import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+const clock = makeMovedClock()
+const lines: Array<Record<string, unknown>> = []
+
+let server: OpenAiServer
+let gateway: RunningGateway
+let embedded: RunningGateway
+
+beforeAll(async () => {
+  server = await startOpenAiServer()
+  const logger = Logger.map(Logger.formatStructured, ({ annotations, message }) => {
+    if (String(message) === "request") lines.push(annotations)
+  })
+  gateway = await startGateway(
+    { accounts: [{ token: "sk-a" }], upstream: { driver: "openai", base_url: server.baseUrl } },
+    { clock, logger, logLevel: "Debug" }
+  )
+  embedded = await startGateway({}, { clock })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await embedded.stop()
+  await server.stop()
+})
+
+const ask = (url: string, content: string, stream: boolean) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}` },
+    body: JSON.stringify({ model: "upstream-chat", stream, messages: [{ role: "user", content }] })
+  })
+
+describe("the log line", () => {
+  it.each([
+    ["GET", "/nope/at/all", 404],
+    ["GET", "/v1/chat/completions", 405],
+    ["PUT", "/healthz", 405],
+    ["POST", "/v1beta/models/x:foo", 404],
+    ["GET", "/v1/models/x:generateContent", 405]
+  ])("of %s %s has the reply's id and the path", async (method, path, status) => {
+    for (const own of [undefined, "an-id-of-my-own"]) {
+      lines.length = 0
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: own === undefined ? {} : { "x-request-id": own }
+      })
+      await response.text()
+      assert.strictEqual(response.status, status)
+      const id = response.headers.get("x-request-id")
+      if (own !== undefined) assert.strictEqual(id, own)
+      assert.deepInclude(lines.find(({ request_id }) => request_id === id), { path, status })
+    }
+  })
+
+  it.each(["/healthz", "/readyz", "/v1/models"])("of %s has the reply's id", async (path) => {
+    lines.length = 0
+    const response = await fetch(gateway.url + path)
+    await response.text()
+    assert.deepStrictEqual(lines.map(({ request_id }) => request_id), [response.headers.get("x-request-id")])
+  })
+})
+
+describe("Server-Timing", () => {
+  const times = (response: Response) => {
+    const [, ...parts] = /^queue;dur=(\d+), upstream;dur=(\d+), gateway;dur=(\d+)$/
+      .exec(response.headers.get("server-timing") ?? "") ?? assert.fail("no times")
+    const [queue, upstream, own] = parts.map(Number)
+    return { queue: queue!, upstream: upstream!, own: own! }
+  }
+
+  it("of a whole reply tells the upstream's time as the upstream's", async () => {
+    server.answer(() => {
+      clock.move(20_000)
+      return streamed({ content: "Hello" })
+    })
+    const response = await ask(gateway.url, "Hi", false)
+    await response.text()
+    const { own, queue, upstream } = times(response)
+    assert.isAtLeast(upstream, 20_000)
+    assert.isBelow(Math.max(queue, own), 20_000)
+  })
+
+  it("of headers that leave before the reply tells it so too", async () => {
+    const begin = Promise.withResolvers<void>()
+    server.answer(() => {
+      clock.move(15_000)
+      return {
+        ...streamed({ content: "Hello" }),
+        pieces: [begin.promise, ...streamed({ content: "Hello" }).pieces ?? []]
+      }
+    })
+    const response = await ask(gateway.url, "Hi", true)
+    begin.resolve()
+    const { own, queue, upstream } = times(response)
+    assert.isAtLeast(upstream, 15_000)
+    assert.isBelow(Math.max(queue, own), 15_000)
+    assert.include(await response.text(), "Hello")
+  })
+})
+
+describe("x-gateway-upstream", () => {
+  const of = (response: Response) => response.headers.get("x-gateway-upstream")
+
+  it("names the embedded upstream on its replies and its errors", async () => {
+    for (const stream of [false, true]) {
+      const said = await ask(embedded.url, "!say Hello", stream)
+      assert.include(await said.text(), "Hello")
+      assert.strictEqual(of(said), "embedded")
+      const refused = await ask(embedded.url, "!fault too-long", stream)
+      assert.strictEqual(refused.status, 400, await refused.text())
+      assert.strictEqual(of(refused), "embedded")
+    }
+  })
+
+  it("is on headers that leave before the reply", async () => {
+    const asked = ask(embedded.url, "!wait 20s\n!say Hello", true)
+    for (let i = 0; i < 200; i++) {
+      clock.move(100)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const response = await asked
+    assert.strictEqual(of(response), "embedded")
+    clock.move(20_000)
+    assert.include(await response.text(), "Hello")
+  })
+
+  it("is on no other upstream's", async () => {
+    server.answer(() => streamed({ content: "Hello" }))
+    assert.isNull(of(await ask(gateway.url, "Hi", false)))
+  })
+})
