@@ -13,7 +13,8 @@ import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./Stored
 /** A response that is still being made is kept for so many seconds at most. */
 const longestMaking = 86_400
 
-const Items = Schema.fromJsonString(Schema.Array(Schema.Json))
+// Sealed by a node, so that it is JSON all through; there may be very much of it.
+const Items = Schema.fromJsonString(Schema.Array(Schema.Unknown))
 const decodeItems = Schema.decodeUnknownOption(Items)
 
 const unavailable = (): GatewayError =>

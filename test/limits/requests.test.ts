@@ -176,6 +176,23 @@ for (const [name, style] of Object.entries(styles)) {
   })
 }
 
+describe("a user's message without content", () => {
+  it.each<readonly [string, Body, string]>([
+    ["/v1/chat/completions", { model: "gpt-5", messages: [{ role: "user" }] }, "messages[0].content"],
+    ["/v1/chat/completions", { model: "gpt-5", messages: [{ role: "user", content: null }] }, "messages[0].content"],
+    ["/v1/chat/completions", { model: "gpt-5", messages: [{ role: "user", content: [] }] }, "messages[0].content"],
+    ["/v1/responses", { model: "gpt-5", input: [{ role: "user" }] }, "input[0].content"],
+    ["/v1/messages", { model: "claude-x", max_tokens: 9, messages: [{ role: "user" }] }, "messages[0].content"],
+    ["/v1beta/models/gemini-x:generateContent", { contents: [{ role: "user" }] }, "contents[0].parts"],
+    ["/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [] }] }, "contents[0].parts"],
+    ["/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [{}] }] }, "contents[0].parts"]
+  ])("is a 400 that names it: %s %j", async (path, body, field) => {
+    const told = await ask(path, body)
+    assert.strictEqual(told.status, 400)
+    assert.include(told.message, `${field}: `)
+  })
+})
+
 describe("the limits of an embeddings request", () => {
   it.each<readonly [string, Body, Body, string]>([
     ["embedding_inputs", { input: repeat(8, "a"), dimensions: 4 }, { input: repeat(9, "a"), dimensions: 4 }, "input"],

@@ -324,6 +324,18 @@ describe("chunkDecoder", () => {
       }
     })
 
+    it("have ids of up to 256 characters", () => {
+      const named = (id: string) =>
+        frames(
+          delta({ tool_calls: [{ index: 0, id, function: { name: "f", arguments: "{}" } }] }),
+          delta({}, "tool_calls")
+        )
+      const longest = decode(named("x".repeat(256)))
+      assert.isUndefined(longest.failure)
+      assert.strictEqual(longest.calls[0]?.id, "x".repeat(256))
+      assert.deepInclude(factsOf(decode(named("x".repeat(257))).failure), { phase: "stream", kind: "malformed" })
+    })
+
     it("are told apart without indexes and ids", () => {
       assert.deepStrictEqual(
         calls({ function: { name: "f", arguments: "{}" } }, { function: { name: "f", arguments: "{\"a\":1}" } }),
