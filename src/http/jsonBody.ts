@@ -84,6 +84,10 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
   return field === "" ? invalidRequest(`The request body: ${what}`) : invalidRequest(`${field}: ${what}`, field)
 }
 
+/** The prompt that becomes of a conversation stands beside its body until the request is over: two bytes a character. */
+const holdPrompt = (text: string): Effect.Effect<void, GatewayError, Scope.Scope> =>
+  Effect.flatMap(holdBytes, (held) => held.add(2 * text.length) ? Effect.void : Effect.fail(tooMuchHeld))
+
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
   const { limit, mayBeEmpty = false, normalize, outline, pieces } = options
@@ -108,11 +112,9 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     received: string,
     contentType: string | undefined,
     limits: Limits
-  ): Effect.Effect<S["Type"], GatewayError> => {
+  ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const isSmall = text.length <= smallText
-    // The prompt that becomes of a conversation stands beside its body until the request is over: two bytes a character.
-    if (outline !== undefined && !isSmall && !(yield* holdBytes).add(2 * text.length)) return yield* tooMuchHeld
     const deep = nestsTooDeep(text, limits.depth)
     const parsed = (isDeep: boolean): Effect.Effect<S["Type"], GatewayError> => {
       if (isDeep) return Effect.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
@@ -121,7 +123,9 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
       const work = decode(body.success, isSmall, limits)
       return isSmall ? Effect.fromResult(atOnce(work)) : Effect.flatMap(inSlices(work), Effect.fromResult)
     }
-    return isSmall ? parsed(atOnce(deep)) : Effect.flatMap(inSlices(deep), parsed)
+    if (isSmall) return parsed(atOnce(deep))
+    const sliced = Effect.flatMap(inSlices(deep), parsed)
+    return outline === undefined ? sliced : Effect.andThen(holdPrompt(text), sliced)
   }
 
   return (
