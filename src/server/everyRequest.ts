@@ -14,6 +14,7 @@ import * as Scope from "effect/Scope"
 import { makeRequestStats } from "../completion/RequestStats.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { CurrentRequestWatch } from "../http/edge.ts"
+import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { shuttingDown } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -53,11 +54,13 @@ export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
     const lifecycle = yield* Lifecycle
     /** Connections close while the gateway drains: who is told so sends no further request on one that is about to. */
-    const named = (response: HttpServerResponse.HttpServerResponse, id: string) =>
-      HttpServerResponse.setHeaders(
+    const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
+      const told = HttpServerResponse.setHeaders(
         response,
         lifecycle.isDraining() ? { "x-request-id": id, connection: "close" } : { "x-request-id": id }
       )
+      return isConsolePath(path) ? HttpServerResponse.setHeaders(told, consoleHeaders) : told
+    }
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
@@ -71,9 +74,9 @@ export const EveryRequest = HttpRouter.middleware(
           HttpServerRequest.HttpServerRequest,
           known
         )
-        const answer = (effect: typeof routed) => Effect.map(effect, (response) => named(response, id))
+        const answer = (effect: typeof routed) => Effect.map(effect, (response) => named(response, id, path))
         if (isProbe(path)) return answer(routed)
-        if (lifecycle.isDraining()) return Effect.succeed(named(errorOfPath(path, shuttingDown, id), id))
+        if (lifecycle.isDraining()) return Effect.succeed(named(errorOfPath(path, shuttingDown, id), id, path))
         if (asksMethod(request.method, path)) return answer(refuse(request.method, path, id))
         const end = lifecycle.begin()
         return Effect.flatMap(

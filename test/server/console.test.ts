@@ -1,6 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Context, Effect } from "effect"
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
+import { Lifecycle } from "../../src/server/Lifecycle.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
 let gateway: RunningGateway
@@ -132,6 +134,24 @@ describe("the console's routes", () => {
       assert.strictEqual(reply.headers["x-content-type-options"], "nosniff")
       if (status === 405) assert.strictEqual(reply.headers.allow, "GET, HEAD")
     }
+  })
+
+  it("have it on the refusals that no route of theirs gives, too", async () => {
+    const site = await startGateway()
+    const refusals = [
+      await ask(`${site.url}/console/${"x".repeat(5_000)}`),
+      await ask(`${site.url}/console/%E0%A4%A`),
+      await ask(`${site.url}/console/`, {}, "PROPFIND")
+    ]
+    await Effect.runPromise(Context.get(site.services, Lifecycle).drain)
+    refusals.push(await ask(`${site.url}/console/`))
+    assert.strictEqual(refusals.at(-1)!.status, 503)
+    for (const { headers, status } of refusals) {
+      assert.isAtLeast(status, 400)
+      assert.strictEqual(headers["content-security-policy"], policy)
+      assert.strictEqual(headers["referrer-policy"], "no-referrer")
+    }
+    await site.stop()
   })
 
   it("are gone when the console is switched off, and come back without a restart", async () => {

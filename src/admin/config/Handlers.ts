@@ -91,7 +91,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
           return jsonReply({
             success: true,
             mode,
-            message: dryRun ? "Nothing was changed" : "The import is in effect",
+            message: `Taken by ${mode}: ${imported.imported_keys} keys, ${imported.imported_accounts} accounts`,
             ...importCounts(imported)
           })
         })

@@ -9,17 +9,10 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type ConsoleFile, consoleFiles } from "./files.ts"
-
-/** On every reply: the page runs its own files, talks to its own origin and is shown in no other page. */
-const headers = {
-  "content-security-policy":
-    "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff"
-}
+import { consoleHeaders } from "./headers.ts"
 
 const plainText = (status: number, text: string, more: Readonly<Record<string, string>> = {}) =>
-  HttpServerResponse.text(`${text}\n`, { status, headers: { ...headers, "cache-control": "no-store", ...more } })
+  HttpServerResponse.text(`${text}\n`, { status, headers: { ...consoleHeaders, "cache-control": "no-store", ...more } })
 
 const notFound = plainText(404, "Not found")
 
@@ -43,7 +36,7 @@ const contentEncodings = { br: "br", gz: "gzip", plain: undefined } as const
 const send = (request: HttpServerRequest.HttpServerRequest, file: ConsoleFile, cacheControl: string) => {
   const encoding = encodingOf(request.headers["accept-encoding"] ?? "")
   const etag = `"${file.hash}-${encoding}"`
-  const about = { ...headers, "cache-control": cacheControl, etag, vary: "Accept-Encoding" }
+  const about = { ...consoleHeaders, "cache-control": cacheControl, etag, vary: "Accept-Encoding" }
   const known = request.headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
   if (known?.some((tag) => tag === etag || tag === "*") === true) {
     return HttpServerResponse.empty({ status: 304, headers: about })
@@ -69,7 +62,7 @@ const serveConsole = Effect.fnUntraced(function*(config: Store) {
   const path = pathBelow(request.url)
   if (path === undefined) {
     // Relative, as the gateway does not know what a proxy in front of it takes off.
-    return HttpServerResponse.empty({ status: 308, headers: { ...headers, location: "console/" } })
+    return HttpServerResponse.empty({ status: 308, headers: { ...consoleHeaders, location: "console/" } })
   }
   const files = yield* consoleFiles
   if (files.size === 0) return notBuilt
