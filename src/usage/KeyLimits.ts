@@ -151,7 +151,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const left = () => limits.length === 0 ? undefined : remainingOf(state, limits, now)
       const most = maxInFlight(current, record)
       if (most !== undefined && state.inFlight >= most) {
-        const message = `This API key has ${state.inFlight} requests under way; it may have ${most}`
+        const message = `This API key has as many requests under way as it may have (${most})`
         return new Refused(gatewayError("rate_limit_exceeded", message, { retryAfter: 1 }), left())
       }
       const tokens = countsTokens(limits) ? promptTokens() : 0
@@ -160,7 +160,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const tooSmall = limits.find((limit) => limit.tokens !== undefined && tokens > limit.tokens)
       if (tooSmall !== undefined) {
         const message =
-          `The prompt has about ${tokens} tokens; this API key is limited to ${tooSmall.tokens} a ${tooSmall.window}`
+          `The prompt has about ${tokens} tokens; this API key is limited to ${tooSmall.tokens} per ${tooSmall.window}`
         return new Refused(gatewayError("rate_limit_exceeded", message, { retry: false }), left())
       }
       const retryAfter = Math.ceil((Math.max(...exceeded.map(({ resetsAt }) => resetsAt)) - now) / 1000)

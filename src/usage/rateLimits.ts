@@ -64,5 +64,7 @@ export interface Exceeded {
 /** Says which limits are used up, and until when. */
 export const exceededMessage = (exceeded: ReadonlyArray<Exceeded>): string =>
   exceeded.map(({ kind, limit, resetsAt, window }) =>
-    `This API key's limit of ${limit} ${kind} a ${window} is used up until ${formatTimestamp(resetsAt)}`
+    `This API key's limit of ${limit} ${limit === 1 ? kind.slice(0, -1) : kind} ${
+      window === "hour" ? "an" : "a"
+    } ${window} is used up until ${formatTimestamp(resetsAt)}`
   ).join("; ")

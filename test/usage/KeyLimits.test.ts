@@ -236,7 +236,7 @@ describe("the limits of keys", () => {
       assert.isTrue(error.shouldRetry)
       assert.strictEqual(
         error.message,
-        "This API key's limit of 1 requests a minute is used up until 2026-11-21T12:01:00Z"
+        "This API key's limit of 1 request a minute is used up until 2026-11-21T12:01:00Z"
       )
       assert.deepStrictEqual(rateLimitHeaders(rateLimits!), {
         "x-ratelimit-limit-requests": "1",
