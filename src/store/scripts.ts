@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs"
 const text = (name: URL): string => readFileSync(name, "utf8")
 
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
+const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
 const health = text(new URL("./scripts/health.lua", import.meta.url))
 
 /** A script and the digest that the server knows it by. */
@@ -29,7 +30,7 @@ export const makeScript = (name: string, lua: string, patience = 250): Script =>
 
 /** A script that works on the pool; tests make their own. */
 export const poolScript = (name: string, own: string, patience?: number): Script =>
-  makeScript(name, `${pool}\n${health}\n${own}`, patience)
+  makeScript(name, `${pool}\n${nodes}\n${health}\n${own}`, patience)
 
 /** A document of many accounts takes its time. */
 const documentPatience = 5_000

@@ -87,6 +87,22 @@ describe("a node of the store", () => {
       client.destroy()
     }))
 
+  it.live("goes on while the key is rotated, one node after another", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const [old, next] = [Redacted.make("the old key, long enough"), Redacted.make("the new key, long enough")]
+      const first = yield* storeNode(server, "one", { key: old })
+      const ready = yield* storeNode(server, "two", { key: old, previousKey: next })
+      const rotated = yield* storeNode(server, "three", { key: next, previousKey: old })
+      const name = first.store.nameOf("account")
+      assert.strictEqual(ready.store.nameOf("account"), name)
+      assert.strictEqual(rotated.store.nameOf("account"), name)
+      assert.strictEqual(ready.store.open("place", rotated.store.seal("place", "text")), "text")
+      // What the old key sealed has been sealed anew: the old key is not needed any longer.
+      const last = yield* storeNode(server, "four", { key: next })
+      assert.strictEqual(last.store.nameOf("account"), name)
+    }))
+
   it.live("finds the store lost and comes back to it, with its data or without", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()

@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
 import { randomBytes } from "node:crypto"
-import type { Store, StoreShape } from "../../store/Store.ts"
+import type { Store } from "../../store/Store.ts"
 import { StoreUnavailable } from "../../store/StoreError.ts"
 import type { Refusal } from "../PoolState.ts"
 
@@ -241,4 +241,3 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
 })
 
 export type Claims = Effect.Success<ReturnType<typeof makeClaims>>
-export type { StoreShape }

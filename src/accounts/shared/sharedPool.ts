@@ -16,27 +16,25 @@ import { hash } from "node:crypto"
 import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { tokenPreview } from "../../domain/identity.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { Store } from "../../store/Store.ts"
 import { type Driver, Upstream } from "../../upstream/Upstream.ts"
 import { verdictOn } from "../accountHealth.ts"
-import { type Fault, reasonFor, stateAfter } from "../backOff.ts"
+import { type Fault, reasonFor } from "../backOff.ts"
 import { directAccess } from "../credentials.ts"
-import type { AccountAccess, AccountFacts, AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
+import type { AccountAccess, AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
 import { pollPool } from "../pollPool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import { directTokensOff, refusalError } from "../refusals.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
-import { asList, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolView.ts"
+import type { SharedFacts } from "./poolView.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
 import { makeSharedRoster } from "./sharedRoster.ts"
 import { makeSharedTokens, type SharedTokens } from "./sharedTokens.ts"
+import { makeSharedView } from "./sharedView.ts"
 import { noVerdict, type Verdict, verdictArguments } from "./verdicts.ts"
 
 const hourMillis = 3_600_000
-/** Accounts that one call asks about. */
-const factsAtOnce = 500
 
 /** What requests are told while the store does not answer. */
 export const storeUnavailable = (): GatewayError =>
@@ -73,12 +71,12 @@ export const makeSharedPool: Effect.Effect<
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const roster = makeSharedRoster(store)
   const claims = yield* makeClaims(store, now)
+  const view = makeSharedView(store, config, roster, claims)
   const cleanUp = yield* makeSharedCleanUp(store, () => config.unsafeCurrent().auto_delete.mode)
   const counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const tokens = new WeakMap<PooledAccount, SharedTokens>()
   /** Who waits for the end of a login, by the account's name. */
   const logins = new Map<string, Set<() => void>>()
-  let lastStatus: PoolStatus | undefined
 
   const currentDriver = Effect.flatMap(
     upstream.driver,
@@ -311,82 +309,12 @@ export const makeSharedPool: Effect.Effect<
     return account === undefined ? undefined : roster.get(account.identity[0]!)
   }
 
-  const factsOf = Effect.fnUntraced(function*(names: ReadonlyArray<string>) {
-    const facts = new Map<string, SharedFacts>()
-    for (let from = 0; from < names.length; from += factsAtOnce) {
-      const some = JSON.stringify(names.slice(from, from + factsAtOnce))
-      for (const fact of readFacts(yield* store.run("facts", some))) facts.set(fact.name, fact)
-    }
-    return facts
-  })
-
-  const shown = (account: PooledAccount, facts: SharedFacts | undefined): AccountFacts => {
-    const [, , sealed = ""] = facts?.token.split(" ") ?? []
-    const refused = sealed === "-"
-    const opened = sealed === "" || refused ? undefined : store.open(`gw:{main}:token:${facts?.name}`, sealed)
-    const token = opened ?? (refused ? undefined : account.configuredToken)
-    const state = facts?.state === "cooling" || facts?.state === "out" ? facts.state : "ready"
-    const fault = facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined
-    return {
-      identifier: account.identifier,
-      inUse: facts?.inUse ?? 0,
-      health: state,
-      disabled: account.account?.disabled ?? false,
-      reason: state === "ready" || fault === undefined || stateAfter(fault) === undefined
-        ? undefined
-        : reasonFor(fault),
-      recovery: state === "ready" ? undefined : facts?.left,
-      testStatus: state === "out" ? "failed" : facts?.tested === "ok" || facts?.tested === "failed" ? facts.tested : "",
-      hasToken: token !== undefined,
-      tokenPreview: token === undefined ? "" : tokenPreview(token)
-    }
-  }
-
-  /** The pool as the store has it; while it is lost, as it was. */
-  const status = (accounts: boolean) =>
-    Effect.andThen(
-      currentDriver,
-      Effect.map(Effect.option(store.run("status", accounts ? "accounts" : "")), (reply): PoolStatus | undefined => {
-        if (reply._tag === "Some") lastStatus = readStatus(reply.value)
-        return lastStatus
-      })
-    )
-
   yield* currentDriver
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDriver))
 
   const pool: AccountPool = {
     lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
-    status: Effect.map(status(true), (seen) => {
-      const { runtime } = config.unsafeCurrent()
-      const available = new Set(asList(seen?.available))
-      const used = new Set(asList(seen?.used))
-      const within = (names: ReadonlySet<string>) =>
-        Array.from(roster.all()).flatMap(([name, account]) => names.has(name) ? [account.identifier] : [])
-      const waiters = asList(seen?.waiters).map(({ account, age, style }) => ({
-        age_ms: Math.round(age),
-        style,
-        account: account === "" ? null : roster.named(account)?.identifier ?? null
-      }))
-      const total = roster.size() === 0 ? 0 : seen?.total ?? roster.size()
-      return {
-        available: roster.size() === 0 ? 0 : seen?.spare ?? 0,
-        in_use: seen?.in_use ?? claims.inUse(),
-        total,
-        available_accounts: within(available),
-        in_use_accounts: within(used),
-        max_inflight_per_account: seen?.per ?? runtime.account_max_inflight,
-        global_max_inflight: seen?.global ?? runtime.global_max_inflight,
-        recommended_concurrency: total * (seen?.per ?? runtime.account_max_inflight),
-        waiting: seen?.waiting ?? claims.waiting(),
-        max_queue_size: seen?.queue ?? runtime.account_max_queue,
-        cooling: seen?.cooling ?? 0,
-        out: seen?.out ?? 0,
-        disabled: seen?.disabled ?? 0,
-        oldest_wait_ms: waiters[0]?.age_ms ?? null,
-        waiters
-      }
-    }),
+    status: Effect.map(Effect.andThen(currentDriver, view.status(true)), view.queueStatus),
     withAccount: (identifier) =>
       Effect.flatMap(currentDriver, (driver) => {
         const account = accountOf(identifier)
@@ -394,7 +322,7 @@ export const makeSharedPool: Effect.Effect<
         if (account === undefined || name === undefined) {
           return Effect.fail(gatewayError("not_found", "No such account is configured"))
         }
-        return Effect.map(Effect.mapError(factsOf([name]), storeUnavailable), (facts) => {
+        return Effect.map(Effect.mapError(view.factsOf([name]), storeUnavailable), (facts) => {
           const fact = facts.get(name)
           tokensOf(account, driver).know(fact?.version ?? "0")
           return accessTo(account, new Held(driver, undefined), (verdict) => report(name, fact?.epoch ?? "0", verdict))
@@ -405,8 +333,8 @@ export const makeSharedPool: Effect.Effect<
         yield* currentDriver
         const accounts = identifiers.map(accountOf).filter((account) => account !== undefined)
         const names = accounts.map((account) => roster.nameOf(account.key) ?? "")
-        const facts = yield* Effect.orElseSucceed(factsOf(names), () => new Map<string, SharedFacts>())
-        return accounts.map((account, i) => shown(account, facts.get(names[i]!)))
+        const facts = yield* Effect.orElseSucceed(view.factsOf(names), () => new Map<string, SharedFacts>())
+        return accounts.map((account, i) => view.shown(account, facts.get(names[i]!)))
       }),
     setTestStatus: (identifier, tested) =>
       Effect.flatMap(currentDriver, () => {
@@ -418,7 +346,7 @@ export const makeSharedPool: Effect.Effect<
       }),
     // Other nodes change it too, and tell nobody.
     watch: (watch) => pollPool(pool, watch),
-    metrics: Effect.map(status(false), (seen) => {
+    metrics: Effect.map(Effect.andThen(currentDriver, view.status(false)), (seen) => {
       const { done, failed } = cleanUp.counts()
       const { cooling = 0, out = 0, total = 0 } = seen ?? {}
       return {

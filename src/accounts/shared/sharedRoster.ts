@@ -69,3 +69,5 @@ export const makeSharedRoster = (store: StoreShape) => {
     all: (): Iterable<readonly [name: string, account: PooledAccount]> => byName
   }
 }
+
+export type SharedRoster = ReturnType<typeof makeSharedRoster>
