@@ -24,6 +24,8 @@ export interface Report {
   /** Tokens given out, by account. */
   readonly logins: Readonly<Record<string, number>>
   readonly refusedLogins: number
+  /** Requests that no caller who keeps to the protocol sends: no such call, body, message or credential. */
+  readonly violations: number
   readonly sessions: { readonly created: number; readonly deleted: number; readonly open: number }
   /** Requests that are being answered. */
   readonly open: number
@@ -64,6 +66,7 @@ export class Ledger {
   private calls = new Map<CallName, number>()
   private logins = new Map<string, number>()
   private refusedLogins = 0
+  private violations = 0
   private outcomes = new Map<Outcome, number>()
   private running = new Map<string, number>()
   private most = new Map<string, number>()
@@ -106,6 +109,10 @@ export class Ledger {
     this.refusedLogins++
   }
 
+  violation(): void {
+    this.violations++
+  }
+
   /** Event streams of an account that run now. */
   runningOf(account: string): number {
     return this.running.get(account) ?? 0
@@ -132,6 +139,7 @@ export class Ledger {
     this.calls = new Map()
     this.logins = new Map()
     this.refusedLogins = 0
+    this.violations = 0
     this.outcomes = new Map()
     this.most = new Map(this.running)
     this.mostStreams = this.streams
@@ -146,6 +154,7 @@ export class Ledger {
       calls: calls as Record<CallName, number>,
       logins: Object.fromEntries(this.logins),
       refusedLogins: this.refusedLogins,
+      violations: this.violations,
       sessions,
       open: this.open,
       streams: this.streams,

@@ -32,6 +32,8 @@ export interface ReferenceOptions {
   readonly maxCharacters?: number | undefined
   /** Requests that the report shows, the latest (256). */
   readonly remember?: number | undefined
+  /** Milliseconds that an idle connection stays open (65,000). */
+  readonly keepAlive?: number | undefined
   /** Makes session ids; by default they are counted. */
   readonly newSessionId?: (() => string) | undefined
 }

@@ -89,6 +89,7 @@ export class Provider {
   handle(request: ProviderRequest): Call {
     const name = callOf(request.method, request.path)
     if (name === undefined) {
+      this.ledger.violation()
       const call = new Call(() => {})
       call.steps = turnedAway(40400, "no such call", 404)
       return call
@@ -105,6 +106,7 @@ export class Provider {
     if (fault !== undefined) entry.faults.push(fault.name)
     const exchange: Exchange = { call, entry, account, faults: fault === undefined ? [] : [fault] }
     const answer = (fault === undefined ? undefined : answerWith(fault)) ?? this.admit(name, token, request, exchange)
+    if (answer === badRequest || answer === noMessage) this.ledger.violation()
     call.steps = exchange.faults.reduce((steps, each) => carryWith(each, steps), answer)
     this.changed()
     return call
@@ -119,6 +121,7 @@ export class Provider {
     if (name === "login") return this.logIn(request.body)
     const identified = this.identities.identify(token, this.now())
     if ("code" in identified) {
+      if (identified.code === 40001) this.ledger.violation()
       return turnedAway(identified.code, tokenMessages[identified.code], this.options.refusedTokenStatus ?? 200)
     }
     switch (name) {

@@ -53,11 +53,11 @@ const until = (provider: Provider, predicate: (report: Report) => boolean): Effe
     return Effect.sync(stop)
   })
 
-const listen = (provider: Provider, port: number, host: string) =>
+const listen = (provider: Provider, keepAlive: number | undefined, port: number, host: string) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly url: string; readonly close: Effect.Effect<void> }, HttpServerError.ServeError>(
       (resume) => {
-        const server = makeServer(provider)
+        const server = makeServer(provider, keepAlive)
         server.once("error", (cause) => resume(Effect.fail(new HttpServerError.ServeError({ cause }))))
         server.listen(port, host, () => {
           const address = server.address()
@@ -91,7 +91,8 @@ export const make = (options: ReferenceOptions = {}): Effect.Effect<Reference["S
       until: (predicate) => until(provider, predicate),
       forget: Effect.sync(() => provider.forget()),
       client: makeClient(provider),
-      listen: ({ host = "127.0.0.1", port = 0 } = {}) => Effect.map(listen(provider, port, host), ({ url }) => url)
+      listen: ({ host = "127.0.0.1", port = 0 } = {}) =>
+        Effect.map(listen(provider, options.keepAlive, port, host), ({ url }) => url)
     })
   })
 

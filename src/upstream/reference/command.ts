@@ -17,21 +17,25 @@ export const referenceFlags = {
   burst: optionalInt("burst", "Events in one network write"),
   maxRunning: optionalInt("max-running", "Most running completions of an account"),
   tokenLifetime: optionalInt("token-lifetime", "Milliseconds after which a token has expired"),
-  remember: optionalInt("remember", "Requests that the report shows")
+  remember: optionalInt("remember", "Requests that the report shows"),
+  keepAlive: optionalInt("keep-alive", "Milliseconds that an idle connection stays open")
 }
 
 /** What the flags say. */
 export type ReferenceFlags = Command.Command.Config.Infer<typeof referenceFlags>
 
 /** Listens until it is interrupted; prints one line once it does. */
-export const runReference = ({ burst, host, maxRunning, pace, port, remember, tokenLifetime }: ReferenceFlags) =>
+export const runReference = (
+  { burst, host, keepAlive, maxRunning, pace, port, remember, tokenLifetime }: ReferenceFlags
+) =>
   Effect.gen(function*() {
     const reference = yield* make({
       pace: Option.getOrUndefined(pace),
       burst: Option.getOrUndefined(burst),
       maxRunning: Option.getOrUndefined(maxRunning),
       tokenLifetime: Option.getOrUndefined(tokenLifetime),
-      remember: Option.getOrUndefined(remember)
+      remember: Option.getOrUndefined(remember),
+      keepAlive: Option.getOrUndefined(keepAlive)
     })
     const url = yield* reference.listen({ port, host })
     yield* Console.log(`The reference upstream listens on ${url}`)

@@ -92,9 +92,9 @@ const answer = (provider: Provider, request: IncomingMessage, body: string, resp
   new Player(call, response).play()
 }
 
-/** A server that has not begun to listen. */
-export const makeServer = (provider: Provider): Server => {
-  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
+/** A server that has not begun to listen; `keepAlive` is in milliseconds. */
+export const makeServer = (provider: Provider, keepAlive = 65_000): Server => {
+  const server = createServer({ keepAliveTimeout: keepAlive, requestTimeout: 0 }, (request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => answer(provider, request, Buffer.concat(chunks).toString(), response))

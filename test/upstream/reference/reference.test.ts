@@ -60,6 +60,23 @@ describe("who may call", () => {
       assert.strictEqual(refusedLogins, 3)
     }))
 
+  it.live("and counts what no caller who keeps to the protocol sends", () =>
+    Effect.gen(function*() {
+      const { reference, url } = yield* setUp()
+      const session = yield* createSession(url)
+      yield* completeIn(url, session, "!say one")
+      yield* goOn(url, "no-such-session")
+      assert.strictEqual((yield* reference.report).violations, 0)
+      yield* send(url, "/api/v0/no/such/call", { token: "t" })
+      yield* send(url, "/api/v0/chat/completion", { token: "t", body: { chat_session_id: session } })
+      yield* completeIn(url, session, "!say two", { parent: 77 })
+      yield* goOn(url, session, 77)
+      yield* current(url)
+      assert.strictEqual((yield* reference.report).violations, 5)
+      yield* reference.forget
+      assert.strictEqual((yield* reference.report).violations, 0)
+    }))
+
   it.live("nobody whose token has ended: revoked, or its account suspended", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp({ refusedTokenStatus: 401 })

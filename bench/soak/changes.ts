@@ -1,0 +1,302 @@
+/**
+ * What an operator, an upstream and a hand edit change while requests run. Each change follows from the seed and its number,
+ * tells the world which errors it explains, and is itself held to its outcome.
+ */
+import { readFile, rename, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { at, listAt, numberAt, parseJson } from "./json.ts"
+import { churning, type Plan } from "./plan.ts"
+import { type Random, randomFrom } from "./random.ts"
+import { headersOf } from "./requests.ts"
+import {
+  accountOf,
+  type AdminReply,
+  aliasOf,
+  businessKey,
+  churnKeyOf,
+  mostInFlight,
+  type Site,
+  stableOf,
+  wideLimits
+} from "./site.ts"
+import type { OpenWindow, World } from "./world.ts"
+
+const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Says that something untrue was seen. */
+export type Complain = (what: string) => void
+
+interface Change {
+  readonly site: Site
+  readonly world: World
+  readonly random: Random
+  readonly clients: number
+  /** What earlier changes left, by name. */
+  readonly left: Map<string, OpenWindow>
+  readonly accounts: number
+  readonly complain: Complain
+}
+
+const usesKey = (key: string) => ({ credential, variant }: Plan): boolean =>
+  credential === "churn" && churnKeyOf(variant % churning) === key
+
+const usesAlias = (alias: string) => ({ model }: Plan): boolean => model === alias
+
+const pathOf = (name: string): string => encodeURIComponent(name)
+
+/** An admin call has to succeed; `also` names another status that the moment explains. */
+const expectOk = ({ complain }: Change, what: string, reply: AdminReply, also?: number): void => {
+  if (reply.status !== 200 && reply.status !== also) complain(`${what}: ${reply.status} ${reply.text.slice(0, 300)}`)
+}
+
+/** Explains errors from now on, in the place of what an earlier change of that name explained. */
+const explainAs = ({ left, world }: Change, name: string, ...what: Parameters<World["explain"]>): void => {
+  const before = left.get(name)
+  left.set(name, world.explain(...what))
+  before?.end()
+}
+
+const limits = async (change: Change): Promise<void> => {
+  const { clients, random, site, world } = change
+  const put = async (runtime: object): Promise<void> =>
+    expectOk(change, "limits", await site.admin("PUT", "/admin/settings", { runtime }))
+  const account_max_inflight = random.whole(1, mostInFlight)
+  if (random.chance(0.5)) {
+    const tight = world.explain(["rate_limit_exceeded"])
+    await put({ account_max_inflight, account_max_queue: random.whole(0, 3), global_max_inflight: random.whole(1, 4) })
+    await pause(random.whole(50, 500))
+    await put(wideLimits(clients))
+    tight.end()
+  }
+  await put({ ...wideLimits(clients), account_max_inflight })
+}
+
+const accounts = async (change: Change): Promise<void> => {
+  const { random, site } = change
+  const account = accountOf(`churn-${random.whole(0, churning - 1)}`)
+  const has = async (): Promise<boolean> => {
+    const { value } = await site.admin("GET", `/admin/accounts?q=${pathOf(account.email)}`)
+    return (numberAt(value, "total") ?? 0) > 0
+  }
+  const had = await has()
+  expectOk(
+    change,
+    "accounts",
+    had
+      ? await site.admin("DELETE", `/admin/accounts/${pathOf(account.email)}`)
+      : await site.admin("POST", "/admin/accounts", account)
+  )
+  if (had === await has()) change.complain(`${account.email} is ${had ? "still" : "not"} listed`)
+}
+
+const keys = async (change: Change): Promise<void> => {
+  const { random, site } = change
+  const key = churnKeyOf(random.whole(0, churning - 1))
+  const listed = listAt((await site.admin("GET", "/admin/config")).value, "keys").includes(key)
+  if (listed) {
+    // From before it goes until it is there again.
+    explainAs(change, key, ["authentication_failed"], usesKey(key))
+    expectOk(change, "a key that goes", await site.admin("DELETE", `/admin/keys/${pathOf(key)}`))
+  } else {
+    expectOk(change, "a key that comes", await site.admin("POST", "/admin/keys", { key }))
+    change.left.get(key)?.end()
+    change.left.delete(key)
+  }
+}
+
+const aliases = async (change: Change): Promise<void> => {
+  const there = Array.from({ length: churning }, () => change.random.chance(0.6))
+  there.forEach((stays, i) => {
+    if (!stays) explainAs(change, aliasOf(i), ["model_not_found"], usesAlias(aliasOf(i)))
+  })
+  const model_aliases = Object.fromEntries(
+    there.flatMap((stays, i) => stays ? [[aliasOf(i), "upstream-chat"]] : [])
+  )
+  expectOk(change, "aliases", await change.site.admin("PUT", "/admin/settings", { model_aliases }))
+  there.forEach((stays, i) => {
+    if (!stays) return
+    change.left.get(aliasOf(i))?.end()
+    change.left.delete(aliasOf(i))
+  })
+}
+
+const imports = async (change: Change): Promise<void> => {
+  const { random, site } = change
+  const config = {
+    accounts: [accountOf(`churn-${random.whole(0, churning - 1)}`)],
+    responses: { store_ttl_seconds: 30 }
+  }
+  const reply = random.chance(0.5)
+    ? await site.admin("POST", "/admin/config/import?mode=merge", { config })
+    : await site.admin("POST", "/admin/import", { keys: [businessKey], accounts: config.accounts })
+  expectOk(change, "import", reply)
+}
+
+/** Asks until something is so, for ten seconds. */
+const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
+  for (let i = 0; i < 100; i++) {
+    if (await holds()) return true
+    await pause(100)
+  }
+  return false
+}
+
+const handEdit = async (change: Change): Promise<void> => {
+  const { random, site } = change
+  const file = path.join(site.folder, "config.json")
+  const before = await readFile(file, "utf8")
+  const value = parseJson(before)
+  if (typeof value !== "object" || value === null) return change.complain("the configuration's file is no JSON")
+  if (random.chance(0.3)) {
+    await writeFile(file, before.slice(0, before.length >> 1))
+    await pause(random.whole(50, 400))
+  }
+  const limit = random.whole(5, 20)
+  const edited = JSON.stringify({ ...value, captures: { limit, max_body_bytes: 65_536 } }, undefined, 2)
+  if (random.chance(0.5)) await writeFile(file, edited)
+  else {
+    await writeFile(`${file}.by-hand`, edited, { mode: 0o600 })
+    await rename(`${file}.by-hand`, file)
+  }
+  const applied = await until(async () =>
+    numberAt((await site.admin("GET", "/admin/dev/captures")).value, "limit") === limit
+  )
+  if (!applied) change.complain(`an edit of the file by hand was not applied: captures.limit ${limit}`)
+}
+
+const tokens = async ({ accounts, random, site }: Change): Promise<void> => {
+  const account = stableOf(random.whole(0, accounts - 1)).email
+  await site.control("revoke", random.chance(0.3) ? {} : { account })
+}
+
+/**
+ * Trouble of one account that others can stand in for, in calls that a script does not reach. A request that stays on the
+ * account meets it at once: what is left of many such orders would be more than the attempts of one request.
+ */
+const trouble = async (change: Change): Promise<void> => {
+  const { accounts, random, site } = change
+  const account = stableOf(random.whole(0, accounts - 1)).email
+  const call = random.pick(["create", "create", "stop_stream", "delete", "login"])
+  const name = random.pick(["trouble", "html", "reset-before-headers", "no-data", "broken-json", "slow"])
+  await site.control("fail", { call, name, account, times: 1 })
+  if (call === "login") await site.control("revoke", { account })
+  const { how, status } = await site.client.send({
+    method: "POST",
+    path: "/v1/chat/completions",
+    headers: headersOf("chat", businessKey, account),
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say one" }] })
+  })
+  if (how !== "whole" || ![200, 429, 503].includes(status)) change.complain(`${call} ${name}: ${how} ${status}`)
+}
+
+const suspension = async ({ random, site }: Change): Promise<void> => {
+  const account = accountOf(`churn-${random.whole(0, churning - 1)}`).email
+  await site.control("suspend", { account, suspended: random.chance(0.5) })
+}
+
+const autoDelete = async (change: Change): Promise<void> => {
+  const mode = change.random.pick(["none", "single", "all"])
+  expectOk(change, "auto_delete", await change.site.admin("PUT", "/admin/settings", { auto_delete: { mode } }))
+}
+
+const looks = async (change: Change): Promise<void> => {
+  const { random, site } = change
+  const page = random.pick([
+    "/admin/config",
+    "/admin/settings",
+    "/admin/config/export",
+    "/admin/accounts?page_size=100",
+    "/admin/dev/captures",
+    "/admin/dev/raw-samples/query?q=soak",
+    "/admin/queue/status",
+    "/admin/requests?limit=50",
+    "/admin/usage",
+    "/metrics",
+    "/openapi.json",
+    "/console/"
+  ])
+  const { status, text } = await site.admin("GET", page)
+  if (status >= 500) change.complain(`${page}: ${status} ${text.slice(0, 300)}`)
+}
+
+const login = async (change: Change): Promise<void> => {
+  const { site } = change
+  const reply = await site.admin("POST", "/admin/login", { admin_key: "soak-admin-key" })
+  expectOk(change, "login", reply, 429)
+  if (reply.status === 200 && at(reply.value, "success") !== true) change.complain(`login: ${reply.text}`)
+}
+
+const accountTest = async (change: Change): Promise<void> => {
+  const { email: identifier } = stableOf(change.random.whole(0, change.accounts - 1))
+  expectOk(change, "account test", await change.site.admin("POST", "/admin/accounts/test", { identifier }))
+}
+
+const kinds = {
+  limits,
+  accounts,
+  keys,
+  aliases,
+  imports,
+  handEdit,
+  tokens,
+  trouble,
+  suspension,
+  autoDelete,
+  looks,
+  login,
+  accountTest
+}
+
+const weights: Readonly<Record<keyof typeof kinds, number>> = {
+  limits: 3,
+  accounts: 3,
+  keys: 3,
+  aliases: 2,
+  imports: 1,
+  handEdit: 2,
+  tokens: 2,
+  trouble: 3,
+  suspension: 1,
+  autoDelete: 1,
+  looks: 3,
+  login: 1,
+  accountTest: 1
+}
+
+/** Makes the changes of a soak, one after the other. */
+export class Changes {
+  private readonly base: Omit<Change, "random" | "complain">
+  private readonly complain: (number: number, what: string) => void
+  private readonly seed: string
+  /** How many were made. */
+  made = 0
+
+  constructor(
+    options: {
+      readonly site: Site
+      readonly world: World
+      readonly seed: string
+      readonly clients: number
+      readonly accounts: number
+      readonly complain: (number: number, what: string) => void
+    }
+  ) {
+    const { accounts, clients, complain, seed, site, world } = options
+    this.base = { site, world, clients, accounts, left: new Map() }
+    this.seed = seed
+    this.complain = complain
+  }
+
+  /** Makes the next change. */
+  async next(): Promise<void> {
+    const number = this.made++
+    const random = randomFrom(this.seed, "change", number)
+    const kind = random.weighted(weights)
+    const complain = (what: string) => this.complain(number, `${kind}: ${what}`)
+    try {
+      await kinds[kind]({ ...this.base, random, complain })
+    } catch (error) {
+      complain(String(error))
+    }
+  }
+}

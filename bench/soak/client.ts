@@ -1,0 +1,103 @@
+/**
+ * Sends one HTTP request the way a client of the soak behaves, and tells what came back.
+ */
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http"
+import type { Behaviour } from "./plan.ts"
+import type { HttpRequest } from "./requests.ts"
+
+/** What came back, and how it ended: whole, by the client's going away, by a broken connection, or not in time. */
+export interface Received {
+  readonly how: "whole" | "left" | "broken" | "hung"
+  /** 0 where no head came. */
+  readonly status: number
+  readonly contentType: string
+  readonly requestId: string
+  readonly body: string
+}
+
+/** Nothing of the soak takes longer, but for a machine that stands still. */
+export const patience = 90_000
+
+const reads: Behaviour = { _tag: "Reads" }
+
+/** Milliseconds for which a client that stalls reads nothing: more than the gateway puts up with (`timeouts.client`). */
+const stalled = 20_000
+
+/** The connections of the clients; `close` ends those that are idle. */
+export class Client {
+  private agent = new Agent({ keepAlive: true, maxFreeSockets: 64 })
+  private readonly base: URL
+
+  constructor(url: string) {
+    this.base = new URL(url)
+  }
+
+  close(): void {
+    this.agent.destroy()
+    this.agent = new Agent({ keepAlive: true, maxFreeSockets: 64 })
+  }
+
+  /** Sends a request. It never rejects. */
+  send(sent: HttpRequest, behaviour: Behaviour = reads, left?: AbortSignal): Promise<Received> {
+    return new Promise((resolve) => {
+      const chunks: Array<Buffer> = []
+      let response: IncomingMessage | undefined
+      let timer: NodeJS.Timeout | undefined
+      let outgoing: ClientRequest | undefined = undefined
+      const end = (how: Received["how"]): void => {
+        clearTimeout(timer)
+        clearTimeout(hung)
+        if (how !== "whole") outgoing?.destroy()
+        resolve({
+          how,
+          status: response?.statusCode ?? 0,
+          contentType: String(response?.headers["content-type"] ?? ""),
+          requestId: String(response?.headers["x-request-id"] ?? ""),
+          body: Buffer.concat(chunks).toString()
+        })
+      }
+      const hung = setTimeout(() => end("hung"), patience)
+      const leaveAfter = (millis: number): void => {
+        timer = setTimeout(() => end("left"), millis)
+      }
+      const leaves = behaviour._tag === "Leaves" ? behaviour.when : undefined
+      const after = behaviour._tag === "Leaves" ? behaviour.after : 0
+      outgoing = request({
+        host: this.base.hostname,
+        port: this.base.port,
+        method: sent.method,
+        path: sent.path,
+        agent: this.agent,
+        headers: { ...sent.headers, "content-length": Buffer.byteLength(sent.body) }
+      }, (incoming) => {
+        response = incoming
+        if (behaviour._tag === "Stalls") {
+          // Whoever reads nothing is not told of the connection's end either: it looks once it must have come.
+          setTimeout(() => incoming.resume(), stalled)
+        } else {
+          incoming.on("data", (chunk: Buffer) => {
+            const first = chunks.length === 0
+            chunks.push(chunk)
+            if (leaves === "stream" && first) leaveAfter(after)
+            if (behaviour._tag === "Slow") {
+              incoming.pause()
+              setTimeout(() => incoming.resume(), behaviour.pause)
+            }
+          })
+        }
+        incoming.on("end", () => end("whole"))
+        incoming.on("error", () => end("broken"))
+        incoming.on("close", () => end("broken"))
+      })
+      outgoing.on("error", () => end("broken"))
+      left?.addEventListener("abort", () => end("left"), { once: true })
+      if (leaves === "half-body") {
+        outgoing.write(sent.body.slice(0, sent.body.length >> 1))
+        leaveAfter(after)
+        return
+      }
+      outgoing.end(sent.body)
+      if (leaves === "queue" || leaves === "before") leaveAfter(after)
+    })
+  }
+}

@@ -1,0 +1,160 @@
+/** The oracle of the soak: what it takes for the truth, and that it finds each way of leaving it. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Received } from "../../bench/soak/client.ts"
+import { faultRows } from "../../bench/soak/faults.ts"
+import { judge } from "../../bench/soak/oracle.ts"
+import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
+import { World } from "../../bench/soak/world.ts"
+import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { faultNames } from "../../src/upstream/reference/Fault.ts"
+
+const none: ReadonlySet<ErrorCode> = new Set()
+
+const plan: Plan = {
+  number: 1,
+  style: "chat",
+  kind: "text",
+  stream: true,
+  model: "upstream-chat",
+  prompt: "!say one two",
+  expected: { reasoning: "", text: "one two", calls: [] },
+  fault: undefined,
+  credential: "key",
+  victim: undefined,
+  behaviour: { _tag: "Reads" },
+  variant: 0
+}
+
+const frame = (value: unknown): string => `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`
+const chunk = (delta: object, finish_reason: string | null = null): string =>
+  frame({ id: "a", choices: [{ index: 0, delta, finish_reason }] })
+const failure = (code: string) => ({ error: { message: "m", type: "t", code, param: null } })
+
+const role = chunk({ role: "assistant" })
+const text = chunk({ content: "one" }) + chunk({ content: " two" })
+const stop = chunk({}, "stop")
+const done = frame("[DONE]")
+
+const streamed = (body: string, more: Partial<Received> = {}): Received => ({
+  how: "whole",
+  status: 200,
+  contentType: "text/event-stream; charset=utf-8",
+  requestId: "r",
+  body,
+  ...more
+})
+
+const plain = (status: number, value: unknown): Received =>
+  streamed(JSON.stringify(value), { status, contentType: "application/json" })
+
+const outcome = (received: Received, change: Partial<Plan> = {}, explained = none): string =>
+  judge({ ...plan, ...change }, received, explained).outcome
+
+const fault = (name: string, effect: string) =>
+  faultRows.find((row) => row.name === name && row.effect === effect && row.hurts !== true)
+
+describe("the oracle", () => {
+  it("takes the whole reply, streamed or not, for the truth", () => {
+    assert.strictEqual(outcome(streamed(role + text + stop + done)), "whole")
+    const message = { role: "assistant", content: "one two" }
+    const reply = plain(200, { id: "a", choices: [{ index: 0, message, finish_reason: "stop" }] })
+    assert.strictEqual(outcome(reply, { stream: false }), "whole")
+  })
+
+  it("finds every departure from it", () => {
+    const departures: Readonly<Record<string, Received>> = {
+      "another word": streamed(role + chunk({ content: "one" }) + chunk({ content: " too" }) + stop + done),
+      "a word too few": streamed(role + chunk({ content: "one" }) + stop + done),
+      "a word too many": streamed(role + text + chunk({ content: "!" }) + stop + done),
+      "text twice": streamed(role + text + text + stop + done),
+      "reasoning that nobody asked for": streamed(role + chunk({ reasoning_content: "hm" }) + text + stop + done),
+      "a call that nobody asked for": streamed(
+        role + text + chunk({ tool_calls: [{ index: 0, function: { name: "a", arguments: "{}" } }] }) + stop + done
+      ),
+      "another finish reason": streamed(role + text + chunk({}, "length") + done),
+      "no finish reason": streamed(role + text + done),
+      "no [DONE]": streamed(role + text + stop),
+      "no role": streamed(text + stop + done),
+      "a frame after the end": streamed(role + text + stop + done + text),
+      "a frame that is no JSON": streamed(role + frame("{") + text + stop + done),
+      "a connection that breaks off": streamed(role + text, { how: "broken" }),
+      "no stream": plain(200, { id: "a", choices: [] }),
+      "nothing at all": streamed("", { how: "broken", status: 0, contentType: "" }),
+      "an error that nothing explains": plain(503, failure("upstream_error")),
+      "an error in the stream that nothing explains": streamed(role + text + frame(failure("upstream_error")) + done)
+    }
+    for (const [name, received] of Object.entries(departures)) assert.strictEqual(outcome(received), "untrue", name)
+    assert.strictEqual(outcome(streamed(role, { how: "hung" })), "hung")
+  })
+
+  it("takes an error for the truth where the request's own fault asks for it, with its status and code", () => {
+    const fatal = { fault: fault("trouble", "fatal") }
+    assert.strictEqual(outcome(plain(503, failure("upstream_error")), fatal), "error")
+    assert.strictEqual(outcome(plain(500, failure("upstream_error")), fatal), "untrue")
+    assert.strictEqual(outcome(plain(503, failure("upstream_timeout")), fatal), "untrue")
+    assert.strictEqual(outcome(streamed(role + text + stop + done), fatal), "untrue")
+    const passing = { fault: fault("trouble", "passing") }
+    assert.strictEqual(outcome(plain(503, failure("upstream_error")), passing), "untrue")
+    assert.strictEqual(outcome(streamed(role + text + stop + done), passing), "whole")
+    const shown = { fault: fault("broken-line", "shown") }
+    const failed = frame(failure("upstream_error")) + done
+    assert.strictEqual(outcome(streamed(role + chunk({ content: "one" }) + failed), shown), "error")
+    assert.strictEqual(outcome(streamed(role + chunk({ content: "two" }) + failed), shown), "untrue")
+  })
+
+  it("takes an error for the truth where a change explains it for the request and its time", () => {
+    let now = 0
+    const world = new World(() => now)
+    const change = world.explain(["model_not_found"], ({ model }) => model === "mine")
+    now = 10
+    change.end()
+    const codes = (model: string, from: number, to: number) => [...world.explained({ ...plan, model }, from, to)]
+    assert.deepStrictEqual(codes("mine", 5, 20), ["model_not_found"])
+    assert.deepStrictEqual(codes("mine", 11, 20), [])
+    assert.deepStrictEqual(codes("other", 5, 20), [])
+    const refused = plain(400, failure("model_not_found"))
+    assert.strictEqual(outcome(refused, {}, new Set(codes("mine", 5, 20))), "error")
+    assert.strictEqual(outcome(refused, {}, new Set(codes("mine", 11, 20))), "untrue")
+  })
+
+  it("expects no end where the client left, but that what came is how the reply begins", () => {
+    const leaves = { behaviour: { _tag: "Leaves", when: "stream", after: 0 } } as const
+    assert.strictEqual(outcome(streamed(role + chunk({ content: "one" }), { how: "left" }), leaves), "left")
+    assert.strictEqual(outcome(streamed(role + chunk({ content: "two" }), { how: "left" }), leaves), "untrue")
+  })
+})
+
+describe("the plans", () => {
+  const plans = Array.from({ length: 6000 }, (_, number) => planOf("a seed", number))
+
+  it("follow from the seed and the number", () => {
+    assert.deepStrictEqual(planOf("a seed", 17), plans[17])
+    assert.notDeepEqual(planOf("another seed", 17), plans[17])
+  })
+
+  it("have every style, kind, behaviour, credential and fault, streamed and not", () => {
+    const seen = new Set(plans.flatMap(({ behaviour, credential, fault, kind, stream, style }) => [
+      `${style} ${kind} ${stream}`,
+      behaviour._tag === "Leaves" ? behaviour.when : behaviour._tag,
+      credential,
+      ...(fault?.lines ?? [])
+    ]))
+    for (const style of styles) {
+      for (const kind of ["text", "reasoning", "tools", "long", "structured"]) {
+        for (const stream of [true, false]) assert.isTrue(seen.has(`${style} ${kind} ${stream}`), `${style} ${kind}`)
+      }
+    }
+    for (
+      const each of ["Reads", "Slow", "Stalls", "queue", "half-body", "before", "stream", "key", "churn", "direct"]
+    ) {
+      assert.isTrue(seen.has(each), each)
+    }
+    for (const { lines } of faultRows) for (const line of lines) assert.isTrue(seen.has(line), line)
+  })
+
+  it("leave no fault of the reference upstream out, but those that are left to what says more of them", () => {
+    const planned = new Set(faultRows.map(({ name }) => name))
+    // A stalling client's reply is a long line; a limit that cuts off again without a word is about rounds alone.
+    assert.deepStrictEqual(faultNames.filter((name) => !planned.has(name)), ["long-line", "incomplete-nothing"])
+  })
+})

@@ -1,0 +1,38 @@
+/** A short soak with a fixed seed: the command itself, with its processes, and what it writes. */
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+
+const root = path.join(import.meta.dirname, "../..")
+const out = mkdtempSync(path.join(tmpdir(), "soak-test-"))
+afterAll(() => rmSync(out, { recursive: true }))
+
+const soak = (...args: ReadonlyArray<string>): Promise<{ readonly code: number; readonly said: string }> =>
+  new Promise((resolve) => {
+    const main = path.join(root, "bench/soak/main.ts")
+    execFile(process.execPath, [main, ...args], { cwd: root, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), said: stdout + stderr })
+    })
+  })
+
+describe("npm run soak", () => {
+  it("finds nothing untrue and nothing left, and writes what it found", { timeout: 120_000 }, async () => {
+    const { code, said } = await soak("--requests", "250", "--seed", "suite", "--clients", "16", "--out", out)
+    assert.strictEqual(code, 0, said)
+    assert.match(said, /^seed suite\n/)
+    const result = JSON.parse(readFileSync(path.join(out, "result.json"), "utf8"))
+    assert.deepInclude(result, { passed: true, seed: "suite", clients: 16 })
+    assert.isAtLeast(result.totals.requests, 250)
+    assert.isAbove(result.changes, 0)
+    assert.match(readFileSync(path.join(out, "report.md"), "utf8"), /^# Soak: passed\n/)
+    assert.match(readFileSync(path.join(out, "samples.csv"), "utf8"), /^at,rss,heap,cpu,.*\n\d/)
+    assert.match(readFileSync(path.join(out, "plot.svg"), "utf8"), /^<svg [^]*<polyline/)
+  })
+
+  it("says what an option should be", async () => {
+    const { code, said } = await soak("--clients", "none")
+    assert.deepStrictEqual([code, said], [1, "--clients must be a number of at least 1\n"])
+  })
+})
