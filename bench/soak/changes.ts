@@ -4,7 +4,8 @@
  */
 import { readFile, rename, writeFile } from "node:fs/promises"
 import path from "node:path"
-import { at, listAt, numberAt, parseJson } from "./json.ts"
+import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 import { churning, type Plan } from "./plan.ts"
 import { type Random, randomFrom } from "./random.ts"
 import { headersOf } from "./requests.ts"
@@ -56,6 +57,20 @@ const explainAs = ({ left, world }: Change, name: string, ...what: Parameters<Wo
   before?.end()
 }
 
+/** A request that stays on an account; gives how it went. */
+const askPinned = ({ site }: Change, account: string) =>
+  site.client.send({
+    method: "POST",
+    path: "/v1/chat/completions",
+    headers: headersOf("chat", businessKey, account),
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say one" }] })
+  })
+
+/** Errors of a request that meets ended tokens beside its own fault: together they are more than its attempts. */
+const spent: ReadonlyArray<ErrorCode> = ["no_account_available", "upstream_error", "upstream_rate_limited"]
+
+const hasFault = ({ fault }: Plan): boolean => fault !== undefined
+
 const limits = async (change: Change): Promise<void> => {
   const { clients, random, site, world } = change
   const put = async (runtime: object): Promise<void> =>
@@ -86,6 +101,8 @@ const accounts = async (change: Change): Promise<void> => {
       ? await site.admin("DELETE", `/admin/accounts/${pathOf(account.email)}`)
       : await site.admin("POST", "/admin/accounts", account)
   )
+  // It may be suspended, and one request at a time is enough to find that out.
+  if (!had) await askPinned(change, account.email)
   if (had === await has()) change.complain(`${account.email} is ${had ? "still" : "not"} listed`)
 }
 
@@ -164,9 +181,17 @@ const handEdit = async (change: Change): Promise<void> => {
   if (!applied) change.complain(`an edit of the file by hand was not applied: captures.limit ${limit}`)
 }
 
-const tokens = async ({ accounts, random, site }: Change): Promise<void> => {
+/** Ends tokens at the upstream, then has every account log in again. */
+const tokens = async (change: Change): Promise<void> => {
+  const { accounts, random, site, world } = change
   const account = stableOf(random.whole(0, accounts - 1)).email
-  await site.control("revoke", random.chance(0.3) ? {} : { account })
+  const all = random.chance(0.3)
+  const ended = world.explain(spent, hasFault)
+  await site.control("revoke", all ? {} : { account })
+  const listed = listAt((await site.admin("GET", "/admin/accounts?page_size=100")).value, "items")
+  const emails = all ? listed.map((item) => textAt(item, "email")).filter((email) => email !== "") : [account]
+  await Promise.all(emails.map((email) => askPinned(change, email)))
+  ended.end()
 }
 
 /**
@@ -174,24 +199,32 @@ const tokens = async ({ accounts, random, site }: Change): Promise<void> => {
  * account meets it at once: what is left of many such orders would be more than the attempts of one request.
  */
 const trouble = async (change: Change): Promise<void> => {
-  const { accounts, random, site } = change
+  const { accounts, random, site, world } = change
   const account = stableOf(random.whole(0, accounts - 1)).email
   const call = random.pick(["create", "create", "stop_stream", "delete", "login"])
   const name = random.pick(["trouble", "html", "reset-before-headers", "no-data", "broken-json", "slow"])
+  const ordered = world.explain(spent, hasFault)
   await site.control("fail", { call, name, account, times: 1 })
   if (call === "login") await site.control("revoke", { account })
-  const { how, status } = await site.client.send({
-    method: "POST",
-    path: "/v1/chat/completions",
-    headers: headersOf("chat", businessKey, account),
-    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say one" }] })
-  })
+  const { how, status } = await askPinned(change, account)
   if (how !== "whole" || ![200, 429, 503].includes(status)) change.complain(`${call} ${name}: ${how} ${status}`)
+  ordered.end()
 }
 
-const suspension = async ({ random, site }: Change): Promise<void> => {
+/** Suspends an account at the upstream, or lifts that, and has the gateway notice. */
+const suspension = async (change: Change): Promise<void> => {
+  const { left, random, site } = change
   const account = accountOf(`churn-${random.whole(0, churning - 1)}`).email
-  await site.control("suspend", { account, suspended: random.chance(0.5) })
+  const suspended = random.chance(0.5)
+  // One that is out of rotation is tried now and then, and that is one of a request's attempts.
+  if (suspended) explainAs(change, account, spent, hasFault)
+  const noticed = change.world.explain(spent)
+  await site.control("suspend", { account, suspended })
+  await askPinned(change, account)
+  noticed.end()
+  if (suspended) return
+  left.get(account)?.end()
+  left.delete(account)
 }
 
 const autoDelete = async (change: Change): Promise<void> => {

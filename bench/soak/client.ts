@@ -21,7 +21,7 @@ export const patience = 90_000
 const reads: Behaviour = { _tag: "Reads" }
 
 /** Milliseconds for which a client that stalls reads nothing: more than the gateway puts up with (`timeouts.client`). */
-const stalled = 20_000
+const stalled = 14_000
 
 /** The connections of the clients; `close` ends those that are idle. */
 export class Client {
@@ -71,19 +71,19 @@ export class Client {
         headers: { ...sent.headers, "content-length": Buffer.byteLength(sent.body) }
       }, (incoming) => {
         response = incoming
+        incoming.on("data", (chunk: Buffer) => {
+          const first = chunks.length === 0
+          chunks.push(chunk)
+          if (leaves === "stream" && first) leaveAfter(after)
+          if (behaviour._tag === "Slow") {
+            incoming.pause()
+            setTimeout(() => incoming.resume(), behaviour.pause)
+          }
+        })
         if (behaviour._tag === "Stalls") {
+          incoming.pause()
           // Whoever reads nothing is not told of the connection's end either: it looks once it must have come.
           setTimeout(() => incoming.resume(), stalled)
-        } else {
-          incoming.on("data", (chunk: Buffer) => {
-            const first = chunks.length === 0
-            chunks.push(chunk)
-            if (leaves === "stream" && first) leaveAfter(after)
-            if (behaviour._tag === "Slow") {
-              incoming.pause()
-              setTimeout(() => incoming.resume(), behaviour.pause)
-            }
-          })
         }
         incoming.on("end", () => end("whole"))
         incoming.on("error", () => end("broken"))

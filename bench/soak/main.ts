@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- [--minutes 2] [--seed S] [--clients 32] [--requests N] [--only NUMBER] [--out bench/out/soak]`: the
  * gateway under a mixed load with faults, leaving clients and changes, every answer of which is known beforehand. Exit
- * code 1 where a verdict is out of its bounds.
+ * code 1 where a verdict is out of its bounds. SIGINT ends the load early; a second one ends all at once.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -32,7 +32,10 @@ const numberOf = (name: "minutes" | "clients" | "requests" | "only"): number | u
 }
 
 const folder = await mkdtemp(path.join(tmpdir(), "model-gateway-soak-"))
+const interrupted = new AbortController()
+process.once("SIGINT", () => interrupted.abort())
 const options = {
+  ended: interrupted.signal,
   minutes: numberOf("minutes") ?? 2,
   clients: numberOf("clients") ?? 32,
   requests: numberOf("requests"),

@@ -15,9 +15,9 @@ const root = path.join(import.meta.dirname, "../..")
 export const bundleInto = async (folder: string): Promise<string> => {
   await mkdir(folder, { recursive: true })
   const info = { form: "bundle", commit: null, date: null, assets: "./service.assets" } as const
-  const { assets, code } = await buildService(info, "quick")
+  const { assets, code } = await buildService("main.ts", info, "quick")
   await writeFile(path.join(folder, "service.assets"), packAssets(assets))
-  const file = path.join(folder, "service.js")
+  const file = path.join(folder, "service.mjs")
   await writeFile(file, code)
   return file
 }
@@ -73,7 +73,7 @@ export const upstreamKeepAlive = 4000
 /** The reference upstream on a socket. */
 export const startReference = async (log: string): Promise<Running & { readonly url: string }> => {
   const main = path.join(root, "src/upstream/reference/main.ts")
-  const args = [main, "--port", "0", "--remember", "0", "--keep-alive", String(upstreamKeepAlive)]
+  const args = [main, "--port", "0", "--remember", "500", "--keep-alive", String(upstreamKeepAlive)]
   const running = await start(args, { cwd: root, log }, [/listens on (http:\S+)/])
   return { ...running, url: running.found[0]! }
 }

@@ -23,6 +23,8 @@ export interface SoakOptions {
   /** Where the processes' files go. */
   readonly folder: string
   readonly print: (line: string) => void
+  /** Ends the load before its time; what has been found by then is judged. */
+  readonly ended: AbortSignal
 }
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
@@ -112,7 +114,7 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       accounts: stableCount(clients),
       complain: (number, why) => load.untrue("change", number, why)
     })
-    const watch = new Watch(site)
+    const watch = new Watch(site, options.print)
     const samples: Array<Sample> = []
     const rests: Array<Rest> = []
     /** Seconds between rests. */
@@ -157,7 +159,8 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
     const first = requests === undefined ? await site.inspector.instances() : new Map<string, number>()
     const began = watch.seconds
     const isOver = (): boolean =>
-      requests === undefined ? watch.seconds - began >= minutes * 60 : load.started >= requests
+      options.ended.aborted ||
+      (requests === undefined ? watch.seconds - began >= minutes * 60 : load.started >= requests)
     while (!isOver()) {
       const restAt = watch.seconds + between
       await work(() => isOver() || watch.seconds >= restAt)

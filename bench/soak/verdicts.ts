@@ -52,9 +52,9 @@ export const heapGrowth = (rests: ReadonlyArray<Rest>): { readonly bytes: number
   return { bytes, share: bytes / median(half.map(({ heap }) => heap)) }
 }
 
-/** The median resident memory of the last three rests beside that of the three before. */
+/** The median resident memory of the last three rests beside that of the three before, the first rest of all left out. */
 export const residentRatio = (rests: ReadonlyArray<Rest>): number => {
-  const rss = rests.map((rest) => rest.rss)
+  const rss = rests.slice(1).map((rest) => rest.rss)
   const size = Math.min(3, rss.length >> 1)
   return size === 0 ? 1 : median(rss.slice(-size)) / median(rss.slice(-2 * size, -size))
 }

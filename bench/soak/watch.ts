@@ -1,6 +1,7 @@
 /**
  * Looks at both processes: a sample each second under the load, and rests.
  */
+import { listAt, textAt } from "./json.ts"
 import { upstreamKeepAlive } from "./processes.ts"
 import { type Site, type Use, useOf } from "./site.ts"
 import type { Rest } from "./verdicts.ts"
@@ -32,9 +33,17 @@ export class Watch {
   private readonly began = performance.now()
   private cpu = 0
   private sampled = 0
+  private readonly print: (line: string) => void
 
-  constructor(site: Site) {
+  constructor(site: Site, print: (line: string) => void) {
     this.site = site
+    this.print = print
+  }
+
+  /** The requests that the upstream is still answering, as far as it remembers. */
+  private async openUpstream(): Promise<ReadonlyArray<unknown>> {
+    const requests = listAt(await this.site.control("report"), "requests")
+    return requests.filter((request) => textAt(request, "outcome") === "open")
   }
 
   /** Seconds since the start. */
@@ -71,6 +80,7 @@ export class Watch {
       await pause(100)
       use = await useOf(this.site)
     }
+    if (use.upstream !== 0) this.print(`left upstream: ${JSON.stringify(await this.openUpstream())}`)
     const settled = (performance.now() - began) / 1000
     if (quiet) await pause(upstreamKeepAlive + 1000)
     await inspector.collectGarbage()
