@@ -62,6 +62,8 @@ class Entry implements Deadline {
 class List {
   first: Entry | undefined = undefined
   size = 0
+  /** The entry after the one that is being looked at. */
+  private next: Entry | undefined = undefined
   /** When the next look is, unless `early` is told of an earlier deadline. */
   private nextLook = Infinity
   private readonly early: () => void
@@ -82,9 +84,13 @@ class List {
 
   remove(entry: Entry): void {
     entry.listed = false
+    if (this.next === entry) this.next = entry.after
     if (entry.before === undefined) this.first = entry.after
     else entry.before.after = entry.after
     if (entry.after !== undefined) entry.after.before = entry.before
+    // Whoever keeps a deadline that is over must not keep those that stood beside it, and those beside them.
+    entry.before = undefined
+    entry.after = undefined
     this.size--
   }
 
@@ -95,14 +101,15 @@ class List {
   }
 
   /**
-   * Runs what is due and gives the time of the next look. What that adds, moves or cancels is no harm: an entry that was
-   * removed keeps its way on.
+   * Runs what is due and gives the time of the next look. What that adds, moves or cancels is no harm: the entry that is
+   * next is known to the list.
    */
   look(now: number): number {
     // Whoever sets a deadline while this runs is seen by it, or tells of it.
     this.nextLook = Infinity
-    for (let entry = this.first; entry !== undefined; entry = entry.after) {
-      if (!entry.listed || entry.at > now) continue
+    for (let entry = this.first; entry !== undefined; entry = this.next) {
+      this.next = entry.after
+      if (entry.at > now) continue
       entry.at = Infinity
       entry.expired(now)
     }

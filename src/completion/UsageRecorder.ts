@@ -61,6 +61,9 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration)
           stats.admission?.settle(entry.counted, entry.promptTokens + entry.completionTokens)
           store.add(entry)
+          // The record may be kept for long: it must not keep the reply's machinery, nor all that hangs on it.
+          stats.soFar = undefined
+          stats.admission = undefined
         }
       })
     })

@@ -56,6 +56,21 @@ describe("deadlines", () => {
       assert.strictEqual(ran, 1)
     }).pipe(Effect.provide(Deadlines.layer)))
 
+  it.effect("that are over keep nothing of those that stood beside them", () =>
+    Effect.gen(function*() {
+      const deadlines = yield* Deadlines
+      const all = Array.from({ length: 3 }, () => deadlines.add(deadlines.now() + 1_000, () => undefined))
+      const reached = (from: unknown, seen = new Set<unknown>()): ReadonlySet<unknown> => {
+        if (typeof from !== "object" || from === null || seen.has(from)) return seen
+        seen.add(from)
+        for (const name of Reflect.ownKeys(from)) reached(Reflect.get(from, name), seen)
+        return seen
+      }
+      assert.isTrue(all.every((deadline) => reached(all[1]).has(deadline)), "they are in one list")
+      for (const deadline of all) deadline.cancel()
+      for (const kept of all) assert.deepStrictEqual(all.filter((each) => reached(kept).has(each)), [kept])
+    }).pipe(Effect.provide(Deadlines.layer)))
+
   it.effect("keep to their times in any interleaving of additions, moves and cancellations, those of others too", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines

@@ -1,0 +1,27 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { UsageRecorder } from "../../src/completion/UsageRecorder.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { usageInMemory } from "../support/usage.ts"
+
+const usage = {
+  promptTokens: 3,
+  cachedTokens: 0,
+  completionTokens: 2,
+  reasoningTokens: 0
+}
+
+describe("the record of a request that is over", () => {
+  it.effect("has the reply's tokens, and nothing of the machinery that counted them", () =>
+    Effect.gen(function*() {
+      const { ended } = yield* UsageRecorder
+      const stats = makeRequestStats("req_a", 0)
+      stats.soFar = { usage: () => usage, estimated: () => false }
+      ended(stats)
+      assert.deepStrictEqual(stats.usage, usage)
+      assert.isUndefined(stats.soFar)
+      assert.isUndefined(stats.admission)
+    }).pipe(Effect.provide(Layer.provide(usageInMemory, ConfigStore.layerMemory()))))
+})
