@@ -77,7 +77,8 @@ const limits = async (change: Change): Promise<void> => {
     expectOk(change, "limits", await site.admin("PUT", "/admin/settings", { runtime }))
   const account_max_inflight = random.whole(1, mostInFlight)
   if (random.chance(0.5)) {
-    const tight = world.explain(["rate_limit_exceeded"])
+    // Nobody can wait for an account that cools down, either.
+    const tight = world.explain(["rate_limit_exceeded", "upstream_rate_limited"])
     await put({ account_max_inflight, account_max_queue: random.whole(0, 3), global_max_inflight: random.whole(1, 4) })
     await pause(random.whole(50, 500))
     await put(wideLimits(clients))

@@ -113,7 +113,8 @@ const judgeReply = (
   }
   if (received.status !== 200) return untrue(`the status ${received.status} without an error`)
   if (kind === "violation") return untrue("tool_choice was violated, and nothing was said")
-  if (behaviour._tag === "Stalls") return untrue("a client that reads nothing got a whole reply")
+  // The buffers on the way were large enough, or it was cut off.
+  if (behaviour._tag === "Stalls") return whole
   switch (fault?.effect) {
     case "fatal":
       return untrue(`a success, where ${fault.name} is always an error`)

@@ -32,7 +32,7 @@ export const wideLimits = (clients: number) => ({
 })
 
 /** Accounts that are always there and well; more clients need more of them. */
-export const stableCount = (clients: number): number => Math.max(6, Math.ceil(clients / 2))
+export const stableCount = (clients: number): number => Math.max(12, Math.ceil(clients / 2))
 
 /** The account that a plan stays on. */
 export const targetOf = ({ victim }: Plan): string | undefined =>
