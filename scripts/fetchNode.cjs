@@ -1,9 +1,10 @@
 // `fetchNode.cjs FOLDER`: puts the pinned Node of this platform into a folder, of its package only the program, its licence
-// and its manifest. npm fetches the package, and it must be the one that the lock file names. A platform that has none
-// gets none: install.sh looks for another Node then.
+// and its manifest. It comes from npm's cache, or npm fetches it, and it must be the one that the lock file names. A
+// platform that has none gets none: install.sh looks for another Node then.
 const { execFileSync } = require("node:child_process")
 const { createHash } = require("node:crypto")
-const { mkdirSync, readdirSync, readFileSync, rmSync } = require("node:fs")
+const { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } = require("node:fs")
+const { homedir } = require("node:os")
 const path = require("node:path")
 
 const [folder] = process.argv.slice(2)
@@ -14,18 +15,34 @@ const found = Object.entries(packages).find(([at, { cpu, os }]) =>
   at.startsWith("node_modules/node-") && [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch)
 )
 
-const fetchNode = (name, { integrity, version }) => {
-  const npm = ["pack", `${name}@${version}`, "--pack-destination", folder, "--prefer-offline", "--silent"]
+const isIntact = (tarball, { integrity }) => {
+  const [algorithm] = integrity.split("-")
+  return `${algorithm}-${createHash(algorithm).update(readFileSync(tarball)).digest("base64")}` === integrity
+}
+
+/** The package where npm's cache has it: it is named there by its content. */
+const inCache = ({ integrity }) => {
+  const [algorithm, digest] = integrity.split("-")
+  const hex = Buffer.from(digest, "base64").toString("hex")
+  const cache = process.env.npm_config_cache || path.join(homedir(), ".npm")
+  return path.join(cache, "_cacache/content-v2", algorithm, hex.slice(0, 2), hex.slice(2, 4), hex.slice(4))
+}
+
+const packed = (name, lock) => {
+  const npm = ["pack", `${name}@${lock.version}`, "--pack-destination", folder, "--prefer-offline", "--silent"]
   execFileSync("npm", npm, { stdio: "inherit", shell: process.platform === "win32" })
   const tarball = path.join(folder, readdirSync(folder).find((file) => file.endsWith(".tgz")))
-  const [algorithm] = integrity.split("-")
-  if (`${algorithm}-${createHash(algorithm).update(readFileSync(tarball)).digest("base64")}` !== integrity) {
-    throw new Error(`${name} ${version} is not the package that package-lock.json names`)
-  }
+  if (!isIntact(tarball, lock)) throw new Error(`${name} ${lock.version} is not the package that package-lock.json names`)
+  return tarball
+}
+
+const fetchNode = (name, lock) => {
+  const cached = inCache(lock)
+  const tarball = existsSync(cached) && isIntact(cached, lock) ? cached : packed(name, lock)
   mkdirSync(path.join(folder, name))
   const files = ["bin/node", "LICENSE", "package.json"].map((file) => `package/${file}`)
   execFileSync("tar", ["-xzf", tarball, "-C", path.join(folder, name), "--strip-components=1", ...files])
-  rmSync(tarball)
+  if (tarball !== cached) rmSync(tarball)
 }
 
 if (found !== undefined) fetchNode(found[0].slice("node_modules/".length), found[1])
