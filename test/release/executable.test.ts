@@ -1,10 +1,9 @@
 /** The single executable of this machine: alone in an empty folder it says its version, answers, and has its pages. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { execFile } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { promisify } from "node:util"
 import { buildInside, checkExecutable, makeExecutable, tryExecutable } from "../../scripts/release/executables.ts"
 import { manifest } from "../../scripts/release/facts.ts"
 import { findNode, platforms, runsHere } from "../../scripts/release/nodes.ts"
@@ -31,13 +30,10 @@ describe.skipIf(platform === undefined || node === undefined || "reason" in node
 
     // Called by its name alone, with nothing in its environment.
     const run = (...args: ReadonlyArray<string>) =>
-      promisify(execFile)(file, args, { cwd: folder, env: {}, argv0: "gateway" })
-    assert.match((await run("--version")).stdout, /\(commit 0123456789ab, built 2026-01-02, node v.*, executable\)\n$/)
-    assert.strictEqual((await run("licenses")).stdout, "the notices\n")
-    const health = await run("health", "--url", "http://127.0.0.1:1").then(
-      () => assert.fail("healthy"),
-      (error: { readonly code: number; readonly stderr: string }) => error
-    )
-    assert.strictEqual(health.stderr, "http://127.0.0.1:1/readyz cannot be reached (ECONNREFUSED)\n")
+      spawnSync(file, args, { cwd: folder, env: {}, argv0: "gateway", encoding: "utf8" })
+    assert.match(run("--version").stdout, /\(commit 0123456789ab, built 2026-01-02, node v.*, executable\)\n$/)
+    assert.strictEqual(run("licenses").stdout, "the notices\n")
+    const { status, stderr } = run("health", "--url", "http://127.0.0.1:1")
+    assert.deepEqual([status, stderr], [1, "http://127.0.0.1:1/readyz cannot be reached (ECONNREFUSED)\n"])
   })
 })
