@@ -99,6 +99,7 @@ const QueueNow = () => {
   const t = useTexts()
   const queue = useAtom(queueAtom)
   const waiters = queue?.waiters ?? []
+  const since = Math.max(0, useAtom(clockAtom) - (queue?.at ?? 0))
   return (
     <section>
       <h2>{t.overview.queue}</h2>
@@ -114,7 +115,7 @@ const QueueNow = () => {
       >
         {waiters.map((waiter, index) => (
           <tr key={index}>
-            <td class="number">{duration(waiter.age_ms)}</td>
+            <td class="number">{duration(waiter.age_ms + since)}</td>
             <td>{waiter.style}</td>
             <td class="text">{waiter.account ?? t.overview.any}</td>
           </tr>
@@ -146,20 +147,20 @@ export const Overview = () => {
           <div class="figures">
             <Figure
               name={t.overview.slots}
-              of={t.overview.ofSlots(pool.global_max_inflight)}
+              of={t.overview.of(pool.global_max_inflight)}
               share={pool.global_max_inflight === 0 ? 0 : pool.in_use / pool.global_max_inflight}
             >
               {number(pool.in_use)}
             </Figure>
             <Figure
               name={t.overview.waiting}
-              of={queue === undefined ? undefined : t.overview.ofPlaces(queue.max_queue_size)}
+              of={queue === undefined ? undefined : t.overview.of(queue.max_queue_size)}
               tone={(queue?.waiting ?? 0) > 0 ? "warn" : ""}
             >
               {number(queue?.waiting ?? 0)}
             </Figure>
             <Figure name={t.overview.running}>{number(running)}</Figure>
-            <Figure name={t.overview.ready} of={t.overview.ofAccounts(pool.total)}>
+            <Figure name={t.overview.ready} of={t.overview.of(pool.total)}>
               {number(Math.max(0, pool.total - pool.cooling - pool.out))}
             </Figure>
             <Figure name={t.overview.cooling} tone={pool.cooling > 0 ? "warn" : ""}>{number(pool.cooling)}</Figure>

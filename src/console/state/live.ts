@@ -12,7 +12,8 @@ import type { AccountItem, PoolNow, QueueNow, RequestItem } from "./types.ts"
 export const connectionAtom = Atom.keepAlive(Atom.make<"connecting" | "live" | "reconnecting">("connecting"))
 
 export const poolAtom = Atom.keepAlive(Atom.make<PoolNow | undefined>(undefined))
-export const queueAtom = Atom.keepAlive(Atom.make<QueueNow | undefined>(undefined))
+/** The queue, and when the page heard of it, by the page's clock. */
+export const queueAtom = Atom.keepAlive(Atom.make<QueueNow & { readonly at: number } | undefined>(undefined))
 
 /** An account and when the page heard of it, by the page's clock. */
 export interface Heard {
@@ -80,7 +81,7 @@ const receive = ({ data, event }: Message): void => {
     case "pool":
       return hear(value)
     case "queue":
-      return registry.set(queueAtom, value)
+      return registry.set(queueAtom, { ...value, at: Date.now() })
     case "requests":
       return listeners.forEach((listener) => listener(value.items))
     case "config":
@@ -98,7 +99,7 @@ const receive = ({ data, event }: Message): void => {
 const readFigures = async (signal: AbortSignal): Promise<void> => {
   const status = await read((client) => client["admin-accounts"].queue(), signal)
   registry.set(poolAtom, { ...status, changed: [], more: status.in_use > 0 })
-  registry.set(queueAtom, status)
+  registry.set(queueAtom, { ...status, at: Date.now() })
 }
 
 const longestDelay = 10_000
