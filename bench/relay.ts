@@ -233,7 +233,7 @@ const modes: Readonly<Record<string, (body: string, response: ServerResponse, pa
   pipe
 }
 
-const server = createServer((message, response) => {
+const server = createServer({ keepAliveTimeout: 65_000 }, (message, response) => {
   collect(message, (body) => modes[mode]!(body, response, message.url))
 })
 server.listen(0, "127.0.0.1", () => {
