@@ -200,18 +200,21 @@ export const makePool: Effect.Effect<
     caller: Caller,
     options: LeaseOptions,
     clock: Clock.Clock,
-    scope: Scope.Scope
+    scope: Scope.Scope,
+    firstDriver: Driver
   ): Effect.Effect<Lease, GatewayError> => {
     const began = monotonicMillis(clock)
+    let hasWaited = false
     let ticket: Claim | undefined
     let held: Held | undefined
     const hold = (taken: Claim) => {
       ticket = taken
+      hasWaited ||= taken.state !== "granted"
     }
     const claimed = (taken: Claim): Effect.Effect<Lease> => {
       const { slot } = taken
       // The wait may have been long enough for another upstream to be configured.
-      return Effect.flatMap(currentDriver, (driver) => {
+      return Effect.flatMap(hasWaited ? currentDriver : Effect.succeed(firstDriver), (driver) => {
         counters.leases++
         const holding = held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
         const give = (): Lease => ({
@@ -278,9 +281,9 @@ export const makePool: Effect.Effect<
     lease: (caller, options) =>
       caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens
         ? Effect.suspend(directTokensOff)
-        : Effect.flatMap(currentDriver, () =>
+        : Effect.flatMap(currentDriver, (driver) =>
           Effect.withFiber((fiber) =>
-            lease(caller, options, fiber.getRef(Clock.Clock), Context.getUnsafe(fiber.context, Scope.Scope))
+            lease(caller, options, fiber.getRef(Clock.Clock), Context.getUnsafe(fiber.context, Scope.Scope), driver)
           )),
     status: Effect.map(Effect.andThen(currentDriver, Clock.Clock), (clock) => {
       const now = monotonicMillis(clock)

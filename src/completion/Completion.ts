@@ -65,7 +65,7 @@ export class Completion extends Context.Service<Completion, {
         : admitted()
     }
 
-    const opened = (input: CompletionInput, clock: Clock.Clock, scope: Scope.Scope) =>
+    const opened = (input: CompletionInput, clock: Clock.Clock, scope: Scope.Scope, traced: boolean) =>
       Effect.flatMap(admit(input), () =>
         Effect.flatMap(input.whole === true ? holdBytes : Effect.undefined, (held) => {
           if (held?.add(0) === false) return Effect.fail(tooMuchHeld)
@@ -76,7 +76,8 @@ export class Completion extends Context.Service<Completion, {
             deadlines,
             config: current,
             makeBudget: () => new Budget(current.limits, clock, held),
-            scope
+            scope,
+            traced
           }).open()
         }))
 
@@ -85,8 +86,9 @@ export class Completion extends Context.Service<Completion, {
         Effect.withFiber((fiber) => {
           input.stats.record?.decoded(input.conversation)
           const scope = Context.getUnsafe(fiber.context, Scope.Scope)
-          const open = opened(input, fiber.getRef(Clock.Clock), scope)
-          return fiber.getRef(References.TracerEnabled)
+          const traced = fiber.getRef(References.TracerEnabled)
+          const open = opened(input, fiber.getRef(Clock.Clock), scope, traced)
+          return traced
             ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(open)
             : open
         })

@@ -4,7 +4,6 @@
  * Nothing is made where spans are not taken. What was said is in it only where `telemetry.capture_content` is on.
  */
 import * as Effect from "effect/Effect"
-import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { Conversation, Part } from "../domain/Conversation.ts"
@@ -23,7 +22,8 @@ export interface AttemptSpan {
   readonly failed: (code: string) => void
 }
 
-const untraced: AttemptSpan = { within: (effect) => effect, events: () => undefined, failed: () => undefined }
+/** The span of an attempt where spans are not taken. */
+export const untraced: AttemptSpan = { within: (effect) => effect, events: () => undefined, failed: () => undefined }
 
 const partOf = (part: Part): object => {
   switch (part._tag) {
@@ -62,47 +62,46 @@ export interface AttemptFacts {
 }
 
 /** Starts the span of an attempt; it ends with the scope. */
-export const attemptSpan = (facts: AttemptFacts): Effect.Effect<AttemptSpan, never, Scope.Scope> =>
-  Effect.withFiber((fiber) => fiber.getRef(References.TracerEnabled) ? start(facts) : Effect.succeed(untraced))
-
-const start = Effect.fnUntraced(function*(facts: AttemptFacts): Effect.fn.Return<AttemptSpan, never, Scope.Scope> {
-  const { conversation, model } = facts
-  const { sampling } = conversation
-  const span = yield* Effect.makeSpanScoped(`chat ${model.id}`, {
-    kind: "client",
-    attributes: {
-      "gen_ai.operation.name": "chat",
-      "gen_ai.provider.name": facts.driver,
-      "gen_ai.request.model": model.id,
-      "gateway.attempt": facts.attempt
+export const attemptSpan = Effect.fnUntraced(
+  function*(facts: AttemptFacts): Effect.fn.Return<AttemptSpan, never, Scope.Scope> {
+    const { conversation, model } = facts
+    const { sampling } = conversation
+    const span = yield* Effect.makeSpanScoped(`chat ${model.id}`, {
+      kind: "client",
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": facts.driver,
+        "gen_ai.request.model": model.id,
+        "gateway.attempt": facts.attempt
+      }
+    })
+    const note = (name: string, value: unknown) => {
+      if (value !== undefined) span.attribute(name, value)
     }
-  })
-  const note = (name: string, value: unknown) => {
-    if (value !== undefined) span.attribute(name, value)
-  }
-  note("gateway.account", facts.accountHash)
-  note("gen_ai.request.temperature", sampling.temperature)
-  note("gen_ai.request.top_p", sampling.topP)
-  note("gen_ai.request.max_tokens", sampling.maxTokens ?? sampling.maxCompletionTokens)
-  if (facts.captureContent) note("gen_ai.input.messages", input(conversation))
-  const fold = facts.captureContent ? foldReply() : undefined
-  return {
-    within: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),
-    failed: (code) => note("error.type", code),
-    events: (events) => {
-      for (const event of events) {
-        fold?.push(event)
-        if (event._tag === "UsageReported") {
-          note("gen_ai.usage.input_tokens", event.usage.promptTokens)
-          note("gen_ai.usage.output_tokens", event.usage.completionTokens)
-        } else if (event._tag === "Finish") {
-          note("gen_ai.response.finish_reasons", [event.reason])
-          if (fold === undefined) continue
-          const { blocks, finish } = fold.reply()
-          const message = { role: "assistant", parts: blocks.map(blockOf), finish_reason: finish }
-          note("gen_ai.output.messages", JSON.stringify([message]))
+    note("gateway.account", facts.accountHash)
+    note("gen_ai.request.temperature", sampling.temperature)
+    note("gen_ai.request.top_p", sampling.topP)
+    note("gen_ai.request.max_tokens", sampling.maxTokens ?? sampling.maxCompletionTokens)
+    if (facts.captureContent) note("gen_ai.input.messages", input(conversation))
+    const fold = facts.captureContent ? foldReply() : undefined
+    return {
+      within: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),
+      failed: (code) => note("error.type", code),
+      events: (events) => {
+        for (const event of events) {
+          fold?.push(event)
+          if (event._tag === "UsageReported") {
+            note("gen_ai.usage.input_tokens", event.usage.promptTokens)
+            note("gen_ai.usage.output_tokens", event.usage.completionTokens)
+          } else if (event._tag === "Finish") {
+            note("gen_ai.response.finish_reasons", [event.reason])
+            if (fold === undefined) continue
+            const { blocks, finish } = fold.reply()
+            const message = { role: "assistant", parts: blocks.map(blockOf), finish_reason: finish }
+            note("gen_ai.output.messages", JSON.stringify([message]))
+          }
         }
       }
     }
   }
-})
+)

@@ -16,7 +16,7 @@ import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "../upstream/budget.ts"
-import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
+import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { noteEvents, replyStream } from "./replyStream.ts"
@@ -39,6 +39,8 @@ export interface AttemptOptions {
   readonly makeBudget: () => Budget
   /** Holds the attempts. */
   readonly scope: Scope.Scope
+  /** Attempts are spans of a trace. */
+  readonly traced: boolean
 }
 
 /** A reply that has begun, with what has come of it. */
@@ -127,28 +129,27 @@ export class Attempts {
       stats.upstream += took
       this.spent += took
     }
-    return attemptSpan({
+    const run = (span: AttemptSpan) =>
+      Effect.matchEffect(span.within(this.begin(lease, attempt)), {
+        onSuccess: (begun) => {
+          over()
+          return this.output(lease, attempt, span, begun)
+        },
+        onFailure: (failure) => {
+          over()
+          return this.failed(failure, lease, attempt, span)
+        }
+      })
+    if (!this.options.traced) return run(untraced)
+    const span = attemptSpan({
       model,
       conversation,
       driver: lease.driver.name,
       accountHash: lease.accountHash,
       attempt: this.count,
       captureContent: config.telemetry.capture_content
-    }).pipe(
-      Scope.provide(attempt),
-      Effect.flatMap((span) =>
-        Effect.matchEffect(span.within(this.begin(lease, attempt)), {
-          onSuccess: (begun) => {
-            over()
-            return this.output(lease, attempt, span, begun)
-          },
-          onFailure: (failure) => {
-            over()
-            return this.failed(failure, lease, attempt, span)
-          }
-        })
-      )
-    )
+    })
+    return Effect.flatMap(Scope.provide(span, attempt), run)
   }
 
   /** The reply on a lease, up to the first events that show something, or to the end where it is wanted whole. */

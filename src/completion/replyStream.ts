@@ -2,7 +2,9 @@
  * A reply as a stream of events, which notes what it learns for the request's record and gives the account back.
  */
 import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -57,22 +59,32 @@ export const replyStream = (
     return batch
   }
   type Events = Pull.Pull<Batch, GatewayError>
+  const over = (exit: Exit.Exit<unknown, unknown>, end: Events): Events =>
+    Effect.andThen(Scope.close(attempt, exit), end)
   const read: Events = Effect.matchEffect(next, {
-    onSuccess: (batch): Events => batch === undefined ? Cause.done() : Effect.succeed(note(batch)),
+    onSuccess: (batch): Events => batch === undefined ? over(Exit.void, Cause.done()) : Effect.succeed(note(batch)),
     onFailure: (failure): Events => {
       if (failure._tag === "GatewayError") {
         span.failed(failure.code)
-        return Effect.fail(failure)
+        return over(Exit.fail(failure), Effect.fail(failure))
       }
       const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
       span.failed(judged.error.code)
-      return Effect.andThen(lease.report(judged.health, judged.retryAfter), Effect.fail(judged.error))
+      return Effect.andThen(
+        lease.report(judged.health, judged.retryAfter),
+        over(Exit.fail(judged.error), Effect.fail(judged.error))
+      )
     }
   })
   const pull: Events = Effect.suspend(() => {
-    if (taken) return ended ? Cause.done() : read
+    if (taken) return ended ? over(Exit.void, Cause.done()) : read
     taken = true
     return Effect.succeed(note(first))
   })
-  return Stream.onExit(Stream.fromPull(Effect.succeed(pull)), (exit) => Scope.close(attempt, exit))
+  // Whoever leaves in the midst closes the stream's scope; what ends it otherwise does so itself, at no cost for each chunk.
+  return Stream.fromChannel(
+    Channel.fromTransform((_, scope) =>
+      Effect.as(Scope.addFinalizerExit(scope, (exit) => Scope.close(attempt, exit)), pull)
+    )
+  )
 }

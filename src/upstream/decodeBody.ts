@@ -22,8 +22,15 @@ export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
 /** What a decoder makes of a body, read by read. */
 export type DecodedBody<A> = Pull.Pull<NonEmptyReadonlyArray<A>, UpstreamFailure>
 
-/** Runs a decoder over an exchange's body. */
-export const decodeBody = <A>(exchange: Exchange, decoder: BodyDecoder<A>): DecodedBody<A> => {
+/** How a body ended: read to its end, or by a failure of the decoder or of the exchange. */
+export type BodyEnd = Cause.Cause<UpstreamFailure | Cause.Done>
+
+/** Runs a decoder over an exchange's body. `over` says what comes when the body has ended; by default that it has. */
+export const decodeBody = <A>(
+  exchange: Exchange,
+  decoder: BodyDecoder<A>,
+  over: (end: BodyEnd) => DecodedBody<A> = Effect.failCause
+): DecodedBody<A> => {
   let ended = false
   const emit = (out: Array<A>): DecodedBody<A> => isArrayNonEmpty(out) ? Effect.succeed(out) : next
   const end = (out: Array<A>) => {
@@ -37,12 +44,12 @@ export const decodeBody = <A>(exchange: Exchange, decoder: BodyDecoder<A>): Deco
       decoder.push(bytes, out)
       return decoder.done() ? end(out) : emit(out)
     },
-    onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : Effect.failCause(cause)
+    onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : over(cause)
   })
   const next: DecodedBody<A> = Effect.suspend(() => {
     const failure = decoder.failure()
-    if (failure !== undefined) return Effect.fail(failure)
-    return ended ? Cause.done() : read
+    if (failure !== undefined) return over(Cause.fail(failure))
+    return ended ? over(Cause.fail(Cause.Done())) : read
   })
   return next
 }

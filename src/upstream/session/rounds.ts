@@ -10,7 +10,7 @@ import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.t
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
 import type { Budget } from "../budget.ts"
-import { type BodyDecoder, decodeBody, type DecodedBody } from "../decodeBody.ts"
+import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
@@ -155,22 +155,24 @@ export class Rounds {
       done: () => reply.failed || reply.withdrawn || body.isFull,
       complete: () => reply.final || reply.closed
     }
-    this.current = { pull: decodeBody(round.exchange, decoder), body }
+    this.current = { pull: decodeBody(round.exchange, decoder, (end) => this.over(end)), body }
   }
 
-  private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() => {
-    if (this.finished) return Cause.done()
-    return Effect.catchCause(this.current!.pull, (cause): DecodedBody<UpstreamEvent> => {
-      if (Pull.isDoneCause(cause)) {
-        this.running = false
-        return this.endRound()
-      }
-      const failure = Cause.findErrorOption(cause)
-      return failure._tag === "Some" && failure.value._tag === "UpstreamFailure"
-        ? this.breakOff(failure.value)
-        : Effect.failCause(cause)
-    })
-  })
+  private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() =>
+    this.finished ? Cause.done() : this.current!.pull
+  )
+
+  /** The body of a round has ended. */
+  private over(end: BodyEnd): DecodedBody<UpstreamEvent> {
+    if (Pull.isDoneCause(end)) {
+      this.running = false
+      return this.endRound()
+    }
+    const failure = Cause.findErrorOption(end)
+    return failure._tag === "Some" && failure.value._tag === "UpstreamFailure"
+      ? this.breakOff(failure.value)
+      : Effect.failCause(end)
+  }
 
   private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
     this.finished = true
