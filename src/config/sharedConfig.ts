@@ -111,9 +111,9 @@ export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded:
       last = initial.snapshot
       store.setRevision(revision)
       if (canonicalJson(raw) !== canonicalJson(ours)) {
-        yield* Effect.logInfo("The shared configuration is in effect; what this node was started with differs", {
-          revision
-        })
+        yield* Effect.logInfo("The shared configuration is in effect; what this node was started with differs").pipe(
+          Effect.annotateLogs({ revision })
+        )
       }
       // So that the previous key is not needed for ever.
       if (store.isOld(place, there.sealed)) {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createHmac } from "node:crypto"
+import { nodeName } from "../store/nodeName.ts"
 import type { StoreOptions } from "../store/Store.ts"
 import { StoreInvalid } from "../store/StoreError.ts"
 import { ConfigInvalid, fault } from "./ConfigError.ts"
@@ -53,6 +54,12 @@ export const storeSettings = Effect.fnUntraced(function*(environment: Environmen
         "GATEWAY_STORE_URL needs GATEWAY_STORE_KEY (16 characters or more) or GATEWAY_ADMIN_KEY, the same on all nodes"
     })
   }
-  const options: StoreOptions = { url, key, previousKey: storeKeyPrevious, nodeId, version }
+  const options: StoreOptions & { readonly nodeId: string } = {
+    url,
+    key,
+    previousKey: storeKeyPrevious,
+    nodeId: nodeId ?? nodeName(),
+    version
+  }
   return options
 })

@@ -128,7 +128,9 @@ export const serve = Effect.gen(function*() {
     : serveSharedGateway(listen).pipe(
       Layer.provide(UsageStore.layer),
       Layer.provideMerge(ConfigStore.layerShared),
-      Layer.provide(Store.layerRedis(shared))
+      Layer.provide(Store.layerRedis(shared)),
+      // All that it logs says which node it is.
+      Layer.provide(Layer.succeed(References.CurrentLogAnnotations, { node: shared.nodeId }))
     )
   return yield* Layer.launch(
     Layer.effectDiscard(Effect.all([announce, warnOfLoopback(listen), keepAssets])).pipe(

@@ -7,10 +7,10 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes } from "node:crypto"
-import { hostname } from "node:os"
 import { parseStoreAddress } from "./address.ts"
 import { makeClient, type StoreClient } from "./client.ts"
 import { textOf } from "./connection.ts"
+import { nodeName } from "./nodeName.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import { makeSeals } from "./seals.ts"
 import { patiently, StoreInvalid, StoreUnavailable } from "./StoreError.ts"
@@ -29,9 +29,6 @@ const hangMillis = 5_000
 const unavailable = new StoreUnavailable({ message: "The store does not answer" })
 
 const idForm = /^[A-Za-z0-9._-]{1,64}$/
-
-const nodeName = (): string =>
-  `${hostname().replaceAll(/[^A-Za-z0-9._-]/g, "-").slice(0, 57)}-${randomBytes(3).toString("hex")}`
 
 const noHoldings: Holdings = { leases: [], tickets: [] }
 const noCounts: HoldingCounts = { leases: 0, tickets: 0, unsettled: 0 }
@@ -92,7 +89,7 @@ export const makeStore = Effect.fnUntraced(function*(
     makeClient(address),
     Effect.andThen(
       Effect.sleep(1_000),
-      Effect.andThen(Effect.logInfo("Waiting for the store", { url: address.shown }), Effect.never)
+      Effect.andThen(Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }), Effect.never)
     )
   )
   const client = yield* Effect.timeoutOrElse(connecting, {
@@ -153,6 +150,8 @@ export const makeStore = Effect.fnUntraced(function*(
     )
   })
 
+  const about = Effect.annotateLogs({ url: address.shown, node })
+
   const setState = (next: "up" | "lost") =>
     Effect.suspend(() => {
       if (state === next) return Effect.void
@@ -160,11 +159,8 @@ export const makeStore = Effect.fnUntraced(function*(
       since = now()
       emit(next)
       return next === "up"
-        ? Effect.logInfo("The store is there", { url: address.shown, node })
-        : Effect.logWarning("The store is lost: new requests are refused until it is back", {
-          url: address.shown,
-          node
-        })
+        ? about(Effect.logInfo("The store is there"))
+        : about(Effect.logWarning("The store is lost: new requests are refused until it is back"))
     })
 
   const answered = () => {
@@ -258,10 +254,9 @@ export const makeStore = Effect.fnUntraced(function*(
     offset = Number(storeTime) - (sentAt + now()) / 2
     if (Math.abs(offset) > wrongClockMillis && !warned) {
       warned = true
-      yield* Effect.logWarning("This node's clock differs from the store's", {
-        node,
-        seconds: Math.round(-offset / 1_000)
-      })
+      yield* about(Effect.logWarning("This node's clock differs from the store's")).pipe(
+        Effect.annotateLogs({ seconds: Math.round(-offset / 1_000) })
+      )
     }
     const lines = rest.slice(Number(dueCount))
     seen = Number(sent)
