@@ -73,6 +73,25 @@ const Tests = () => {
   )
 }
 
+/** The field by itself, so that typing draws no list anew: it is asked for when one pauses. */
+const Search = ({ onSearch }: { readonly onSearch: (text: string) => void }) => {
+  const t = useTexts().accounts
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return (
+    <label class="field grow">
+      <span>{t.search}</span>
+      <input
+        type="text"
+        onInput={({ currentTarget: { value } }) => {
+          clearTimeout(timer.current)
+          timer.current = setTimeout(() => onSearch(value.trim()), 200)
+        }}
+      />
+    </label>
+  )
+}
+
 type Open =
   | { readonly name: "add" }
   | { readonly name: "note"; readonly item: AccountItem }
@@ -81,21 +100,12 @@ type Open =
 export const Accounts = () => {
   const t = useTexts()
   const [page, setPage] = useState(1)
-  const [search, setSearch] = useState("")
   const [q, setQ] = useState("")
   const [state, setState] = useState<AccountState | "">("")
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [open, setOpen] = useState<Open>()
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
   const testing = useAtom(progressAtom) !== undefined
-
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      setQ(search.trim())
-      setPage(1)
-    }, 200)
-    return () => clearTimeout(timer)
-  }, [search])
 
   const list = useMemo(
     () =>
@@ -158,10 +168,12 @@ export const Accounts = () => {
       </Heading>
       <Durability />
       <div class="row">
-        <label class="field grow">
-          <span>{t.accounts.search}</span>
-          <input type="text" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        </label>
+        <Search
+          onSearch={(text) => {
+            setQ(text)
+            setPage(1)
+          }}
+        />
         <Select
           label={t.accounts.show}
           value={state}
