@@ -10,6 +10,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { createInterface } from "node:readline"
+import { PassThrough } from "node:stream"
 import { type Row, table } from "./table.ts"
 
 interface Target {
@@ -28,13 +29,16 @@ const start = async (
 ): Promise<{ readonly pid: number; readonly port: string }> => {
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit"]
+    stdio: ["ignore", "pipe", "pipe"]
   })
   children.push(child)
-  for await (const line of createInterface({ input: child.stdout })) {
+  const said = new PassThrough()
+  child.stdout.pipe(said)
+  child.stderr.pipe(said)
+  for await (const line of createInterface({ input: said })) {
     const found = ready.exec(line)
     if (found !== null) {
-      child.stdout.resume()
+      said.resume()
       return { pid: child.pid!, port: found[1]! }
     }
   }

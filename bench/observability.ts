@@ -61,12 +61,12 @@ const start = async (env: Record<string, string>) => {
       }),
       ...env
     },
-    stdio: ["ignore", "pipe", "inherit"]
+    stdio: ["ignore", "inherit", "pipe"]
   })
-  for await (const line of createInterface({ input: child.stdout })) {
+  for await (const line of createInterface({ input: child.stderr })) {
     const found = /listens on http:\/\/[^:]+:(\d+)/.exec(line)
     if (found === null) continue
-    child.stdout.resume()
+    child.stderr.resume()
     return { child, port: found[1]!, pid: child.pid! }
   }
   throw new Error("the gateway ended before it listened")

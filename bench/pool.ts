@@ -103,7 +103,7 @@ const lease = async (accounts: number): Promise<number> => {
     deleteAllSessions: () => unused
   }
   const layer = Layer.provide(Accounts.layer, [
-    ConfigStore.layerMemory({
+    ConfigStore.layerJson({
       accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" }))
     }),
     Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))

@@ -84,7 +84,7 @@ const requestCost = Effect.gen(function*() {
   Effect.provide(
     Layer.merge(KeyLimits.layer, UsageRecorder.layer).pipe(
       Layer.provide(UsageStore.layerMemory),
-      Layer.provide(ConfigStore.layerMemory(config))
+      Layer.provide(ConfigStore.layerJson(config))
     )
   )
 )

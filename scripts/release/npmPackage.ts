@@ -38,9 +38,10 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
     plugins: [luaTexts],
     transform: { define: defineBuild(infoOf(origin)) },
     // All in one folder: whichever has the code that reads the assets finds them beside itself.
-    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" }
+    // Whoever looks into a failure sees the sources' own lines.
+    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js", sourcemap: true }
   })
-  return output.flatMap((part) => part.type === "chunk" ? [[part.fileName, Buffer.from(part.code)]] : [])
+  return output.map((part) => [part.fileName, Buffer.from(part.type === "chunk" ? part.code : part.source)])
 }
 
 const types = async (): Promise<Array<[string, Uint8Array]>> => {

@@ -27,9 +27,9 @@ export type Caller =
 /** Which account a lease may be on. */
 export interface LeaseOptions {
   /** Accounts that this request has failed on, by `Lease.account`; they come last, and never when others may serve. */
-  readonly avoid: ReadonlySet<string>
+  readonly avoid?: ReadonlySet<string> | undefined
   /** The account to stay on, by `Lease.account`: another try of the same request on the same account. */
-  readonly stay: string | undefined
+  readonly stay?: string | undefined
   /** Style of the request, for whoever looks at the queue. */
   readonly style?: string | undefined
 }
@@ -73,6 +73,8 @@ export interface QueueStatus {
   readonly cooling: number
   readonly out: number
   readonly disabled: number
+  /** Why no account can be used, where they are all out of rotation. */
+  readonly reason: string | null
   /** Milliseconds; `null` when nobody waits. */
   readonly oldest_wait_ms: number | null
   /** Those who wait longest, 50 at most. */
@@ -98,6 +100,8 @@ export type AccountAccess = Pick<
 /** What the pool knows of a configured account. */
 export interface AccountFacts {
   readonly identifier: string
+  /** Twelve hex digits that stand for the account in logs, traces and metrics. */
+  readonly hash: string
   readonly inUse: number
   /** `ready`: in rotation; `cooling`: back after `recovery`; `out`: tried again after `recovery`. */
   readonly health: SlotState

@@ -65,6 +65,8 @@ export type Refusal =
   | { readonly _tag: "Unknown" }
   /** It waited as long as it may. */
   | { readonly _tag: "Late" }
+  /** The gateway stops. */
+  | { readonly _tag: "Closing" }
 
 /** Called once when a waiting ticket is granted (`undefined`) or refused; never after `close`. It may call back. */
 export type Notify = (refusal: Refusal | undefined) => void

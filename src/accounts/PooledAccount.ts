@@ -6,11 +6,11 @@
 import type * as Deferred from "effect/Deferred"
 import type * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
-import type { Account } from "../config/Account.ts"
+import { type Account, keyless } from "../config/Account.ts"
 import { sha256Hex } from "../config/json.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
-import type { Fault } from "./backOff.ts"
+import { type Fault, keyMissing, reasonFor } from "./backOff.ts"
 import type { AccountTokens } from "./tokens.ts"
 
 /** What an account test showed last; empty before the first. */
@@ -73,6 +73,17 @@ export class PooledAccount {
     const { email, mobile } = this.account ?? {}
     return [email?.trim(), mobile, mobile === undefined ? undefined : nationalMobile(mobile), this.login?.password]
       .filter((secret) => secret !== undefined)
+  }
+
+  /** It has nothing to log in with: it stands for a server that asks for no key. */
+  get isAnonymous(): boolean {
+    const token = this.configuredToken
+    return this.login === undefined && (token === undefined || token === keyless)
+  }
+
+  /** Why a fault keeps it out of rotation, in words for the operator. */
+  reasonFor(fault: Fault): string {
+    return fault === "refused_login" && this.isAnonymous ? keyMissing : reasonFor(fault)
   }
 
   /** Counts a fault; the number of that kind in a row. */

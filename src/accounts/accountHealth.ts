@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import { type AccountHealth, classify } from "../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { type Fault, reasonFor, stateAfter, suspensionFor } from "./backOff.ts"
+import { type Fault, stateAfter, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import type { PoolState, Slot } from "./PoolState.ts"
 
@@ -73,7 +73,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     // Cool-downs are everyday; an account that is refused wants its operator.
     const log = stateAfter(fault) === "out" ? Effect.logWarning : Effect.logDebug
     return log("An upstream account leaves the rotation").pipe(
-      Effect.annotateLogs({ account: account.hash, reason: reasonFor(fault), seconds: delay / 1_000, count })
+      Effect.annotateLogs({ account: account.hash, reason: account.reasonFor(fault), seconds: delay / 1_000, count })
     )
   }
 

@@ -1,3 +1,6 @@
+/** The reason where a server asks for a key and there is none to send. */
+export const keyMissing = "the upstream asks for an API key and none is configured"
+
 /**
  * How long an account stays out of rotation after what the upstream said of it: the back-off table of the pool.
  *

@@ -52,6 +52,7 @@ export const makeFixed = Effect.fnUntraced(function*(
       cooling: 0,
       out: 0,
       disabled: 0,
+      reason: null,
       oldest_wait_ms: null,
       waiters: []
     })),

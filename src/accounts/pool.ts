@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { CurrentShutdown } from "../clock/Shutdown.ts"
 import { findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -19,7 +20,6 @@ import { tokenPreview } from "../domain/identity.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
-import { reasonFor } from "./backOff.ts"
 import { directAccess } from "./credentials.ts"
 import type {
   AccountAccess,
@@ -33,7 +33,7 @@ import type {
 } from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { type PoolChanges, PoolState, type Refusal, type Slot, type Ticket, type Wish } from "./PoolState.ts"
-import { directTokensOff, refusalError } from "./refusals.ts"
+import { directTokensOff, type Outage, refusalError } from "./refusals.ts"
 import { makeRoster } from "./roster.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
@@ -44,6 +44,8 @@ type Claim = Ticket<PooledAccount>
 const hourMillis = 3_600_000
 /** Waiters that the status of the queue tells of. */
 const mostWaiters = 50
+
+const nobody: ReadonlySet<string> = new Set()
 
 /** What a lease has to remember until it ends. */
 class Held {
@@ -66,6 +68,7 @@ export const makePool: Effect.Effect<
 > = Effect.gen(function*() {
   const config = yield* ConfigStore
   const upstream = yield* Upstream
+  const shutdown = yield* CurrentShutdown
   const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0, direct: 1 })
   const roster = makeRoster(state)
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -150,7 +153,7 @@ export const makePool: Effect.Effect<
     }
   }
 
-  const wishOf = (caller: Caller, { avoid, stay }: LeaseOptions): Wish => {
+  const wishOf = (caller: Caller, { avoid = nobody, stay }: LeaseOptions): Wish => {
     if (caller._tag === "Direct") return { _tag: "Direct" }
     if (caller.target !== undefined) {
       const account = findAccount(config.unsafeCurrent().account_table, caller.target)
@@ -162,14 +165,21 @@ export const makePool: Effect.Effect<
   }
 
   /** Waits until the queue has served a ticket. A wait that ends in any other way leaves nothing behind. */
-  const served = (ticket: Claim, settled: Deferred.Deferred<void, Refusal>, patience: number) =>
-    Effect.timeoutOrElse(Deferred.await(settled), {
+  const served = (ticket: Claim, settled: Deferred.Deferred<void, Refusal>, patience: number) => {
+    const unwatch = shutdown.watch(() => Deferred.doneUnsafe(settled, Exit.fail({ _tag: "Closing" })))
+    return Effect.timeoutOrElse(Deferred.await(settled), {
       duration: patience,
       orElse: () => Effect.fail(state.late(ticket))
     }).pipe(
-      Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => state.close(ticket))),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          unwatch()
+          if (Exit.isFailure(exit)) state.close(ticket)
+        })
+      ),
       Effect.as(ticket)
     )
+  }
 
   /** Takes a ticket: at once where there is a slot, else when the queue has served it. */
   const claim = (
@@ -243,14 +253,24 @@ export const makePool: Effect.Effect<
         return Effect.catchIf(
           first,
           (refusal) => refusal._tag !== "Late",
-          () => claim({ _tag: "Any", avoid: options.avoid }, clock, hold, options.style)
+          () => claim({ _tag: "Any", avoid: options.avoid ?? nobody }, clock, hold, options.style)
         )
       }),
       Effect.matchEffect({
         onSuccess: claimed,
-        onFailure: (refusal) => Effect.fail(refusalError(refusal, monotonicMillis(clock)))
+        onFailure: (refusal) => Effect.fail(refusalError(refusal, monotonicMillis(clock), outage()))
       })
     )
+  }
+
+  /** Why no account is in rotation, where they are all out. */
+  const outage = (): Outage | undefined => {
+    if (state.size === 0 || state.out < state.size) return undefined
+    for (const { account, state: is } of state.slots()) {
+      const reason = is === "out" && account.fault !== undefined ? account.reasonFor(account.fault) : undefined
+      if (reason !== undefined) return { until: state.nextRecovery, reason }
+    }
+    return { until: state.nextRecovery, reason: undefined }
   }
 
   const slotOf = (identifier: string): AccountSlot | undefined => {
@@ -263,10 +283,11 @@ export const makePool: Effect.Effect<
     const token = account.tokens === undefined ? account.configuredToken : account.tokens.held()
     return {
       identifier: account.identifier,
+      hash: account.hash,
       inUse,
       health: slot.state,
       disabled: !slot.enabled,
-      reason: slot.state === "ready" || account.fault === undefined ? undefined : reasonFor(account.fault),
+      reason: slot.state === "ready" || account.fault === undefined ? undefined : account.reasonFor(account.fault),
       recovery: slot.state === "ready" || !Number.isFinite(until) ? undefined : Math.max(0, until - now),
       testStatus: slot.state === "out" ? "failed" : account.tested,
       hasToken: token !== undefined,
@@ -309,6 +330,7 @@ export const makePool: Effect.Effect<
         cooling: state.cooling,
         out: state.out,
         disabled: state.disabled,
+        reason: outage()?.reason ?? null,
         oldest_wait_ms: waiters[0]?.age_ms ?? null,
         waiters
       }

@@ -7,8 +7,19 @@ const busyRetryAfter = 2
 
 const inSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1_000))
 
-/** A request that the pool cannot serve. `now` is on the clock of `Refusal.until`. */
-export const refusalError = (refusal: Refusal, now: number): GatewayError => {
+/** What requests are told that the gateway's own end meets. */
+export const shuttingDown = gatewayError("shutting_down", "The gateway is shutting down", { retryAfter: 5 })
+
+/** What keeps every account out of rotation. */
+export interface Outage {
+  /** When the first of them is tried again; infinity where that is under way. */
+  readonly until: number
+  /** Words for it, where there are better ones than for all. */
+  readonly reason: string | undefined
+}
+
+/** A request that the pool cannot serve. `now` is on the clock of `Refusal.until` and of the outage. */
+export const refusalError = (refusal: Refusal, now: number, outage?: Outage): GatewayError => {
   switch (refusal._tag) {
     case "Full":
       return gatewayError("rate_limit_exceeded", "All slots are in use and the queue is full", {
@@ -23,8 +34,13 @@ export const refusalError = (refusal: Refusal, now: number): GatewayError => {
     case "Unavailable":
       return gatewayError(
         "no_account_available",
-        "No upstream account can be used: none is configured, or the upstream refuses them"
+        outage?.reason === undefined
+          ? "No upstream account can be used: none is configured, or the upstream refuses them"
+          : `No upstream account can be used: ${outage.reason}`,
+        outage === undefined ? {} : { retryAfter: Number.isFinite(outage.until) ? inSeconds(outage.until - now) : 1 }
       )
+    case "Closing":
+      return shuttingDown
     case "Unknown":
       return invalidRequest("No such account is configured", "X-Gateway-Target-Account")
   }

@@ -30,7 +30,9 @@ export interface RequestStats {
   /** Whether an account was there, so that the upstream was called. */
   upstreamCalled: boolean
   attempts: number
+  /** Attempts on another account after a failure, and those on the same server where there is no other. */
   failovers: number
+  retries: number
   /** Time spent in the queue, over all attempts. */
   queued: number
   /** Time spent with the upstream, over all attempts: up to the first reply event, or the last of a whole reply. */
@@ -76,6 +78,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   upstreamCalled: false,
   attempts: 0,
   failovers: 0,
+  retries: 0,
   queued: 0,
   upstream: 0,
   waiting: undefined,

@@ -20,6 +20,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { noteEvents, replyStream } from "./replyStream.ts"
+import { retryDelay } from "./retryDelay.ts"
 import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
 
 /** Attempts of one request, the first included (behaviour: failover). */
@@ -76,6 +77,8 @@ export class Attempts {
   private readonly refreshed = new Set<string | undefined>()
   private budget: Budget | undefined
   private count = 0
+  /** Those that were made again at the same server. */
+  private retries = 0
   /** Milliseconds that attempts have taken, apart from the queue. */
   private spent = 0
   /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
@@ -101,7 +104,10 @@ export class Attempts {
         onFailure: (error) =>
           Effect.fail(
             error.code === this.before?.code
-              ? gatewayError(error.code, this.before.message, { retryAfter: error.retryAfter })
+              ? gatewayError(error.code, this.before.message, {
+                retryAfter: error.retryAfter,
+                cause: this.before.cause
+              })
               : error
           ),
         onSuccess: (lease) => this.on(lease, attempt)
@@ -217,6 +223,12 @@ export class Attempts {
     })
   }
 
+  /** There is one account at most: another try asks the same server the same. */
+  private isAlone(): boolean {
+    const { account_max_inflight, recommended_concurrency } = this.options.config.runtime
+    return recommended_concurrency <= account_max_inflight
+  }
+
   /** Draws the consequences of a failure of which nothing was shown. */
   private failed(
     failure: UpstreamFailure | GatewayError,
@@ -235,6 +247,7 @@ export class Attempts {
       direct: caller._tag === "Direct",
       mayRefresh: !this.refreshed.has(lease.account) && lease.driver.capabilities.login,
       shown: false,
+      alone: this.isAlone(),
       secrets: lease.secrets()
     })
     span.failed(judged.error.code)
@@ -250,6 +263,14 @@ export class Attempts {
         this.stay = lease.account
       } else {
         this.stay = undefined
+        if (this.isAlone()) {
+          this.retries++
+          stats.retries = this.retries
+          // What takes the account out of rotation has a delay of its own.
+          return judged.health === "none"
+            ? Effect.andThen(retryDelay(this.retries), Effect.suspend(() => this.open()))
+            : this.open()
+        }
         if (lease.account !== undefined) this.avoid.add(lease.account)
         stats.failovers++
       }

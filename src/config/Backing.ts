@@ -89,9 +89,17 @@ export const fileBacking = Effect.fnUntraced(function*(
     },
     save: Effect.fnUntraced(function*({ raw }) {
       const text = yield* stringifyConfig(raw, "indented")
-      const saved = yield* Effect.tapError(file.replace(text), () =>
+      // Nobody saves between the comparison and the replacement: what another process has saved since is met first.
+      const replacing = Effect.flatMap(file.read, (there): Effect.Effect<FileVersion, ConfigFileError | Superseded> => {
+        const isOurs = Option.match(there, {
+          onNone: () => true,
+          onSome: (found) => Option.isSome(digest) && digest.value === found.digest
+        })
+        return isOurs ? file.replace(text) : Effect.fail({ _tag: "Superseded" })
+      })
+      const saved = yield* Effect.tapError(file.exclusively(replacing), (error) =>
         Effect.sync(() => {
-          writable = false
+          if (error._tag !== "Superseded") writable = false
         }))
       writable = true
       digest = Option.some(saved.digest)

@@ -12,6 +12,7 @@ import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
+import { withFileLock } from "./fileLock.ts"
 
 /** A file at one moment. */
 export interface FileVersion {
@@ -36,6 +37,8 @@ export interface ConfigFile {
    * when it fails or the process dies the old file stands.
    */
   readonly replace: (text: string) => Effect.Effect<FileVersion, ConfigFileError>
+  /** Runs an effect while no other process runs one: for what is compared first and replaced then. */
+  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConfigFileError, R>
   /** Moves the file aside, to `<path>.invalid`. */
   readonly setAside: Effect.Effect<void, ConfigFileError>
   /** The stamp of the file as it is now. */
@@ -156,6 +159,23 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
       )
     ),
     replace,
+    exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.gen(function*() {
+        const locked = yield* target
+        yield* fs.makeDirectory(dirname(locked), { recursive: true })
+        return yield* Effect.provideService(
+          withFileLock(`${locked}.lock`, Effect.exit(effect)),
+          FileSystem.FileSystem,
+          fs
+        )
+      }).pipe(
+        Effect.mapError((error) =>
+          error._tag === "Locked"
+            ? new ConfigFileError({ message: `${path} cannot be saved: another process holds ${path}.lock` })
+            : unwritable(path)(error)
+        ),
+        Effect.flatten
+      ),
     setAside: Effect.flatMap(target, (from) => fs.rename(from, `${path}.invalid`)).pipe(
       Effect.mapError(unwritable(path))
     ),

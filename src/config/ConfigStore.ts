@@ -23,6 +23,7 @@ import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
+import type { ConfigInput } from "./document.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
@@ -402,8 +403,17 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
     })
   )
 
-  /** A configuration that is kept in memory only, for embedders and tests. It must be JSON. */
+  /**
+   * A configuration that is kept in memory only, for embedders: the fields of the file, checked by the compiler and when it
+   * is built.
+   */
   static readonly layerMemory = (
+    config: ConfigInput = {},
+    options?: { readonly adminKey?: string | undefined }
+  ): Layer.Layer<ConfigStore, ConfigInvalid> => ConfigStore.layerJson({ ...config }, options)
+
+  /** The same for any JSON, fields included that the gateway does not know. */
+  static readonly layerJson = (
     raw: RawConfig = {},
     options?: { readonly adminKey?: string | undefined }
   ): Layer.Layer<ConfigStore, ConfigInvalid> =>

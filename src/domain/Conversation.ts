@@ -73,9 +73,9 @@ export type JsonSchema = { readonly [key: string]: Json }
 /** A tool that the model may call. Without `parameters` it takes an object of any shape. */
 export interface ToolDeclaration {
   readonly name: string
-  readonly description: string | undefined
-  readonly parameters: JsonSchema | undefined
-  readonly strict: boolean | undefined
+  readonly description?: string | undefined
+  readonly parameters?: JsonSchema | undefined
+  readonly strict?: boolean | undefined
 }
 
 /** `function` forces one declared tool. */

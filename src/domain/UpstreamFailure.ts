@@ -25,7 +25,9 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
     "disagrees",
     // The gateway's own limits: it made all calls, or read all bytes, that a request may cost; its time is up.
     "exhausted",
-    "overdue"
+    "overdue",
+    // The gateway stops, and ends what still runs.
+    "shutting_down"
   ]),
   /** HTTP status of the reply, where there was one. */
   status: Schema.optionalKey(Schema.Number),
@@ -39,6 +41,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   message: Schema.optionalKey(Schema.String),
   /** Seconds of the upstream's `Retry-After`. */
   retryAfter: Schema.optionalKey(Schema.Number),
+  /** The call went out without a credential: none is configured. */
+  anonymous: Schema.optionalKey(Schema.Boolean),
   /** What the network told, or how an answer that was none began. */
   cause: Schema.optionalKey(FailureCause)
 }) {}

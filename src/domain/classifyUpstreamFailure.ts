@@ -10,12 +10,14 @@ import type { UpstreamFailure } from "./UpstreamFailure.ts"
 
 /** What a failure is. */
 export type FailureClass =
+  | "shutting_down"
   | "withdrawn"
   | "login_refused"
   | "account_suspended"
   | "quota_exhausted"
   | "rate_limited"
   | "token_refused"
+  | "key_missing"
   | "account_busy"
   | "prompt_too_long"
   | "session_gone"
@@ -54,6 +56,8 @@ export interface FailureContext {
   readonly mayRefresh: boolean
   /** A frame of the reply has gone to the client. */
   readonly shown: boolean
+  /** There is no other account to try: another attempt asks the same server the same. */
+  readonly alone?: boolean
   /** What the upstream was told in confidence, and must not be quoted with. */
   readonly secrets?: ReadonlyArray<string>
 }
@@ -160,8 +164,23 @@ const tokenRefused = (failure: UpstreamFailure): boolean =>
   tokenCode(failure.code) || failure.status === 401 ||
   (plain(failure) && keyReason(failure.reason))
 
+const timedOut = (failure: UpstreamFailure): boolean => failure.kind === "timeout" || has(408, 504, 524)(failure.status)
+
+/** The request may have reached the server: only where no connection came about it surely has not. */
+const mayHaveArrived = ({ cause }: UpstreamFailure): boolean =>
+  !has("UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT")(cause?.code)
+
 /** The rules, in order. */
 export const rules: ReadonlyArray<Rule> = [
+  {
+    class: "shutting_down",
+    when: (failure) => failure.kind === "shutting_down",
+    retry: "no",
+    health: "none",
+    code: "shutting_down",
+    message: "The gateway is shutting down",
+    because: "the gateway itself ended it; another of its nodes, or the next start, may serve"
+  },
   {
     class: "withdrawn",
     when: (failure) => failure.kind === "withdrawn" || (plain(failure) && filterReason(failure.reason)),
@@ -225,6 +244,15 @@ export const rules: ReadonlyArray<Rule> = [
     code: "authentication_failed",
     message: "The upstream refused the token",
     because: "the token is the caller's own; only the caller can bring another"
+  },
+  {
+    class: "key_missing",
+    when: (failure) => tokenRefused(failure) && failure.anonymous === true,
+    retry: "elsewhere",
+    health: "refused_login",
+    code: "no_account_available",
+    message: "The upstream asks for an API key and none is configured",
+    because: "there is no token that could be refused, and the operator has to bring one"
   },
   {
     class: "token_refused",
@@ -350,7 +378,16 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "timed_out",
-    when: (failure) => failure.kind === "timeout" || has(408, 504, 524)(failure.status),
+    when: (failure, context) => timedOut(failure) && context.alone === true && mayHaveArrived(failure),
+    retry: "no",
+    health: "none",
+    code: "upstream_timeout",
+    message: "The upstream did not answer in time",
+    because: "a server that is at work on a request is not helped by getting it again"
+  },
+  {
+    class: "timed_out",
+    when: timedOut,
     retry: "elsewhere",
     health: "none",
     code: "upstream_timeout",

@@ -75,7 +75,7 @@ export const openReply = Effect.fnUntraced(function*(
     return watch.ended(stats, undefined)
   })
   const model = resolveModel(config.unsafeCurrent().model_table, request.model)
-  if (model === undefined) return yield* modelNotFound(request.model)
+  if (model === undefined) return yield* modelNotFound(request.model, config.unsafeCurrent().model_table)
   stats.model = model.id
   const noteFailure = (error: GatewayError) =>
     Effect.sync(() => {

@@ -1,8 +1,11 @@
 /**
  * Upstreams of an embedder's own.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -14,22 +17,44 @@ const unsupported = (phase: "login" | "session") =>
 
 const noSessions = unsupported("session")
 
+/** A failure that is none of the drivers' own is a mistake in the driver: it is told in words, with what was thrown. */
+const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effect.Effect<never, UpstreamFailure> => {
+  const failure: unknown = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (failure === undefined || failure instanceof UpstreamFailure) return Effect.failCause(cause)
+  return Effect.die(
+    new Error(`The driver "${name}" failed with what is no UpstreamFailure; make one with new UpstreamFailure(…)`, {
+      cause: failure
+    })
+  )
+}
+
 /**
  * A driver that runs completions; all else is optional. By default it needs no credential and keeps no sessions, so it has
  * one account of its own when none is configured.
  */
-export const makeDriver = (driver: Pick<Driver, "complete"> & Partial<Driver>): Driver => ({
-  name: "custom",
-  capabilities: { login: false, sessions: false, anonymous: true, sampling: false },
-  models: [],
-  login: () => unsupported("login"),
-  verify: () => Effect.void,
-  createSession: () => noSessions,
-  listSessions: () => noSessions,
-  deleteSession: () => noSessions,
-  deleteAllSessions: () => noSessions,
-  ...driver
-})
+export const makeDriver = (driver: Pick<Driver, "complete"> & Partial<Driver>): Driver => {
+  const name = driver.name ?? "custom"
+  return {
+    name,
+    capabilities: { login: false, sessions: false, anonymous: true, sampling: false },
+    models: [],
+    login: () => unsupported("login"),
+    verify: () => Effect.void,
+    createSession: () => noSessions,
+    listSessions: () => noSessions,
+    deleteSession: () => noSessions,
+    deleteAllSessions: () => noSessions,
+    ...driver,
+    complete: (request) =>
+      Effect.map(
+        Effect.catchCause(driver.complete(request), illFormed(name)),
+        (reply) => ({
+          ...reply,
+          events: Stream.catchCause(reply.events, (cause) => Stream.fromEffect(illFormed(name)(cause)))
+        })
+      )
+  }
+}
 
 /** An upstream that is always this driver, whatever the configuration says. */
 export const fixedUpstream = (driver: Driver): Layer.Layer<Upstream> =>

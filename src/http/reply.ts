@@ -7,6 +7,8 @@ import * as Stream from "effect/Stream"
 import type { CompletionOutput } from "../completion/Completion.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
+import { type ModelTable, nativeModels } from "../domain/models.ts"
+import { nearest } from "../domain/nearest.ts"
 import type { Reply } from "../domain/Reply.ts"
 import { foldReply } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
@@ -36,6 +38,15 @@ export const jsonReply = (
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json", headers })
 
-/** No model matches the requested name. */
-export const modelNotFound = (requested: string, param = "model"): GatewayError =>
-  gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist`, { param })
+/** Names that are suggested for one that is not there. */
+const mostSuggested = 3
+
+/** No model matches the requested name; those of the table that are nearest to it are named. */
+export const modelNotFound = (requested: string, { aliases, models }: ModelTable, param = "model"): GatewayError => {
+  const names = [...nativeModels, ...models].map(({ id }) => id)
+  const near = nearest(requested.trim(), [...names, ...aliases.keys()], mostSuggested).map((name) => `"${name}"`)
+  const suggestion = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
+  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${suggestion}`, {
+    param
+  })
+}

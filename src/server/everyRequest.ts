@@ -11,12 +11,13 @@ import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
+import { shuttingDown } from "../accounts/refusals.ts"
 import { makeRequestStats } from "../completion/RequestStats.ts"
+import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { CurrentRequestWatch } from "../http/edge.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
-import { shuttingDown } from "./health.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
 /** Ids that callers may choose for themselves; anything else is replaced. */
@@ -37,17 +38,27 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** Answers what no route takes; the request's record says so. */
-const refuse = Effect.fnUntraced(function*(method: string, path: string, id: string) {
+/** Notes in a record of its own that a request was refused before it had a route. */
+const refused = Effect.fnUntraced(function*(
+  path: string,
+  id: string,
+  response: HttpServerResponse.HttpServerResponse,
+  code: ErrorCode
+) {
   const stats = makeRequestStats(id, monotonicMillis(yield* Clock.Clock))
-  const response = unrouted(method, path, id)
   stats.path = path
   stats.status = response.status
-  stats.error = response.status === 404 ? "not_found" : "method_not_allowed"
+  stats.error = code
   const watch = yield* CurrentRequestWatch
   yield* Effect.addFinalizer(() => watch.ended(stats, undefined))
   return response
 })
+
+/** Answers what no route takes. */
+const refuse = (method: string, path: string, id: string) => {
+  const response = unrouted(method, path, id)
+  return refused(path, id, response, response.status === 404 ? "not_found" : "method_not_allowed")
+}
 
 /** Applies to all requests of a router that the gateway has to itself. */
 export const EveryRequest = HttpRouter.middleware(
@@ -76,7 +87,9 @@ export const EveryRequest = HttpRouter.middleware(
         )
         const answer = (effect: typeof routed) => Effect.map(effect, (response) => named(response, id, path))
         if (isProbe(path)) return answer(routed)
-        if (lifecycle.isDraining()) return Effect.succeed(named(errorOfPath(path, shuttingDown, id), id, path))
+        if (lifecycle.isDraining()) {
+          return answer(refused(path, id, errorOfPath(path, shuttingDown, id), shuttingDown.code))
+        }
         if (asksMethod(request.method, path)) return answer(refuse(request.method, path, id))
         const end = lifecycle.begin()
         return Effect.flatMap(

@@ -82,6 +82,19 @@ const allowed = (path: string): ReadonlyArray<string> => {
   return [...methods]
 }
 
+const prefixes = ["/v1", "/v1beta"]
+
+/** What is wrong with a client's base address, where that is what it looks like. */
+const addressHint = (path: string): string => {
+  for (const prefix of prefixes) {
+    if (path.startsWith(`${prefix}/`) && fitting(path.slice(prefix.length)).length > 0) {
+      return `: the client adds ${prefix} to its base address itself; drop it there`
+    }
+  }
+  const missing = prefixes.find((prefix) => fitting(prefix + path).length > 0)
+  return missing === undefined ? "" : `: add ${missing} to the client's base address`
+}
+
 /**
  * The reply to a request that no route takes. A path that is known by this method too has a part that no route takes: one
  * that is too long, or no valid encoding.
@@ -89,7 +102,7 @@ const allowed = (path: string): ReadonlyArray<string> => {
 export const unrouted = (method: string, path: string, requestId: string): HttpServerResponse.HttpServerResponse => {
   const methods = method === "POST" && callsUnknown(path) ? [] : allowed(path)
   if (methods.length === 0 || methods.includes(method)) {
-    const error = gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}`)
+    const error = gatewayError("not_found", `There is no route ${method} ${path.slice(0, 200)}${addressHint(path)}`)
     return errorOfPath(path, error, requestId)
   }
   const error = gatewayError("method_not_allowed", `${method} is not allowed here; use ${methods.join(" or ")}`)

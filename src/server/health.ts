@@ -4,15 +4,13 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { Accounts } from "../accounts/Accounts.ts"
+import { shuttingDown } from "../accounts/refusals.ts"
 import { storeUnavailable } from "../accounts/shared/sharedPool.ts"
-import { gatewayError } from "../domain/GatewayError.ts"
 import { apiId } from "../http/reply.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
-
-/** What new requests are told while the gateway drains. */
-export const shuttingDown = gatewayError("shutting_down", "The gateway is shutting down", { retryAfter: 5 })
 
 export const HealthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(HealthGroup),
@@ -20,6 +18,7 @@ export const HealthHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const lifecycle = yield* Lifecycle
     const nodes = yield* Nodes
+    const accounts = yield* Accounts
     nodes.watchDraining(lifecycle.isDraining)
     return handlers
       .handle("healthz", () => Effect.succeed({ status: "ok" as const }))
@@ -27,7 +26,11 @@ export const HealthHandlers = HttpApiBuilder.group(
         "readyz",
         () => {
           if (lifecycle.isDraining()) return Effect.fail(shuttingDown)
-          return nodes.isReady() ? Effect.succeed({ status: "ready" as const }) : Effect.fail(storeUnavailable())
+          if (!nodes.isReady()) return Effect.fail(storeUnavailable())
+          return Effect.map(accounts.metrics, ({ accounts: { cooling, out, ready } }) => ({
+            status: "ready" as const,
+            accounts: { ready, total: ready + cooling + out }
+          }))
         }
       )
   })

@@ -6,7 +6,13 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { OpenAiPublicEdge } from "../styles/edges.ts"
 
+/** The gateway takes requests; whether the upstream would serve them is told beside it, and does not decide. */
+const Ready = Schema.Struct({
+  status: Schema.Literal("ready"),
+  accounts: Schema.Struct({ ready: Schema.Int, total: Schema.Int })
+})
+
 export class HealthGroup extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("healthz", "/healthz", { success: Schema.Struct({ status: Schema.Literal("ok") }) }),
-  HttpApiEndpoint.get("readyz", "/readyz", { success: Schema.Struct({ status: Schema.Literal("ready") }) })
+  HttpApiEndpoint.get("readyz", "/readyz", { success: Ready })
 ).middleware(OpenAiPublicEdge) {}

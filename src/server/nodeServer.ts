@@ -12,6 +12,7 @@ import * as Metric from "effect/Metric"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createServer, type Server } from "node:http"
+import { CurrentHurry, Shutdown } from "../clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { watchConnections } from "./connections.ts"
@@ -59,6 +60,9 @@ const refusedConnections = Metric.counter("gateway_connections_refused_total", {
   incremental: true
 })
 
+/** How long requests that are ended have to tell their callers and the upstream so. */
+const telling = "3 seconds"
+
 /** How often clients that take nothing are looked for, in milliseconds: an eighth of their time, within these bounds. */
 const sweepEvery = (patience: number): number => Math.min(5000, Math.max(20, patience / 8))
 
@@ -72,7 +76,7 @@ const nameAddress = (node: Server, name: string): void => {
  * A listening server. Give it to the layer that serves; drain comes from `drain`, which must be built after that one so
  * that it ends first.
  */
-export const NodeServer = (options: ListenOptions) => {
+export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shutdown()) => {
   const node = createServer({
     keepAliveTimeout,
     headersTimeout,
@@ -112,6 +116,16 @@ export const NodeServer = (options: ListenOptions) => {
         Effect.forever,
         Effect.forkScoped
       )
+      const hurry = yield* CurrentHurry
+      const hurried = Effect.callback<void>((resume) => {
+        const unwatch = hurry.watch(() => resume(Effect.void))
+        return Effect.sync(unwatch)
+      })
+      // From now on there is somebody whom a second signal tells.
+      yield* Effect.acquireRelease(
+        Effect.sync(() => hurry.watch(() => undefined)),
+        (unwatch) => Effect.sync(unwatch)
+      )
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
           const limit = Duration.seconds(config.unsafeCurrent().upstream.timeouts.drain)
@@ -119,7 +133,12 @@ export const NodeServer = (options: ListenOptions) => {
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} requests under way`)
           }
           connections.closeIdle()
-          yield* Effect.timeoutOption(lifecycle.drain, limit)
+          yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), hurried)
+          if (lifecycle.active() > 0) {
+            yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still under way`)
+            shutdown.now()
+            yield* Effect.timeoutOption(lifecycle.drain, telling)
+          }
           node.closeIdleConnections()
         })
       )

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
 import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
+import type { Shutdown } from "../clock/Shutdown.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import type { FailurePhase } from "../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -60,6 +61,9 @@ const mostWaiting = 256 * 1024
 /** The carrier's own limit for connecting. */
 const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 
+/** Seconds after which another node, or the next start, may serve. */
+const retryAfterShutdown = 5
+
 type State = "head" | "body" | "complete" | "failed" | "left"
 
 const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
@@ -90,9 +94,10 @@ export class Exchange {
   private waitingSince: number
   private mostWaiting = mostWaiting
   private readonly address: string | undefined
+  private readonly unwatch: (() => void) | undefined
 
-  /** `address` is the scheme, host and port that are called. */
-  constructor(options: ExchangeOptions, deadlines: Deadlines["Service"], address?: string) {
+  /** `address` is the scheme, host and port that are called; `shutdown` ends it. */
+  constructor(options: ExchangeOptions, deadlines: Deadlines["Service"], address?: string, shutdown?: Shutdown) {
     this.address = address
     this.phase = options.phase
     this.limits = options.limits
@@ -101,6 +106,11 @@ export class Exchange {
     this.limit = this.limits.firstByte
     this.waitingSince = deadlines.now()
     this.deadline = deadlines.add(this.waitingSince + this.timeLeft(this.waitingSince), (now) => this.expire(now))
+    // What tells an upstream to stop is for that very moment.
+    if (shutdown !== undefined && options.phase !== "stream") {
+      this.unwatch = shutdown.watch(this.shutDown)
+      if (shutdown.isOver) this.shutDown()
+    }
   }
 
   /** The carrier is there. */
@@ -304,6 +314,14 @@ export class Exchange {
     carrier?.abort()
   }
 
+  private readonly shutDown = (): void => {
+    if (this.isOver()) return
+    const carrier = this.carrier
+    const phase = this.state === "head" ? this.phase : "stream"
+    this.fail(new UpstreamFailure({ phase, kind: "shutting_down", retryAfter: retryAfterShutdown }))
+    carrier?.abort()
+  }
+
   private because(seen: FailureCause): FailureCause {
     this.cause = this.address === undefined ? seen : { ...seen, address: this.address }
     return this.cause
@@ -317,6 +335,7 @@ export class Exchange {
   private close(state: State): void {
     this.state = state
     this.carrier = undefined
+    this.unwatch?.()
     this.headKnown(undefined)
     this.deadline.cancel()
     this.wake()

@@ -86,7 +86,7 @@ export interface CompletionReply {
   /** Id that the reply goes by: the upstream session's id, or the upstream's own completion id. */
   readonly id: string
   /** The upstream session to delete afterwards, where the upstream keeps one. */
-  readonly sessionId: string | undefined
+  readonly sessionId?: string | undefined
   /**
    * The reply; ends with one `UpstreamFinish` or fails. Its chunks are those of the network. Continued rounds are part of
    * it. Ending early (interruption, or the scope's end) stops the upstream, best effort.

@@ -6,7 +6,7 @@ import { keysOf } from "../../src/config/edit.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 
 const withCallers = (raw: RawConfig) =>
-  Callers.layer.pipe(Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey: "the-admin-key" })))
+  Callers.layer.pipe(Layer.provideMerge(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" })))
 
 const identify = (credential: string) =>
   Effect.flatMap(Callers, (callers) =>

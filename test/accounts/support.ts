@@ -56,7 +56,7 @@ export const buildPool = Effect.fnUntraced(function*(
   const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, ...config }
   const context = yield* Layer.build(
     Accounts.layer.pipe(
-      Layer.provideMerge(ConfigStore.layerMemory(raw)),
+      Layer.provideMerge(ConfigStore.layerJson(raw)),
       Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.sync(driver) })))
     )
   )

@@ -44,7 +44,7 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
     AccountTests.layer.pipe(
       Layer.provideMerge(Layer.mergeAll(Accounts.layer, Captures.layer)),
       Layer.provideMerge(
-        ConfigStore.layerMemory({ upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, ...config })
+        ConfigStore.layerJson({ upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, ...config })
       ),
       Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) })))
     )

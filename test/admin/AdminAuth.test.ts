@@ -17,7 +17,7 @@ const withAuth = (raw: RawConfig = {}, adminKey = key) =>
   AdminAuth.layer.pipe(
     Layer.provide(AdminSecrets.layer),
     Layer.provideMerge(Callers.layer),
-    Layer.provideMerge(ConfigStore.layerMemory(raw, { adminKey }))
+    Layer.provideMerge(ConfigStore.layerJson(raw, { adminKey }))
   )
 
 const codeOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>

@@ -18,7 +18,7 @@ const services = (config: RawConfig = {}) =>
   Layer.mergeAll(Accounts.layer, Requests.layer).pipe(
     Layer.provide(fixedUpstream(makeDriver({ complete: () => Effect.never }))),
     Layer.provide(Deadlines.layer),
-    Layer.provideMerge(ConfigStore.layerMemory({
+    Layer.provideMerge(ConfigStore.layerJson({
       accounts: [{ email: "a@x.org", password: "p" }, { email: "b@x.org", password: "p" }],
       runtime: { account_max_inflight: 1, account_max_queue: 5 },
       ...config

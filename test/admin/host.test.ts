@@ -455,7 +455,7 @@ describe("the platform's time", () => {
   const testLayer = (client: HttpClient.HttpClient) =>
     HostSync.layer.pipe(
       Layer.provide(Layer.mock(AccountTests)({})),
-      Layer.provideMerge(ConfigStore.layerMemory()),
+      Layer.provideMerge(ConfigStore.layerJson()),
       Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
       Layer.provide(Layer.succeed(AdminEnvironment, {
         hosting: { token: Redacted.make("t".repeat(20)), projectId: "p", teamId: undefined, apiUrl: "http://platform" },

@@ -60,7 +60,7 @@ describe("the self-test", () => {
 })
 
 const services = GatewayServices.pipe(
-  Layer.provideMerge(ConfigStore.layerMemory({ keys: [businessKey] }, { adminKey })),
+  Layer.provideMerge(ConfigStore.layerJson({ keys: [businessKey] }, { adminKey })),
   Layer.provideMerge(NodeHttpClient.layerUndici),
   Layer.provideMerge(NodeServices.layer)
 )

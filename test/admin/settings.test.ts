@@ -169,7 +169,7 @@ describe("the settings", () => {
     await start()
     assert.deepInclude((await settings())["admin"], { default_password_warning: false })
     await gateway.stop()
-    gateway = await startGateway({}, { store: ConfigStore.layerMemory({}) })
+    gateway = await startGateway({}, { store: ConfigStore.layerJson({}) })
     const bearer = Redacted.value(storeOf(gateway).adminKey)
     const warning = async (
       bearer: string

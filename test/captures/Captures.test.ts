@@ -9,7 +9,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import type { Recorder, RoundRecorder } from "../../src/upstream/Upstream.ts"
 
 const withCaptures = (captures: RawConfig) =>
-  Effect.provide(Captures.layer.pipe(Layer.provideMerge(ConfigStore.layerMemory({ captures }))))
+  Effect.provide(Captures.layer.pipe(Layer.provideMerge(ConfigStore.layerJson({ captures }))))
 
 const configure = (captures: RawConfig) =>
   Effect.flatMap(ConfigStore, (store) => store.update((raw) => Effect.succeed({ ...raw, captures })))

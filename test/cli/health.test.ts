@@ -110,12 +110,12 @@ describe("the service", () => {
     const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${main}"`
     // Node tells the descriptor of a socket nowhere else.
     const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle
-    const child = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "ignore", fd] })
+    const child = spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "pipe", fd] })
     onTestFinished(() => void child.kill("SIGKILL"))
     const ended = once(child, "close")
     let said = ""
     await new Promise<void>((resolve, reject) => {
-      child.stdout?.on("data", (text: Buffer) => {
+      child.stderr?.on("data", (text: Buffer) => {
         said += String(text)
         if (said.includes("listens on")) resolve()
       })

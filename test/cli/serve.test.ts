@@ -1,5 +1,6 @@
 /** The service as a process: what it says, how it ends, and with which exit code. */
 import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -27,19 +28,23 @@ describe.concurrent("the service", () => {
     const refused = await fetch(`${url}/v1/models`)
     assert.strictEqual(refused.status, 503)
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
-    const { code, stderr } = await gateway.ended
-    assert.deepEqual([code, stderr], [0, ""])
+    const { code, stderr, stdout } = await gateway.ended
+    assert.strictEqual(code, 0)
+    // What is piped is JSON lines alone; the banner stands beside it.
+    assert.match(stderr, /^Model Gateway listens on /)
+    for (const line of stdout.trimEnd().split("\n")) assert.isObject(JSON.parse(line))
   })
 
-  it("ends at once at a second signal", async () => {
+  it("ends at once at a second signal, and tells whoever it serves", async () => {
     const gateway = start(["serve"], onAnyPort)
     const reply = await stream(await urlOf(gateway), "!pace 200ms\n!count 1000")
     gateway.child.kill("SIGINT")
     await gateway.printed(/Draining/)
     gateway.child.kill("SIGTERM")
-    const { code, signal } = await gateway.ended
-    assert.deepEqual([code, signal], [null, "SIGTERM"])
-    await reply.text().then(() => assert.fail("the stream was cut"), () => undefined)
+    assert.match(await reply.text(), /"code":"shutting_down".*\n\ndata: \[DONE\]\n\n$/)
+    const { code, signal, stdout } = await gateway.ended
+    assert.deepEqual([code, signal], [0, null])
+    assert.match(stdout, /"outcome":"shutting_down"/)
   })
 
   it("says in one line that the port is taken", async () => {
@@ -70,6 +75,42 @@ describe.concurrent("the service", () => {
     }).ended
     assert.deepEqual([code, stdout], [1, ""])
     assert.strictEqual(stderr, "GATEWAY_CONFIG_JSON: runtime.account_max_inflight must be between 1 and 256\n")
+  })
+
+  it("says what it runs on: file, upstream, accounts, and where other bearers go", async () => {
+    const cwd = mkdtempSync(path.join(tmpdir(), "cli-"))
+    writeFileSync(
+      path.join(cwd, "own.json"),
+      JSON.stringify({
+        keys: ["secret-key"],
+        accounts: [{ token: "t" }, { token: "u" }],
+        upstream: { driver: "session", base_url: "http://user:hidden@127.0.0.1:9/base/" }
+      })
+    )
+    const [named, missing] = [
+      start(["--config", "own.json", "--port", "0"], {}, cwd),
+      start(["--config", "none.json", "--port", "0"], {}, cwd)
+    ]
+    await Promise.all([named.printed(/curl -N/), missing.printed(/curl -N/)])
+    named.child.kill("SIGTERM")
+    missing.child.kill("SIGTERM")
+    const said = (await named.ended).stderr
+    assert.include(said, `config        ${path.join(cwd, "own.json")}\n`)
+    assert.include(said, "upstream      session at http://127.0.0.1:9/base, 2 accounts\n")
+    assert.include(said, "Bearers that are no business key go upstream as tokens of their own")
+    assert.notMatch(said, /secret-key|hidden/)
+    const unsaved = (await missing.ended).stderr
+    assert.include(unsaved, `config        ${path.join(cwd, "none.json")} (none yet; the admin API will write it)\n`)
+    assert.include(unsaved, "upstream      embedded: ")
+  })
+
+  it("prints a call that works when pasted", async () => {
+    const gateway = start(["--port", "0"], {}, mkdtempSync(path.join(tmpdir(), "cli-")))
+    const [command] = await gateway.printed(/curl -N .*\n.*\n/)
+    const { stdout } = spawnSync("sh", ["-c", command], { encoding: "utf8" })
+    assert.match(stdout, /data: \[DONE\]/)
+    gateway.child.kill("SIGTERM")
+    await gateway.ended
   })
 
   it("goes by its options before the environment", async () => {

@@ -23,5 +23,5 @@ describe("the record of a request that is over", () => {
       assert.deepStrictEqual(stats.usage, usage)
       assert.isUndefined(stats.soFar)
       assert.isUndefined(stats.admission)
-    }).pipe(Effect.provide(Layer.provide(usageInMemory, ConfigStore.layerMemory()))))
+    }).pipe(Effect.provide(Layer.provide(usageInMemory, ConfigStore.layerJson()))))
 })

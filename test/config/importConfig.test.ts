@@ -31,7 +31,7 @@ const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig 
     const store = yield* ConfigStore
     const result = yield* store.importConfig(incoming, mode)
     return { ...result, raw: yield* store.currentRaw }
-  }).pipe(Effect.provide(ConfigStore.layerMemory(raw)))
+  }).pipe(Effect.provide(ConfigStore.layerJson(raw)))
 
 describe("import", () => {
   it.effect("merge adds what is new, lays given fields over known accounts, and keeps the rest", () =>
@@ -192,7 +192,7 @@ describe("import", () => {
         assert.strictEqual(error.message, message)
         assert.strictEqual(yield* store.currentRaw, before)
       }
-    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
 
   it.effect("takes an export back as it was, without the host sync's own fields", () =>
     Effect.gen(function*() {
@@ -206,7 +206,7 @@ describe("import", () => {
       for (const name of ["keys", "accounts", "model_aliases", "runtime", "embeddings", "auto_delete"]) {
         assert.deepStrictEqual(raw[name], (current as RawConfig)[name])
       }
-    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
 })
 
 describe("the configuration's hash", () => {
@@ -228,5 +228,5 @@ describe("the configuration's hash", () => {
         yield* store.hashOf({ b: [1, { d: 1, c: "x" }], a: {} }),
         "e5ba18b541fd5ec6564e759007f13e80303d27cde6295b120d18164f7abece47"
       )
-    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
 })

@@ -156,7 +156,7 @@ describe("an import of key records", () => {
       const store = yield* ConfigStore
       yield* store.importConfig(incoming, mode)
       return yield* store.currentRaw
-    }).pipe(Effect.provide(ConfigStore.layerMemory(current)))
+    }).pipe(Effect.provide(ConfigStore.layerJson(current)))
 
   it.effect("takes each record whole when it merges", () =>
     Effect.gen(function*() {
@@ -190,5 +190,5 @@ describe("an import of key records", () => {
       )
       assert.include(error.message, `key_records.${idOf("c")}.limits[0].window must be one of`)
       assert.deepStrictEqual(yield* store.currentRaw, current)
-    }).pipe(Effect.provide(ConfigStore.layerMemory(current))))
+    }).pipe(Effect.provide(ConfigStore.layerJson(current))))
 })

@@ -94,7 +94,7 @@ describe("an address without a driver", () => {
   it.effect("is refused: the embedded upstream would answer in its place", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(
-        Effect.provide(ConfigStore, ConfigStore.layerMemory({ upstream: { base_url: "http://127.0.0.1:8000/v1" } }))
+        Effect.provide(ConfigStore, ConfigStore.layerJson({ upstream: { base_url: "http://127.0.0.1:8000/v1" } }))
       )
       assert.strictEqual(failure.message, "upstream.driver is required with a base_url: session or openai")
     }))

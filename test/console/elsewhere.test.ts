@@ -90,7 +90,7 @@ describe("the console, elsewhere", () => {
       HttpRouter.add("GET", "/", HttpServerResponse.text("the app"))
     ).pipe(
       Layer.provide(GatewayServices),
-      Layer.provide(ConfigStore.layerMemory({ keys: [businessKey] }, { adminKey })),
+      Layer.provide(ConfigStore.layerJson({ keys: [businessKey] }, { adminKey })),
       Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer, Logger.layer([])])
     )
     const server = HttpRouter.serve(App, { disableLogger: true, disableListenLog: true }).pipe(

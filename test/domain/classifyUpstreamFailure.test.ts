@@ -239,6 +239,15 @@ const table: ReadonlyArray<Row> = [
     "upstream_error",
     503
   ],
+  [
+    "a key that is asked for where there is none",
+    { status: 401, anonymous: true },
+    "key_missing",
+    "elsewhere",
+    "refused_login",
+    "no_account_available",
+    503
+  ],
   ["no such route", { status: 404, message: "Not Found" }, "endpoint_missing", "no", "none", "upstream_error", 503],
   ["another method", { status: 405 }, "endpoint_missing", "no", "none", "upstream_error", 503],
   ["a server's own time-out", { status: 408 }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
@@ -268,6 +277,17 @@ describe("classify", () => {
   it("takes a token that is refused after its refresh for a login that does not work", () => {
     const judged = classify(of({ code: 40003 }), refreshed)
     assert.deepStrictEqual([judged.retry, judged.health, judged.error.status], ["elsewhere", "refused_login", 503])
+  })
+
+  it("repeats nothing at a lone server that timed out, unless no connection came about", () => {
+    const alone = { ...managed, alone: true }
+    const retries = [
+      { kind: "timeout" },
+      { status: 504 },
+      { kind: "timeout", cause: { code: "UND_ERR_CONNECT_TIMEOUT" } },
+      { kind: "transport" }
+    ].map((facts) => classify(of(facts as Partial<Facts>), alone).retry)
+    assert.deepStrictEqual(retries, ["no", "no", "elsewhere", "elsewhere"])
   })
 
   it("answers 401 to a caller whose own token is refused", () => {

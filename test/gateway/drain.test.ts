@@ -28,7 +28,7 @@ const withProcess = async (timeouts: Readonly<Record<string, number>>, use: (pro
     runtime: { account_max_inflight: 1, account_max_queue: 2 },
     upstream: { driver: "session", base_url: baseUrl, timeouts }
   }
-  const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config) })
+  const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "admin" })
   const cut = async () => {
     const { requests } = await Effect.runPromise(reference.report)
     const session = requests.find(({ call }) => call === "completion")?.session
@@ -103,6 +103,10 @@ describe.concurrent("a gateway that is told to stop", () => {
         detail: "The gateway is shutting down"
       })
 
+      const late = await fetch(`${url}/v1/models`, { headers: { "x-request-id": "late-request" } })
+      assert.strictEqual(late.status, 503)
+      await gateway.printed(/"request_id":"late-request","path":"\/v1\/models","status":503,"outcome":"shutting_down"/)
+
       await cut()
       assert.strictEqual(textOf(await readSaid(running)), "one two")
       assert.strictEqual(textOf(await waiting), "waited")
@@ -112,14 +116,46 @@ describe.concurrent("a gateway that is told to stop", () => {
       assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 1 })
     }))
 
+  it("tells each style in its own words what its limit ends, streams, whole replies and those that wait", () =>
+    withProcess({ drain: 0.3 }, async ({ gateway, url }) => {
+      const asked = [
+        ["/v1/responses", { input: "!say one two\n!fault hang-mid-stream after=1", stream: true }],
+        ["/v1/messages", { max_tokens: 9, stream: true, messages: [{ role: "user", content: "waits" }] }],
+        ["/v1/chat/completions", { messages: [{ role: "user", content: "waits" }] }]
+      ] as const
+      const replies: Array<Promise<Response>> = []
+      for (const [path, body] of asked) {
+        const reply = fetch(`${url}${path}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}` },
+          body: JSON.stringify({ model: "upstream-chat", ...body })
+        })
+        replies.push(reply)
+        // The first has the only slot, and the others wait for it.
+        if (replies.length === 1) await reply
+      }
+      await until(async () => {
+        const queue = await fetch(`${url}/admin/queue/status`, { headers: { authorization: "Bearer admin" } })
+        return (await queue.json() as { readonly waiting?: number }).waiting === 2
+      })
+      gateway.child.kill("SIGTERM")
+      const [responses, messages, chat] = await Promise.all(replies)
+      assert.match(await responses!.text(), /event: response\.failed\n.*"shutting_down"/)
+      assert.strictEqual(messages!.status, 503)
+      assert.match(await messages!.text(), /"type":"error".*shutting down/)
+      assert.deepStrictEqual([chat!.status, chat!.headers.get("retry-after")], [503, "5"])
+      assert.match(await chat!.text(), /"code":"shutting_down"/)
+      assert.strictEqual((await gateway.ended).code, 0)
+    }))
+
   it("waits no longer than it may, and tells the upstream", () =>
     withProcess({ drain: 0.3 }, async ({ gateway, reference, url }) => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)
       gateway.child.kill("SIGTERM")
-      const body = await running.text().then(() => "whole", () => "cut")
-      assert.strictEqual(body, "cut")
-      const { code, signal } = await gateway.ended
+      assert.match(await running.text(), /"content":"one.*"code":"shutting_down".*\n\ndata: \[DONE\]\n\n$/s)
+      const { code, signal, stdout } = await gateway.ended
+      assert.match(stdout, /"outcome":"shutting_down"/)
       assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
       const { calls } = await Effect.runPromise(reference.until(isQuiet))
       assert.deepInclude(calls, { completion: 1, stop_stream: 1 })

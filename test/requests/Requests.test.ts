@@ -47,7 +47,7 @@ const makeRing = (requests: RawConfig, captures: RawConfig = { enabled: false })
   }).pipe(
     Effect.provide(
       Layer.mergeAll(Requests.layer, Captures.layer).pipe(
-        Layer.provideMerge(ConfigStore.layerMemory({ requests, captures }))
+        Layer.provideMerge(ConfigStore.layerJson({ requests, captures }))
       )
     ),
     Effect.runSync

@@ -16,7 +16,7 @@ const start = (limits = roomy, ttl?: number) =>
     Layer.build(
       ResponsesStore.layerLimits(limits).pipe(
         Layer.provideMerge(
-          ConfigStore.layerMemory(ttl === undefined ? {} : { responses: { store_ttl_seconds: ttl } }, { adminKey: "a" })
+          ConfigStore.layerJson(ttl === undefined ? {} : { responses: { store_ttl_seconds: ttl } }, { adminKey: "a" })
         )
       )
     ),
@@ -179,7 +179,7 @@ describe("ResponsesStore", () => {
   it.effect("has the bounds that are configured, from the next response on", () =>
     Effect.gen(function*() {
       const layer = ResponsesStore.layer.pipe(
-        Layer.provideMerge(ConfigStore.layerMemory({ limits: { stored_responses: 10 } }, { adminKey: "a" }))
+        Layer.provideMerge(ConfigStore.layerJson({ limits: { stored_responses: 10 } }, { adminKey: "a" }))
       )
       const context = yield* Layer.build(layer)
       const store = Context.get(context, ResponsesStore)

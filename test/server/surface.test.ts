@@ -18,7 +18,7 @@ const hello = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user"
 describe("health probes", () => {
   it("answer GET and HEAD without a credential", async () => {
     for (const [path, status] of [["/healthz", "ok"], ["/readyz", "ready"]] as const) {
-      assert.deepStrictEqual(await (await send("GET", path)).json(), { status })
+      assert.deepInclude(await (await send("GET", path)).json(), { status })
       const head = await send("HEAD", path)
       assert.strictEqual(head.status, 200)
       assert.strictEqual(await head.text(), "")

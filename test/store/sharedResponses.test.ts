@@ -13,7 +13,7 @@ const responses = (server: RedisServer, node: string, limits: { readonly stored_
     Layer.build(
       ResponsesStore.layerShared.pipe(
         Layer.provide(storeLayer(server, node)),
-        Layer.provide(ConfigStore.layerMemory({ responses: { store_ttl_seconds: 30 }, limits }))
+        Layer.provide(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 }, limits }))
       )
     ),
     Context.get(ResponsesStore)

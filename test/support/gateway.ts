@@ -62,7 +62,7 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
     Layer.provideMerge(
-      options.store ?? ConfigStore.layerMemory({ keys: [businessKey], ...config }, { adminKey })
+      options.store ?? ConfigStore.layerJson({ keys: [businessKey], ...config }, { adminKey })
     ),
     Layer.provideMerge(NodeHttpClient.layerUndici),
     Layer.provideMerge(NodeServices.layer),

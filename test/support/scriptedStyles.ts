@@ -51,7 +51,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
       Layer.provide([MessagesHandlers, GenerateHandlers]),
       Layer.provide(StyleEdges),
       Layer.provide([Callers.layer, usageInMemory, Layer.succeed(Completion, completion)]),
-      Layer.provide(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
+      Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),
       Layer.provide(HttpServer.layerServices),
       Layer.provide(Logger.layer([])),
       Layer.orDie

@@ -23,7 +23,7 @@ export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
     GatewayRoutes.pipe(
       Layer.provideMerge(Router),
       Layer.provideMerge(GatewayServices),
-      Layer.provideMerge(ConfigStore.layerMemory({ keys: [businessKey], ...config })),
+      Layer.provideMerge(ConfigStore.layerJson({ keys: [businessKey], ...config })),
       Layer.provideMerge([NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices]),
       Layer.provide(Logger.layer([]))
     )

@@ -24,7 +24,7 @@ const ids = keys.map((key) => keyId(key, sha256Hex))
 const services = (config: RawConfig) =>
   KeyLimits.layer.pipe(
     Layer.provideMerge(UsageStore.layerMemory),
-    Layer.provideMerge(ConfigStore.layerMemory(config))
+    Layer.provideMerge(ConfigStore.layerJson(config))
   )
 
 /** Runs with services that begin at a time. */

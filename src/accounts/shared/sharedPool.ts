@@ -198,7 +198,7 @@ export const makeSharedPool: Effect.Effect<
     }
   }
 
-  const claimOf = (caller: Caller, { avoid, stay, style }: LeaseOptions): Omit<Claim, "patience"> => {
+  const claimOf = (caller: Caller, { avoid = new Set(), stay, style }: LeaseOptions): Omit<Claim, "patience"> => {
     const about = (style ?? "").replaceAll(/\s/g, "")
     if (caller._tag === "Direct") return { wish: "D", instead: "", style: about }
     if (caller.target !== undefined) {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import type { Store } from "../../store/Store.ts"
-import { type Fault, reasonFor } from "../backOff.ts"
+import { type Fault, keyMissing } from "../backOff.ts"
 import type { AccountFacts, QueueStatus } from "../Lease.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import type { Claims } from "./claims.ts"
@@ -41,10 +41,11 @@ export const makeSharedView = (
     const fault = facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined
     return {
       identifier: account.identifier,
+      hash: account.hash,
       inUse: facts?.inUse ?? 0,
       health: state,
       disabled: account.account?.disabled ?? false,
-      reason: state === "ready" || fault === undefined ? undefined : reasonFor(fault),
+      reason: state === "ready" || fault === undefined ? undefined : account.reasonFor(fault),
       recovery: state === "ready" ? undefined : facts?.left,
       testStatus: state === "out" ? "failed" : facts?.tested === "ok" || facts?.tested === "failed" ? facts.tested : "",
       hasToken: token !== undefined,
@@ -86,6 +87,10 @@ export const makeSharedView = (
       cooling: seen?.cooling ?? 0,
       out: seen?.out ?? 0,
       disabled: seen?.disabled ?? 0,
+      // What each is out for is asked of the store account by account.
+      reason: total > 0 && seen?.out === total && Array.from(roster.all()).every(([, { isAnonymous }]) => isAnonymous)
+        ? keyMissing
+        : null,
       oldest_wait_ms: waiters[0]?.age_ms ?? null,
       waiters
     }

@@ -12,6 +12,8 @@ import { PageNumber } from "../query.ts"
 /** An entry of the list: the account, what its last test showed, and how it is doing in the pool. */
 export const AccountItem = Schema.Struct({
   ...AccountView.fields,
+  /** Stands for the account in log lines, traces and metrics. */
+  hash: Schema.String,
   test_status: Schema.Literals(["", "ok", "failed"]),
   /** `ready`: in rotation; `cooling`: back after `recovery_seconds`; `out`: tried again after them. */
   health: Schema.Literals(["ready", "cooling", "out"]),
@@ -158,6 +160,8 @@ export const QueueStatusReply = Schema.Struct({
   cooling: Schema.Int,
   out: Schema.Int,
   disabled: Schema.Int,
+  /** Why no account can be used, where they are all out of rotation. */
+  reason: Schema.NullOr(Schema.String),
   /** Milliseconds; `null` when nobody waits. */
   oldest_wait_ms: Schema.NullOr(Schema.Int),
   /** Those who wait longest, 50 at most; `account` is the pin, or `null`. */

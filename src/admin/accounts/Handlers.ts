@@ -76,7 +76,9 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
     const findModel = (named: string | null | undefined) => {
       const modelName = named ?? defaultModel
       const model = resolveModel(store.unsafeCurrent().model_table, modelName)
-      return model === undefined ? Effect.fail(modelNotFound(modelName)) : Effect.succeed({ model, modelName })
+      return model === undefined
+        ? Effect.fail(modelNotFound(modelName, store.unsafeCurrent().model_table))
+        : Effect.succeed({ model, modelName })
     }
 
     /** The accounts as the list shows them. */

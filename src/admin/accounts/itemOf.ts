@@ -10,6 +10,7 @@ import type { AccountItem } from "./Api.ts"
 export const itemOf = (account: Account, facts: AccountFacts | undefined): typeof AccountItem.Type => ({
   ...viewAccount(account),
   ...(facts === undefined ? {} : { has_token: facts.hasToken, token_preview: facts.tokenPreview }),
+  hash: facts?.hash ?? "",
   test_status: facts?.testStatus ?? "",
   health: facts?.health ?? "ready",
   health_reason: facts?.reason ?? null,

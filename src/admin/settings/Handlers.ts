@@ -13,7 +13,7 @@ import { changed, lastingOf } from "../changes.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AdminSettingsGroup, PasswordRequest } from "./Api.ts"
 import { settingsFields } from "./fields.ts"
-import { patchSettings } from "./patch.ts"
+import { namesIn, patchSettings } from "./patch.ts"
 
 const readPassword = jsonBody(PasswordRequest, { limit: 64 * 1024 })
 
@@ -86,7 +86,7 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ headers, request }) {
           const patch = yield* Effect.mapError(jsonObjectBody(request), withFaults)
           const saved = yield* changed(
-            "the settings were changed",
+            `the settings were changed (${namesIn(patch).join(", ")})`,
             store.update((raw) => Effect.fromResult(patchSettings(raw, patch)), {
               expected: revisionIn(headers["if-match"])
             })

@@ -88,6 +88,17 @@ const patchAutoDelete = (raw: RawConfig, group: RawConfig): RawConfig => {
   return setField(setField(raw, ["auto_delete", "mode"], mode ?? undefined), ["auto_delete", "sessions"], undefined)
 }
 
+/** Names of settings that are told at most. */
+const mostNamed = 20
+
+/** The settings that a patch names, without their values. */
+export const namesIn = (patch: RawConfig): ReadonlyArray<string> =>
+  Object.entries(patch).flatMap(([group, values]) =>
+    fieldsByGroup.get(group) !== undefined && isJsonObject(values)
+      ? Object.keys(values).map((field) => `${group}.${field}`)
+      : [group]
+  ).slice(0, mostNamed)
+
 /**
  * Lays a patch over a configuration: what it does not name stays, `null` unsets, and a field that cannot be written refuses
  * the whole. What is no group at all is put in the

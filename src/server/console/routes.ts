@@ -90,5 +90,19 @@ export const mountConsole = (mountPath: `/${string}` | "") =>
     ])
   }))
 
-/** The console's routes beside the gateway's, in the same router. */
-export const ConsoleRoutes = mountConsole("")
+/** Whoever opens the gateway's address is led to the console, or to the documents where that is off. */
+const Front = Layer.unwrap(Effect.map(ConfigStore, (config) =>
+  HttpRouter.add(
+    "GET",
+    "/",
+    Effect.sync(() =>
+      HttpServerResponse.empty({
+        status: 302,
+        // Relative, as the gateway does not know what a proxy in front of it takes off.
+        headers: { location: config.unsafeCurrent().console.enabled ? "console/" : "docs", "cache-control": "no-store" }
+      })
+    )
+  )))
+
+/** The console's routes beside the gateway's, in the same router, and where the gateway's address leads. */
+export const ConsoleRoutes = Layer.merge(mountConsole(""), Front)

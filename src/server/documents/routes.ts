@@ -1,7 +1,7 @@
 /**
  * `/openapi.json` and `/docs`: the API's document, and a page that shows it and sends requests, without any other host.
  *
- * Both are made when they are first asked for. Paths are relative to where the gateway is mounted.
+ * Both are made when they are first asked for. Paths are relative to where the document is.
  */
 import * as Effect from "effect/Effect"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -9,37 +9,33 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { GatewayApi } from "../Api.ts"
-import { mountedAt } from "../mountedAt.ts"
 
-/** The API as it is seen below a path. */
-const apiAt = (prefix: string) => GatewayApi.annotate(OpenApi.Servers, [{ url: prefix === "" ? "/" : prefix }])
+/** Below whatever path a proxy or an app has the gateway, its server is where its document is. */
+const api = GatewayApi.annotate(OpenApi.Servers, [{ url: "." }])
 
-type Made<A> = { readonly prefix: string; readonly value: A } | undefined
-
-/** Keeps what was made for the last prefix: there is one, unless the gateway is mounted below a path with parameters. */
-const keptByPrefix = <A, E, R>(make: (prefix: string) => Effect.Effect<A, E, R>) => {
-  let made: Made<A>
-  return Effect.flatMap(mountedAt, (prefix) =>
-    made !== undefined && made.prefix === prefix
-      ? Effect.succeed(made.value)
-      : Effect.tap(make(prefix), (value) => {
-        made = { prefix, value }
+/** Makes a reply when it is first asked for. */
+const kept = <E, R>(make: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+  let made: HttpServerResponse.HttpServerResponse | undefined
+  return Effect.suspend(() =>
+    made !== undefined
+      ? Effect.succeed(made)
+      : Effect.tap(make, (response) => {
+        made = response
         return Effect.void
-      }))
+      })
+  )
 }
 
-const document = keptByPrefix((prefix) =>
-  Effect.sync(() =>
-    HttpServerResponse.text(JSON.stringify(OpenApi.fromApi(apiAt(prefix))), { contentType: "application/json" })
-  )
+const document = kept(
+  Effect.sync(() => HttpServerResponse.text(JSON.stringify(OpenApi.fromApi(api)), { contentType: "application/json" }))
 )
 
 /** The page as the library makes it: its script is in it, so it is loaded only when somebody looks at it. */
-const page = keptByPrefix((prefix) =>
+const page = kept(
   Effect.gen(function*() {
     const { layer } = yield* Effect.promise(() => import("effect/http-api/HttpApiSwagger"))
     const router = yield* HttpRouter.make
-    yield* Layer.build(Layer.provide(layer(apiAt(prefix)), Layer.succeed(HttpRouter.HttpRouter, router)))
+    yield* Layer.build(Layer.provide(layer(api), Layer.succeed(HttpRouter.HttpRouter, router)))
     return yield* router.asHttpEffect()
   }).pipe(Effect.scoped, Effect.orDie)
 )

@@ -22,7 +22,7 @@ import { EnvironmentInvalid } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { CurrentRequestWatch } from "../../http/edge.ts"
 import { logRequest } from "./requestLog.ts"
-import { countRequest } from "./requestMetrics.ts"
+import { countRequest, operationOf } from "./requestMetrics.ts"
 
 /** What the request's span tells, by the GenAI conventions where they have a name for it. */
 const describe = (span: Tracer.Span, stats: RequestStats) => {
@@ -32,7 +32,7 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
     ["gateway.account", stats.accountHash],
     ["gateway.attempts", stats.attempts === 0 ? undefined : stats.attempts],
     ["gateway.queue_ms", stats.attempts === 0 ? undefined : stats.queued],
-    ["gen_ai.operation.name", stats.attempts === 0 ? undefined : "chat"],
+    ["gen_ai.operation.name", stats.attempts === 0 ? undefined : operationOf(stats.style)],
     ["gen_ai.request.model", stats.requestedModel],
     ["gen_ai.response.model", stats.model],
     ["gen_ai.usage.input_tokens", stats.usage?.promptTokens],

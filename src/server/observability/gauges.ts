@@ -19,9 +19,10 @@ const accountGauge = (health: string) => gauge("gateway_accounts", "Accounts by 
 const delayGauge = (stat: string) =>
   gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { stat })
 const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of the process", { kind })
-const scriptGauge = (script: string) =>
-  gauge("gateway_store_scripts_total", "Scripts that the store has run", { script })
-const total = (name: string, description: string) => gauge(name, description)
+const total = (name: string, description: string, attributes?: Record<string, string>) =>
+  Metric.counter(name, { description, incremental: true, ...(attributes === undefined ? {} : { attributes }) })
+const scriptCounter = (script: string) =>
+  total("gateway_store_scripts_total", "Scripts that the store has run", { script })
 
 const gauges = {
   build: gauge("gateway_build_info", "The running build; always 1", {
@@ -36,21 +37,27 @@ const gauges = {
   cooling: accountGauge("cooling"),
   out: accountGauge("out"),
   draining: accountGauge("draining"),
-  logins: total("gateway_logins", "Logins of accounts since the start"),
-  loginFailures: total("gateway_login_failures", "Logins that failed since the start"),
-  refreshes: total("gateway_token_refreshes", "Tokens that were refreshed since the start"),
   storeUp: gauge("gateway_store_up", "Whether the shared store answers"),
   nodes: gauge("gateway_nodes", "Nodes that share the store"),
-  leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
-  lostWrites: total("gateway_store_lost_writes_total", "Copies of stored responses that could not be written"),
-  roundTrips: total("gateway_store_seconds_total", "Time that the store took to answer"),
   delayMean: delayGauge("mean"),
   delayP99: delayGauge("p99"),
   delayMax: delayGauge("max"),
   resident: memoryGauge("resident"),
-  heap: memoryGauge("heap_used"),
-  cpu: total("process_cpu_seconds", "CPU time of the process, user and system")
+  heap: memoryGauge("heap_used")
 }
+
+const counters = {
+  logins: total("gateway_logins_total", "Logins of accounts"),
+  loginFailures: total("gateway_login_failures_total", "Logins that failed"),
+  refreshes: total("gateway_token_refreshes_total", "Tokens that were refreshed"),
+  leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
+  lostWrites: total("gateway_store_lost_writes_total", "Copies of stored responses that could not be written"),
+  roundTrips: total("gateway_store_seconds_total", "Time that the store took to answer"),
+  cpu: total("process_cpu_seconds_total", "CPU time of the process, user and system")
+}
+
+/** CPU seconds that were counted already, by whichever gateway of the process. */
+let countedCpu = 0
 
 /** Resolution of the event loop's delay, in milliseconds. */
 const resolution = 20
@@ -75,6 +82,13 @@ export class Gauges extends Context.Service<Gauges, {
         }),
         (histogram) => Effect.sync(() => histogram.disable())
       )
+      /** What was counted of each total at the last reading: a counter is told what came since. */
+      const counted = new Map<string, number>()
+      const count = (counter: Metric.Counter<number>, name: string, value: number) => {
+        const since = Math.max(0, value - (counted.get(name) ?? 0))
+        counted.set(name, value)
+        return Metric.update(counter, since)
+      }
       return Gauges.of({
         read: Effect.gen(function*() {
           const pool = yield* accounts.metrics
@@ -89,24 +103,26 @@ export class Gauges extends Context.Service<Gauges, {
             [gauges.cooling, pool.accounts.cooling],
             [gauges.out, pool.accounts.out],
             [gauges.draining, pool.accounts.draining],
-            [gauges.logins, pool.logins],
-            [gauges.loginFailures, pool.loginFailures],
-            [gauges.refreshes, pool.refreshes],
             [gauges.delayMean, delayOf(delay.mean)],
             [gauges.delayP99, delayOf(delay.percentile(99))],
             [gauges.delayMax, delayOf(delay.max)],
             [gauges.resident, memory.rss],
-            [gauges.heap, memory.heapUsed],
-            [gauges.cpu, (cpu.user + cpu.system) / 1e6]
+            [gauges.heap, memory.heapUsed]
           ]
+          const seconds = (cpu.user + cpu.system) / 1e6
+          yield* Metric.update(counters.cpu, Math.max(0, seconds - countedCpu))
+          countedCpu = seconds
+          yield* count(counters.logins, "logins", pool.logins)
+          yield* count(counters.loginFailures, "loginFailures", pool.loginFailures)
+          yield* count(counters.refreshes, "refreshes", pool.refreshes)
           const shared = yield* nodes.metrics
           if (shared !== undefined) {
             yield* Metric.update(gauges.storeUp, shared.up ? 1 : 0)
             yield* Metric.update(gauges.nodes, shared.nodes)
-            yield* Metric.update(gauges.leasesLost, shared.leasesLost)
-            yield* Metric.update(gauges.lostWrites, shared.lostWrites)
-            yield* Metric.update(gauges.roundTrips, shared.roundTripSeconds)
-            for (const [script, count] of shared.scripts) yield* Metric.update(scriptGauge(script), count)
+            yield* count(counters.leasesLost, "leasesLost", shared.leasesLost)
+            yield* count(counters.lostWrites, "lostWrites", shared.lostWrites)
+            yield* count(counters.roundTrips, "roundTrips", shared.roundTripSeconds)
+            for (const [script, runs] of shared.scripts) yield* count(scriptCounter(script), `script ${script}`, runs)
           }
           for (const [metric, value] of values) yield* Metric.update(metric, value)
           delay.reset()

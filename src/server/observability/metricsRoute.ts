@@ -7,12 +7,14 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import { Accounts } from "../../accounts/Accounts.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { addressOf } from "../../admin/edgeLayers.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { bearerToken } from "../../http/credential.ts"
 import { apiId } from "../../http/reply.ts"
+import { accountMetrics, mostAccounts } from "./accountMetrics.ts"
 import { Gauges } from "./gauges.ts"
 import { MetricsGroup } from "./metricsApi.ts"
 
@@ -27,6 +29,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
     const auth = yield* AdminAuth
     const config = yield* ConfigStore
     const gauges = yield* Gauges
+    const accounts = yield* Accounts
     return handlers.handle(
       "metrics",
       Effect.fnUntraced(function*() {
@@ -37,7 +40,9 @@ export const MetricsHandlers = HttpApiBuilder.group(
           yield* auth.authorize(bearer, addressOf(request))
         }
         yield* gauges.read
-        return HttpServerResponse.text(yield* PrometheusMetrics.format(), { contentType })
+        const listed = config.unsafeCurrent().accounts.slice(0, mostAccounts).map(({ identifier }) => identifier)
+        const text = (yield* PrometheusMetrics.format()).replace(/\n*$/, "\n")
+        return HttpServerResponse.text(text + accountMetrics(yield* accounts.describe(listed)), { contentType })
       })
     )
   })

@@ -32,6 +32,7 @@ export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.L
     account: stats.accountHash,
     attempts: stats.attempts || undefined,
     failovers: stats.failovers || undefined,
+    retries: stats.retries || undefined,
     continues: stats.continues || undefined,
     tool_calls: stats.calls || undefined,
     input_tokens: stats.usage?.promptTokens,

@@ -28,7 +28,9 @@ const kept = <A>(make: (...labels: ReadonlyArray<string>) => A) => {
   }
 }
 
-const operationOf = (style: string): string => style === "embeddings" ? "embeddings" : "chat"
+/** What the GenAI conventions call an operation of a style. */
+export const operationOf = (style: string | undefined): string =>
+  style === "embeddings" ? "embeddings" : style === "generate" ? "generate_content" : "chat"
 
 const labels = (model: string, operation = "chat") => ({
   gen_ai_operation_name: operation,
@@ -59,11 +61,11 @@ const durations = kept((style, model) =>
   })
 )
 
-const firstTokens = kept((model) =>
+const firstTokens = kept((model, operation) =>
   Metric.histogram("gen_ai_server_time_to_first_token_seconds", {
     description: "Time from a request's head to the first event of its reply",
     boundaries: seconds,
-    attributes: labels(model!)
+    attributes: labels(model!, operation)
   })
 )
 
@@ -84,6 +86,10 @@ const counters = {
   attempts: Metric.counter("gateway_attempts_total", { description: "Attempts at the upstream", incremental: true }),
   failovers: Metric.counter("gateway_failovers_total", {
     description: "Attempts that were made on another account after a failure",
+    incremental: true
+  }),
+  retries: Metric.counter("gateway_retries_total", {
+    description: "Attempts that were made again at the same server, since there is no other account",
     incremental: true
   }),
   continues: Metric.counter("gateway_continues_total", {
@@ -115,9 +121,12 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   if (stats.attempts === 0) return
   add(counters.attempts, stats.attempts)
   add(counters.failovers, stats.failovers)
+  add(counters.retries, stats.retries)
   add(counters.continues, stats.continues)
   add(counters.calls, stats.calls)
   add(counters.brokenCalls, stats.brokenCalls)
   update(queueWait, stats.queued / 1000)
-  if (stats.firstEventAt !== undefined) update(firstTokens(model), (stats.firstEventAt - stats.startedAt) / 1000)
+  if (stats.firstEventAt !== undefined) {
+    update(firstTokens(model, operationOf(style)), (stats.firstEventAt - stats.startedAt) / 1000)
+  }
 }

@@ -41,7 +41,7 @@ export const ChatHandlers = HttpApiBuilder.group(
         const model = resolveModel(current.model_table, body.model)
         stats.requestedModel = body.model
         stats.stream = body.stream === true
-        if (model === undefined) return yield* modelNotFound(body.model)
+        if (model === undefined) return yield* modelNotFound(body.model, current.model_table)
         stats.model = model.id
         const conversation = yield* Effect.fromResult(yield* inSlices(decodeChat(body)))
         const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)

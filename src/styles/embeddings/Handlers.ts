@@ -111,7 +111,7 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const body = yield* readBody(request)
         stats.requestedModel = body.model
         const model = resolveModel(current.model_table, body.model)
-        if (model === undefined) return yield* modelNotFound(body.model)
+        if (model === undefined) return yield* modelNotFound(body.model, current.model_table)
         stats.model = model.id
         const dimensions = body.dimensions ?? defaultDimensions
         const inputs = yield* Effect.fromResult(

@@ -50,7 +50,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       if (tooLong !== undefined) return yield* tooLong
       stats.requestedModel = requested
       const model = resolveModel(config.unsafeCurrent().model_table, requested)
-      if (model === undefined) return yield* modelNotFound(requested)
+      if (model === undefined) return yield* modelNotFound(requested, config.unsafeCurrent().model_table)
       stats.model = model.id
       return model
     })
@@ -114,7 +114,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
           const requested = modelName(params.model)
           const model = resolveModel(config.unsafeCurrent().model_table, requested)
           return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(requested))
+            ? Effect.fail(modelNotFound(requested, config.unsafeCurrent().model_table))
             : Effect.succeed(generateModel(model))
         }))
   })

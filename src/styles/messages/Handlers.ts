@@ -52,7 +52,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       const { model_table, msgcompat_mapping } = config.unsafeCurrent()
       stats.requestedModel = requested
       const model = resolveMessagesModel(model_table, msgcompat_mapping, requested)
-      if (model === undefined) return yield* modelNotFound(requested)
+      if (model === undefined) return yield* modelNotFound(requested, model_table)
       stats.model = model.id
       return model
     })
@@ -110,7 +110,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
         Effect.flatMap(shown, (isShown) => {
           const { model_table, msgcompat_mapping } = config.unsafeCurrent()
           const entry = findMessagesModel(model_table, msgcompat_mapping, isShown, params.id)
-          return entry === undefined ? Effect.fail(modelNotFound(params.id, "id")) : Effect.succeed(entry)
+          return entry === undefined ? Effect.fail(modelNotFound(params.id, model_table, "id")) : Effect.succeed(entry)
         }))
   })
 ).pipe(Layer.provide(Deadlines.layer))

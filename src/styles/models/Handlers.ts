@@ -36,7 +36,7 @@ export const ModelsHandlers = HttpApiBuilder.group(
         Effect.flatMap(shown, (isShown) => {
           const model = resolveModel(config.unsafeCurrent().model_table, params.id)
           return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(params.id))
+            ? Effect.fail(modelNotFound(params.id, config.unsafeCurrent().model_table))
             : Effect.succeed(entry(model))
         }))
   })

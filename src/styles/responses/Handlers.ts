@@ -77,7 +77,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const model = resolveModel(current.model_table, body.model)
           stats.requestedModel = body.model
           stats.stream = body.stream === true
-          if (model === undefined) return yield* modelNotFound(body.model)
+          if (model === undefined) return yield* modelNotFound(body.model, current.model_table)
           stats.model = model.id
           const { conversation, items } = yield* Effect.fromResult(
             yield* inSlices(decodeResponse(body, {

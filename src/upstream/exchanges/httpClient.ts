@@ -9,6 +9,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { Deadlines } from "../../clock/Deadlines.ts"
+import { CurrentShutdown } from "../../clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
 import { traced } from "./traced.ts"
@@ -50,11 +51,11 @@ export const exchangesOf = (
   deadlines: Deadlines["Service"],
   propagate: () => boolean
 ): Effect.Effect<Exchanges["Service"]> =>
-  Effect.map(Effect.context<never>(), (context) => {
+  Effect.map(Effect.all([Effect.context<never>(), CurrentShutdown]), ([context, shutdown]) => {
     const run = Effect.runForkWith(context)
     return Exchanges.of({
       start: traced(propagate, (request, options) => {
-        const exchange = new Exchange(options, deadlines, request.origin)
+        const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         const open = Latch.makeUnsafe(true)
         const fiber = run(carry(client, request, exchange, open))
         exchange.carriedBy({

@@ -8,6 +8,7 @@ import { type Agent, buildConnector, type Dispatcher } from "@effect/platform-no
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
+import { CurrentShutdown } from "../../clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
 import { traced } from "./traced.ts"
@@ -85,6 +86,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.eff
   Effect.gen(function*() {
     const store = yield* ConfigStore
     const deadlines = yield* Deadlines
+    const shutdown = yield* CurrentShutdown
     const connect = connectWithin(() => store.unsafeCurrent().upstream.timeouts.connect * 1000)
     const agent = yield* Effect.acquireRelease(
       Effect.map(
@@ -95,7 +97,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.eff
     )
     return Exchanges.of({
       start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, options) => {
-        const exchange = new Exchange(options, deadlines, request.origin)
+        const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         dispatch(agent, request, exchange)
         return exchange
       })

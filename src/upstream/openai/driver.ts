@@ -66,7 +66,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     model: Asked | undefined
   ) => {
     if (status === 401 && !isKey(token)) {
-      return "it asks for an API key and none is configured; add an account with the key as its token"
+      return "add an account with the key as its token"
     }
     if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
     if (model !== undefined && (reason === "model_not_found" || (status === 404 && /\bmodel\b/i.test(message)))) {
@@ -102,6 +102,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       ...told,
       ...(status < 300 ? {} : { status }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(isKey(token) ? {} : { anonymous: true }),
       // A page or plain words: who answered was somebody else.
       ...(isRecord(body) || Array.isArray(body)
         ? {}

@@ -57,8 +57,8 @@ const program = Effect.gen(function*() {
     assert.deepEqual([wrong.response.status, wrong.response.headers.get("allow")], [405, "POST"])
 
     const document = await call(`${gateway}/openapi.json`)
-    assert.deepEqual(document.body["servers"], [{ url: "/ai/gateway" }])
-    assert.match((await call(`${gateway}/docs`)).text, /"servers":\[\{"url":"\/ai\/gateway"\}\]/)
+    assert.deepEqual(document.body["servers"], [{ url: "." }])
+    assert.match((await call(`${gateway}/docs`)).text, /"servers":\[\{"url":"\."\}\]/)
 
     const admin = { authorization: "Bearer admin" }
     const selfTest = await call(`${gateway}/admin/test`, { method: "POST", headers: admin })

@@ -9,7 +9,6 @@ const Shouting = fixedUpstream(makeDriver({
     const said = conversation.turns.flatMap(({ parts }) => parts.map((part) => part._tag === "Text" ? part.text : ""))
     return Effect.succeed({
       id: "shout-1",
-      sessionId: undefined,
       events: Stream.make<Array<UpstreamEvent.UpstreamEvent>>(
         UpstreamEvent.UpstreamText(said.join(" ").toUpperCase()),
         UpstreamEvent.UpstreamFinish("stop")

@@ -4,7 +4,7 @@ import { sieveStream } from "model-gateway/sieve"
 import { encodeSse, makeSseDecoder, transduce } from "model-gateway/transducer"
 import assert from "node:assert/strict"
 
-const tools = [{ name: "weather", description: undefined, parameters: undefined, strict: undefined }]
+const tools = [{ name: "weather" }]
 
 const text = Stream.make(
   "One moment.\n<tool_c",

@@ -42,7 +42,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
         ResponsesStore.layer,
         Layer.succeed(Completion, Completion.of({ open }))
       ]),
-      Layer.provide(ConfigStore.layerMemory({ keys: ["key"] })),
+      Layer.provide(ConfigStore.layerJson({ keys: ["key"] })),
       Layer.provide(HttpServer.layerServices),
       Layer.orDie
     )

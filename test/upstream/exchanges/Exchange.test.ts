@@ -153,7 +153,7 @@ const serve = (play: (path: string, response: ServerResponse) => void) =>
     ({ close }) => Effect.sync(close)
   )
 
-const Memory = ConfigStore.layerMemory()
+const Memory = ConfigStore.layerJson()
 
 const carriers: { readonly [name: string]: Layer.Layer<Exchanges | Deadlines, ConfigInvalid> } = {
   "undici's dispatcher": layerUndici.pipe(Layer.provideMerge(Deadlines.layer), Layer.provide(Memory)),

@@ -21,7 +21,7 @@ it.live("a connection that does not open in time is a time limit, not a broken c
     const server = yield* silentServer
     const address = server.address()
     if (address === null || typeof address === "string") return yield* Effect.die("no port")
-    const config = ConfigStore.layerMemory({ upstream: { timeouts: { connect: 0.05 } } })
+    const config = ConfigStore.layerJson({ upstream: { timeouts: { connect: 0.05 } } })
     const failure = yield* Effect.gen(function*() {
       const driver = makeSessionDriver(yield* Exchanges, {
         baseUrl: `https://127.0.0.1:${address.port}`,
@@ -70,7 +70,7 @@ it.live("a head of up to 64 KiB is read, a longer one is a failure of the connec
             onSuccess: () => "read",
             onFailure: ({ kind }) => kind
           })
-        }).pipe(Effect.provide(Layer.provide(layerUndici, ConfigStore.layerMemory({}))))
+        }).pipe(Effect.provide(Layer.provide(layerUndici, ConfigStore.layerJson({}))))
       )
     }
     assert.deepStrictEqual(results, ["read", "transport"])

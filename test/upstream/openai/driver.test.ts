@@ -424,7 +424,8 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         const keyless = yield* ask(json(401, { error: { message: "You didn't provide an API key." } }), {}, {
           credential: fixedToken(undefined)
         })
-        assert.match(keyless.failure?.message ?? "", /asks for an API key/)
+        assert.match(keyless.failure?.message ?? "", /^add an account with the key as its token$/)
+        assert.isTrue(keyless.failure?.anonymous)
         const moved = yield* ask({ status: 301, headers: { location: "https://elsewhere/" } })
         assert.match(moved.failure?.message ?? "", /redirects/)
       }))

@@ -120,7 +120,7 @@ export const impatient = { firstByte: 250, silence: 250 }
 export const driverFor = (baseUrl: string, limits = patient) =>
   Effect.map(Exchanges, (exchanges) => makeSessionDriver(exchanges, { baseUrl, furtherModels: [], limits }))
 
-export const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerMemory()))
+export const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerJson()))
 
 export const reasoner: UpstreamModel = { id: "upstream-reasoner", reasoning: true, search: false }
 

@@ -1,0 +1,155 @@
+/** The lines of docs/clients.md, as the SDK behind each client takes them; docs/operating.md names what there is. */
+import Anthropic from "@anthropic-ai/sdk"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { GoogleGenAI } from "@google/genai"
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import OpenAI from "openai"
+import { errorTable } from "../src/domain/GatewayError.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "./support/gateway.ts"
+
+const page = (name: string) => readFileSync(path.join(import.meta.dirname, "../docs", name), "utf8")
+const clients = page("clients.md")
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({})
+})
+afterAll(() => gateway.stop())
+
+/** A block of the page, with the running gateway's address and key. */
+const block = (info: string): string => {
+  const found = new RegExp(`^\`\`\`${info}\\n([^]*?)^\`\`\`$`, "m").exec(clients)?.[1]
+  assert.isDefined(found, `docs/clients.md has no block ${info}`)
+  return found!.replaceAll("http://127.0.0.1:5001", gateway.url).replaceAll("my-key", businessKey)
+}
+
+/** The variables that a block of shell sets. */
+const variables = (info: string): Record<string, string> =>
+  Object.fromEntries(
+    [...block(info).matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value])
+  )
+
+/** Runs with variables of the environment, as the client's process has them. */
+const within = async <A>(environment: Record<string, string>, use: () => Promise<A>): Promise<A> => {
+  const before = { ...process.env }
+  Object.assign(process.env, environment)
+  try {
+    return await use()
+  } finally {
+    for (const name of Object.keys(environment)) {
+      if (before[name] === undefined) Reflect.deleteProperty(process.env, name)
+      else process.env[name] = before[name]
+    }
+  }
+}
+
+const messages = [{ role: "user" as const, content: "!say pasted" }]
+
+const chat = async (client: OpenAI, model: string) => {
+  const { choices } = await client.chat.completions.create({ model, messages })
+  return choices[0]?.message.content
+}
+
+describe("what is pasted works with the SDK behind the client:", () => {
+  it("codex", async () => {
+    const toml = block("toml")
+    const value = (name: string) => new RegExp(`^${name} = "(.*)"$`, "m").exec(toml)?.[1] ?? ""
+    assert.strictEqual(value("wire_api"), "responses")
+    assert.include(clients, `export ${value("env_key")}=my-key`)
+    const client = new OpenAI({ baseURL: value("base_url"), apiKey: businessKey })
+    const stream = client.responses.stream({ model: value("model"), input: "!say pasted" })
+    assert.strictEqual((await stream.finalResponse()).output_text, "pasted")
+  })
+
+  it("gemini-cli", () => {
+    const environment = variables("sh gemini-cli")
+    return within(environment, async () => {
+      const client = new GoogleGenAI({
+        apiKey: process.env["GEMINI_API_KEY"]!,
+        httpOptions: { baseUrl: process.env["GOOGLE_GEMINI_BASE_URL"]! }
+      })
+      const reply = await client.models.generateContent({
+        model: environment["GEMINI_MODEL"]!,
+        contents: "!say pasted"
+      })
+      assert.strictEqual(reply.text, "pasted")
+    })
+  })
+
+  it("qwen-code", () => {
+    const environment = variables("sh qwen-code")
+    // The SDK reads the address and the key itself.
+    return within(
+      environment,
+      async () => assert.strictEqual(await chat(new OpenAI(), environment["OPENAI_MODEL"]!), "pasted")
+    )
+  })
+
+  it("opencode", async () => {
+    const { model, provider } = JSON.parse(block("json opencode")) as {
+      readonly model: string
+      readonly provider: Readonly<
+        Record<string, { readonly options: { baseURL: string; apiKey: string }; readonly models: object }>
+      >
+    }
+    const [name = "", id = ""] = model.split("/")
+    assert.containsAllKeys(provider[name]?.models, [id])
+    assert.strictEqual(await chat(new OpenAI(provider[name]!.options), id), "pasted")
+  })
+
+  it("pi", async () => {
+    const { providers } = JSON.parse(block("json pi")) as {
+      readonly providers: {
+        readonly gateway: {
+          readonly baseUrl: string
+          readonly apiKey: string
+          readonly models: ReadonlyArray<{ readonly id: string }>
+        }
+      }
+    }
+    const { apiKey, baseUrl, models } = providers.gateway
+    for (const { id } of models) assert.strictEqual(await chat(new OpenAI({ baseURL: baseUrl, apiKey }), id), "pasted")
+  })
+
+  it("those of the messages family", () => {
+    const environment = variables("sh messages")
+    return within(environment, async () => {
+      const stream = new Anthropic().messages.stream({
+        model: environment["ANTHROPIC_MODEL"]!,
+        max_tokens: 100,
+        messages
+      })
+      assert.strictEqual(await stream.finalText(), "pasted")
+    })
+  })
+})
+
+describe("the page for operators", () => {
+  const operating = page("operating.md")
+
+  it("says what every outcome means", () => {
+    const rows = /## What each log outcome means([^]*)$/.exec(operating)?.[1] ?? ""
+    for (const code of [...Object.keys(errorTable), "ok", "client_left", "stop", "length", "tool_calls"]) {
+      assert.include(rows, `\`${code}\``)
+    }
+  })
+
+  it("alerts on metrics that there are", async () => {
+    const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!fault rate-limited" }] })
+    })
+    await reply.text()
+    const metrics = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
+    const text = await metrics.text()
+    const expressions = [...operating.matchAll(/^ +expr: (.*)$/gm)].map(([, expression = ""]) => expression)
+    assert.lengthOf(expressions, 3)
+    for (const expression of expressions) {
+      for (const [name] of expression.matchAll(/gateway_\w+/g)) {
+        assert.match(text, new RegExp(`^${name}\\{?`, "m"), name)
+      }
+    }
+  })
+})

@@ -1,0 +1,120 @@
+/** One server behind the gateway, with one account or none: nothing to fail over to. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import { Logger, References } from "effect"
+import type { RawConfig } from "../../src/config/json.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { type Answer, json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+
+const open: Array<{ readonly stop: () => Promise<void> }> = []
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.stop()
+})
+
+interface Stand {
+  readonly gateway: RunningGateway
+  readonly server: OpenAiServer
+  readonly logged: ReadonlyArray<Record<string, unknown>>
+}
+
+const start = async (answer: Answer, config: RawConfig = {}, upstream: RawConfig = {}): Promise<Stand> => {
+  const server = await startOpenAiServer()
+  open.push(server)
+  server.answer(() => answer)
+  const logged: Array<Record<string, unknown>> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    if (String(message) === "request") logged.push({ ...fiber.getRef(References.CurrentLogAnnotations) })
+  })
+  const gateway = await startGateway(
+    { ...config, upstream: { driver: "openai", base_url: server.baseUrl, ...upstream } },
+    { logger }
+  )
+  open.push(gateway)
+  return { gateway, server, logged }
+}
+
+const ask = async ({ gateway }: Stand) => {
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}` },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+  const { error } = await reply.json() as { readonly error?: { readonly message: string; readonly code: string } }
+  return { status: reply.status, retryAfter: reply.headers.get("retry-after"), ...error }
+}
+
+const trouble = json(500, { error: { message: "down" } })
+
+describe("one server", () => {
+  it.each([["no account", []], ["one account", [{ token: "sk-one" }]]])(
+    "is tried thrice with %s, and the tries are retries",
+    async (_, accounts) => {
+      const stand = await start(trouble, { accounts })
+      assert.strictEqual((await ask(stand)).status, 503)
+      assert.lengthOf(stand.server.requests, 3)
+      assert.deepInclude(stand.logged[0], { attempts: 3, retries: 2 })
+      assert.notProperty(stand.logged[0], "failovers")
+    }
+  )
+
+  it("with two accounts is failed over to", async () => {
+    const stand = await start(trouble, { accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
+    await ask(stand)
+    assert.deepInclude(stand.logged[0], { attempts: 3, failovers: 2 })
+    assert.notProperty(stand.logged[0], "retries")
+  })
+
+  it("gets no request twice that timed out after it was sent", async () => {
+    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 0.05 } })
+    const { code, status } = await ask(stand)
+    assert.deepEqual({ code, status }, { code: "upstream_timeout", status: 503 })
+    assert.lengthOf(stand.server.requests, 1)
+  })
+
+  it("gets no request twice whose gateway says that it timed out", async () => {
+    const stand = await start(json(504, { error: { message: "late" } }))
+    await ask(stand)
+    assert.lengthOf(stand.server.requests, 1)
+  })
+})
+
+describe("a server that asks for a key where none is configured", () => {
+  it("is told so, with when it is tried again, to callers, operators and probes", async () => {
+    const stand = await start(json(401, { error: { message: "You didn't provide an API key" } }))
+    const { gateway, server } = stand
+    const first = await ask(stand)
+    assert.strictEqual(first.status, 503)
+    assert.strictEqual(
+      first.message,
+      "The upstream asks for an API key and none is configured: add an account with the key as its token"
+    )
+    // Tried again after a minute and up to a quarter more.
+    assert.isTrue(Number(first.retryAfter) >= 59 && Number(first.retryAfter) <= 75, String(first.retryAfter))
+    const second = await ask(stand)
+    assert.strictEqual(
+      second.message,
+      "No upstream account can be used: the upstream asks for an API key and none is configured"
+    )
+    assert.isTrue(Number(second.retryAfter) >= 59)
+    assert.lengthOf(server.requests, 1)
+
+    const queue = await fetch(`${gateway.url}/admin/queue/status`, { headers: { authorization: `Bearer ${adminKey}` } })
+    assert.deepInclude(await queue.json(), {
+      out: 1,
+      reason: "the upstream asks for an API key and none is configured"
+    })
+    const ready = await fetch(`${gateway.url}/readyz`)
+    assert.strictEqual(ready.status, 200)
+    assert.deepEqual(await ready.json(), { status: "ready", accounts: { ready: 0, total: 1 } })
+  })
+
+  it("is not so while it serves", async () => {
+    const stand = await start(streamed({ content: "Hello" }))
+    assert.strictEqual((await ask(stand)).status, 200)
+    const ready = await fetch(`${stand.gateway.url}/readyz`)
+    assert.deepEqual(await ready.json(), { status: "ready", accounts: { ready: 1, total: 1 } })
+    const queue = await fetch(`${stand.gateway.url}/admin/queue/status`, {
+      headers: { authorization: `Bearer ${adminKey}` }
+    })
+    assert.deepInclude(await queue.json(), { reason: null })
+  })
+})
