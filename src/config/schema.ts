@@ -173,7 +173,10 @@ export const Responses = group({
 
 /** Any provider name is taken: an unsupported one is answered when embeddings are asked for. Empty when there is none. */
 export const Embeddings = group({
-  provider: withDefault(described(text, "Who makes embeddings: `builtin`, or empty for nobody."), "")
+  provider: withDefault(
+    described(text, "Who makes embeddings: `builtin`, `upstream` (an OpenAI-compatible server), or empty for nobody."),
+    ""
+  )
 })
 
 /** `sessions: true` is the older way to say `mode: "all"`. */

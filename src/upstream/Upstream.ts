@@ -101,6 +101,22 @@ export interface UpstreamSession {
   readonly updatedAt: number
 }
 
+/** Texts, or texts as token ids, whose vectors are asked for. */
+export interface EmbeddingsRequest {
+  readonly model: UpstreamModel
+  readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
+  /** `undefined`: as many as the model has. */
+  readonly dimensions: number | undefined
+  readonly token: string | undefined
+}
+
+/** A vector for each input, in their order. */
+export interface EmbeddingsReply {
+  readonly vectors: ReadonlyArray<ReadonlyArray<number>>
+  /** Tokens of all inputs, where the upstream counts them. */
+  readonly tokens: number | undefined
+}
+
 /** What each driver implements. */
 export interface Driver {
   /** Shown to callers where it is `embedded`; an embedder's own driver may have any other name. */
@@ -126,6 +142,8 @@ export interface Driver {
   readonly complete: (
     request: CompletionRequest
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
+  /** Makes embeddings, where the upstream does. */
+  readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
   readonly listSessions: (

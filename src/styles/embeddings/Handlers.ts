@@ -1,5 +1,5 @@
 /**
- * The embeddings endpoint at work. It takes no account: the vectors are made here.
+ * The embeddings endpoint at work. The vectors are made here, without an account, or by the upstream.
  *
  * The reply is written an input at a time, as the caller reads it, and long inputs are worked on in pieces, so that a large
  * request neither holds up other requests nor is in memory as a whole.
@@ -9,7 +9,9 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
+import { Accounts } from "../../accounts/Accounts.ts"
 import { admitRequest, keyOf } from "../../completion/admission.ts"
+import { embedUpstream } from "../../completion/embedUpstream.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
@@ -39,7 +41,7 @@ const providers: ReadonlySet<string> = new Set(["mock", "deterministic", "builti
 
 const unavailable = gatewayError(
   "embeddings_unavailable",
-  "embeddings.provider is not set, or not to one of mock, deterministic and builtin"
+  "embeddings.provider is not set, or not to one of upstream, mock, deterministic and builtin"
 )
 
 /** Characters or tokens that are worked on in one go. */
@@ -88,11 +90,16 @@ const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Ma
 
 const floats = (vector: Float64Array): string => `[${rounded(vector).join(",")}]`
 
-const base64 = (vector: Float64Array): string => {
+/** Numbers as the Base64 of their little-endian 32-bit floats. */
+const encoded = (vector: ArrayLike<number>): string => {
   const bytes = new DataView(new ArrayBuffer(4 * vector.length))
-  rounded(vector).forEach((value, i) => bytes.setFloat32(4 * i, value, true))
+  for (let i = 0; i < vector.length; i++) bytes.setFloat32(4 * i, vector[i]!, true)
   return `"${Buffer.from(bytes.buffer).toString("base64")}"`
 }
+
+const asNumbers = (vector: ReadonlyArray<number>): string => `[${vector.join(",")}]`
+
+const base64 = (vector: Float64Array): string => encoded(rounded(vector))
 
 /** Serves the group; errors are rendered by its edge. */
 export const EmbeddingsHandlers = HttpApiBuilder.group(
@@ -101,13 +108,15 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const config = yield* ConfigStore
     const keyLimits = yield* KeyLimits
+    const accounts = yield* Accounts
 
     return handlers.handleRaw(
       "create",
       Effect.fnUntraced(function*({ request }) {
         const stats = yield* CurrentRequest
         const current = config.unsafeCurrent()
-        if (!providers.has(current.embeddings.provider)) return yield* unavailable
+        const byUpstream = current.embeddings.provider === "upstream"
+        if (!byUpstream && !providers.has(current.embeddings.provider)) return yield* unavailable
         const body = yield* readBody(request)
         stats.requestedModel = body.model
         const model = resolveModel(current.model_table, body.model)
@@ -121,6 +130,26 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
         const refusal = admitRequest(keyLimits, { caller, model, stats }, () => estimate)
         if (refusal !== undefined) return yield* refusal
+        if (byUpstream) {
+          const { tokens, vectors } = yield* embedUpstream(accounts, current, {
+            caller,
+            model,
+            inputs,
+            dimensions: body.dimensions ?? undefined,
+            stats
+          })
+          const counted = tokens ?? (yield* counting(inSlices(inputTokens(inputs))))
+          stats.usage = { promptTokens: counted, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+          const asked = body.encoding_format === "base64" ? encoded : asNumbers
+          const items = vectors.map((vector, index) =>
+            `{"object":"embedding","index":${index},"embedding":${asked(vector)}}`
+          )
+          const usage = `{"prompt_tokens":${counted},"total_tokens":${counted}}`
+          return HttpServerResponse.text(
+            `{"object":"list","data":[${items.join(",")}],"model":${JSON.stringify(body.model)},"usage":${usage}}`,
+            { contentType: "application/json" }
+          )
+        }
         const vectorizer = makeVectorizer(dimensions)
         const written = body.encoding_format === "base64" ? base64 : floats
         let tokens = 0

@@ -13,8 +13,16 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { decodeBody } from "../decodeBody.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
 import { parseRetryAfter } from "../retryAfter.ts"
-import type { CompletionReply, CompletionRequest, Driver, RoundRecorder, UpstreamModel } from "../Upstream.ts"
+import type {
+  CompletionReply,
+  CompletionRequest,
+  Driver,
+  EmbeddingsRequest,
+  RoundRecorder,
+  UpstreamModel
+} from "../Upstream.ts"
 import { replyDecoder } from "./decodeReply.ts"
+import { readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { isRecord, parseJson } from "./json.ts"
 import type { ToolMode } from "./messages.ts"
@@ -35,6 +43,9 @@ export interface OpenAiOptions {
 /** The most that is read of a body that is no reply, in bytes and milliseconds. */
 const longestBody = 1024 * 1024
 const slowestBody = 5_000
+
+/** The most that is read of vectors, in bytes. */
+const longestVectors = 64 * 1024 * 1024
 
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
@@ -209,8 +220,46 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     return yield* yield* refusal("session", exchange, text, token)
   }, Effect.scoped)
 
+  /** The vectors of texts, in one call. */
+  const embed = Effect.fnUntraced(function*({ dimensions, inputs, model, token }: EmbeddingsRequest) {
+    const asked = { id: model.id, name: names.get(model.id) ?? model.id }
+    const body = JSON.stringify({
+      model: asked.name,
+      input: inputs,
+      encoding_format: "float",
+      ...(dimensions === undefined ? {} : { dimensions })
+    })
+    const exchange = yield* exchanges.start({
+      method: "POST",
+      origin,
+      path: `${base}/embeddings`,
+      headers: { accept: "application/json", "content-type": "application/json", ...authorization(token) },
+      body
+    }, { phase: "completion", limits })
+    yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
+    yield* exchange.head
+    const { status } = exchange
+    const isRefusal = status < 200 || status >= 300 || isPage(exchange.header("content-type"))
+    const text = yield* exchange.text(
+      isRefusal ? longestBody : longestVectors,
+      isRefusal ? slowestBody : limits.firstByte
+    )
+    const parsed = isRefusal ? undefined : parseJson(text)
+    const reply = readEmbeddings(parsed, inputs.length)
+    if (reply !== undefined) return reply
+    if (isRefusal || (isRecord(parsed) && isError(parsed))) {
+      return yield* yield* refusal("completion", exchange, text, token, asked)
+    }
+    return yield* new UpstreamFailure({
+      phase: "completion",
+      kind: "malformed",
+      message: "it answered with no embeddings"
+    })
+  }, Effect.scoped)
+
   return {
     name: "openai",
+    embed,
     // Servers of one's own mostly ask for no key; others say so themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,

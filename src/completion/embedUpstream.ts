@@ -1,0 +1,81 @@
+/**
+ * Embeddings by the upstream: on an account of the pool within its limits, with failover as completions have it.
+ */
+import * as Effect from "effect/Effect"
+import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { classify } from "../domain/classifyUpstreamFailure.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { Model } from "../domain/models.ts"
+import type { EmbeddingsReply } from "../upstream/Upstream.ts"
+import type { RequestStats } from "./RequestStats.ts"
+import { retryDelay } from "./retryDelay.ts"
+
+/** Attempts of one request, the first included. */
+const mostAttempts = 3
+
+/** What is asked of the upstream. */
+export interface EmbedInput {
+  readonly caller: Caller
+  readonly model: Model
+  /** Texts, or texts as token ids. */
+  readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
+  readonly dimensions: number | undefined
+  readonly stats: RequestStats
+}
+
+const unsupported = gatewayError(
+  "embeddings_unavailable",
+  "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
+)
+
+/** Asks the upstream for the vectors of all inputs. Fails with the caller's error. */
+export const embedUpstream = (
+  accounts: AccountPool,
+  config: GatewayConfig,
+  { caller, dimensions, inputs, model, stats }: EmbedInput
+): Effect.Effect<EmbeddingsReply, GatewayError> => {
+  const avoid = new Set<string>()
+  const { account_max_inflight, recommended_concurrency } = config.runtime
+  const alone = recommended_concurrency <= account_max_inflight
+  const direct = caller._tag === "Direct"
+
+  /** What follows from a failure: another try, or the error. */
+  const on = (lease: Lease) =>
+    Effect.suspend(() => {
+      stats.queued += lease.waited
+      stats.driver = lease.driver.name
+      stats.accountHash = lease.accountHash
+      const embed = lease.driver.embed
+      if (embed === undefined) return Effect.fail(unsupported)
+      stats.upstreamCalled = true
+      return Effect.flatMap(lease.credential.token, (token) => embed({ model, inputs, dimensions, token })).pipe(
+        Effect.tap(() => lease.report(undefined, undefined)),
+        Effect.map((reply) => ({ reply, judged: undefined })),
+        Effect.catch((failure) => {
+          const judged = classify(failure, { direct, mayRefresh: false, shown: false, alone, secrets: lease.secrets() })
+          if (lease.account !== undefined) avoid.add(lease.account)
+          return Effect.as(lease.report(judged.health, judged.retryAfter), { reply: undefined, judged })
+        })
+      )
+    })
+
+  const attempt: Effect.Effect<EmbeddingsReply, GatewayError> = Effect.suspend(() => {
+    stats.attempts++
+    return Effect.flatMap(
+      Effect.scoped(Effect.flatMap(accounts.lease(caller, { avoid, style: stats.style }), on)),
+      ({ judged, reply }) => {
+        if (reply !== undefined) return Effect.succeed(reply)
+        const isPinned = caller._tag === "Managed" && caller.target !== undefined
+        if (judged.retry === "no" || isPinned || stats.attempts >= mostAttempts) return Effect.fail(judged.error)
+        if (!alone) {
+          stats.failovers++
+          return attempt
+        }
+        stats.retries++
+        return judged.health === "none" ? Effect.andThen(retryDelay(stats.retries), attempt) : attempt
+      }
+    )
+  })
+  return attempt
+}
