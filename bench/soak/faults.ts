@@ -134,6 +134,14 @@ export const faultRows: ReadonlyArray<FaultRow> = [
   fatal("hint", "upstream_rate_limited", "after=1", hurts),
   fatal("toast", "upstream_rate_limited", "after=0", hurts),
   row("content-filter", "ends", "after=2", { finish: "content_filter" }),
+  {
+    ...row("incomplete-nothing", "ends", "", { finish: "length" }),
+    lines: ["!cut 3", line("incomplete-nothing", "")]
+  },
+  {
+    ...row("incomplete-nothing", "harmless"),
+    lines: ["!cut 3", line("incomplete-nothing", "times=1")]
+  },
   row("endless-incomplete", "ends", "", { finish: "length", counts: true }),
   harmless("slow", "ms=50"),
   harmless("empty-fragment"),

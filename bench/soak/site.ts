@@ -82,7 +82,9 @@ const configOf = (clients: number, upstream: string) => ({
   model_aliases: Object.fromEntries(numbers(churning).map((i) => [aliasOf(i), "upstream-chat"])),
   responses: { store_ttl_seconds: 30 },
   embeddings: { provider: "builtin" },
-  captures: { limit: 20, max_body_bytes: 65_536 }
+  captures: { limit: 20, max_body_bytes: 65_536 },
+  // What is kept is full soon, so that whatever grows later is not it.
+  requests: { limit: 200, max_body_bytes: 65_536 }
 })
 
 /** Over a connection of its own: none of these is left at a rest. */

@@ -29,6 +29,9 @@ export interface SoakOptions {
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
+/** Characters of an answer that are printed. */
+const mostShown = 50_000
+
 /** Streams that are open when the gateway is told to end. */
 const drained = 8
 
@@ -90,7 +93,8 @@ export const runOnly = async (options: SoakOptions, number: number): Promise<boo
     const load = new Load(site, world, options.seed, () => undefined)
     const { judgement, received } = await load.one(number)
     options.print(JSON.stringify({ ...plan, expected: undefined, prompt: undefined }, undefined, 2))
-    options.print(`\n${plan.prompt}\n\n${received.status} ${received.contentType} (${received.how})\n${received.body}`)
+    const body = received.body.length > mostShown ? `${received.body.slice(0, mostShown)}…` : received.body
+    options.print(`\n${plan.prompt}\n\n${received.status} ${received.contentType} (${received.how})\n${body}`)
     options.print(`${judgement.outcome}${judgement.why === undefined ? "" : `: ${judgement.why}`}`)
     return judgement.why === undefined
   } finally {

@@ -125,7 +125,7 @@ describe("the oracle", () => {
 })
 
 describe("the plans", () => {
-  const plans = Array.from({ length: 6000 }, (_, number) => planOf("a seed", number))
+  const plans = Array.from({ length: 20_000 }, (_, number) => planOf("a seed", number))
 
   it("follow from the seed and the number", () => {
     assert.deepStrictEqual(planOf("a seed", 17), plans[17])
@@ -152,9 +152,9 @@ describe("the plans", () => {
     for (const { lines } of faultRows) for (const line of lines) assert.isTrue(seen.has(line), line)
   })
 
-  it("leave no fault of the reference upstream out, but those that are left to what says more of them", () => {
-    const planned = new Set(faultRows.map(({ name }) => name))
-    // A stalling client's reply is a long line; a limit that cuts off again without a word is about rounds alone.
-    assert.deepStrictEqual(faultNames.filter((name) => !planned.has(name)), ["long-line", "incomplete-nothing"])
+  it("leave no fault of the reference upstream out", () => {
+    const planned = new Set([...faultRows.map(({ name }) => name), "long-line"])
+    assert.isTrue(plans.some(({ prompt }) => prompt.includes("!fault long-line")), "what clients stall on")
+    assert.deepStrictEqual(faultNames.filter((name) => !planned.has(name)), [])
   })
 })
