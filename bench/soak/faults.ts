@@ -103,7 +103,8 @@ export const faultRows: ReadonlyArray<FaultRow> = [
   continued("trouble", "shown", "times=1", { codes: ["upstream_error"] }),
   continued("reset-before-headers", "passing", "times=1"),
   continued("reset-mid-stream", "passing", "after=1 times=1"),
-  continued("token-expired", "passing", "times=1"),
+  // An account with a bare token cannot get another one.
+  continued("token-expired", "shown", "times=1", { codes: ["no_account_available"] }),
   continued("disagree", "shown", "times=1", { codes: ["upstream_error"] }),
   continued("nothing-new", "passing", "times=1"),
   continued("crlf", "harmless", ""),
