@@ -80,7 +80,7 @@ const answers = async (file: string): Promise<boolean> => {
 /** The registry's package with a build; `undefined` where it is none for this machine. */
 const fromRegistry = async (): Promise<string | undefined> => {
   const { folder, name, version } = brought
-  const entry = path.join(folder, "node_modules", name, "build/esm/index.js")
+  const entry = path.join(folder, "node_modules", name, "build/index.js")
   if (process.platform !== "linux") return undefined
   try {
     if (!existsSync(entry)) {

@@ -249,6 +249,29 @@ describe("at the console", () => {
     await page.getByRole("heading", { level: 1, name: /^Request req_/ }).waitFor()
   })
 
+  it("the list of requests and the inspector fill while a request runs", async () => {
+    await signedIn("requests")
+    await page.getByText("No request has come yet.").waitFor()
+    const leaving = new AbortController()
+    const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      signal: leaving.signal,
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({
+        model: "upstream-chat",
+        stream: true,
+        messages: [{ role: "user", content: "!pace 50ms\n!count 5000" }]
+      })
+    })
+    const requests = page.getByRole("table", { name: "Requests" })
+    await requests.getByText("Streaming").waitFor()
+    await requests.getByRole("link").click()
+    await page.getByRole("table", { name: "Frames" }).getByText("\" 20\"").first().waitFor()
+    leaving.abort()
+    await reply.text().catch(() => "")
+    await page.locator(".summary").getByText("Cancelled").waitFor()
+  })
+
   it("a configuration is exported, tried and imported", async () => {
     await signedIn("transfer")
     await button("Export").click()

@@ -18,7 +18,7 @@ import { Body, Facts, Frames, Headers } from "./parts.tsx"
 import { TimeLine } from "./TimeLine.tsx"
 import { asTalk } from "./toPlayground.ts"
 
-/** The record, read anew when it changes: once at a time, and not more often than twice a second. */
+/** The record, read anew when it changes, and once a second while it is open: frames that come are no event. */
 const useRecord = (id: string) => {
   const [record, setRecord] = useState<RequestRecord>()
   const [failure, setFailure] = useState<string>()
@@ -38,6 +38,7 @@ const useRecord = (id: string) => {
         setGone(next === undefined)
         if (next !== undefined) {
           known = next.id
+          again ||= next.outcome === "open"
           setRecord(next)
           setFailure(undefined)
         }
@@ -47,7 +48,7 @@ const useRecord = (id: string) => {
       timer = setTimeout(() => {
         reading = false
         if (again) void read()
-      }, 500)
+      }, 1_000)
     }
     const ask = () => {
       if (reading) again = true
