@@ -1,6 +1,7 @@
 /**
- * `npm run bench [-- gateway | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- counts | gateway | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
  */
+import { countsBench } from "./counts.ts"
 import { gatewayBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
@@ -10,6 +11,7 @@ import { type Row, table } from "./table.ts"
 import { usageBench } from "./usage.ts"
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
+  counts: countsBench,
   gateway: gatewayBench,
   sieve: () => {
     const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])

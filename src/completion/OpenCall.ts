@@ -24,22 +24,15 @@ const isObjectText = (text: string): boolean => {
 }
 
 export class OpenCall {
-  readonly index: number
-  readonly id: string
-  readonly name: string
   /** The upstream's own number for it. */
   readonly upstreamIndex: number
   private readonly pieces = new TextPieces()
   private state = BEFORE
   private depth = 0
   private parsed: boolean | undefined
-
   private readonly meter: Meter | undefined
 
-  constructor(index: number, id: string, name: string, upstreamIndex: number, meter: Meter | undefined) {
-    this.index = index
-    this.id = id
-    this.name = name
+  constructor(upstreamIndex: number, meter: Meter | undefined) {
     this.upstreamIndex = upstreamIndex
     this.meter = meter
   }

@@ -1,0 +1,174 @@
+/** The machines of a reply, each by itself, over generated interleavings and cuts. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { filterText } from "../../src/completion/filterText.ts"
+import { finishReply } from "../../src/completion/finishReply.ts"
+import { orderCalls } from "../../src/completion/orderCalls.ts"
+import {
+  CallBegun,
+  CallGrown,
+  CallOver,
+  Ending,
+  Reasoning,
+  type ReplyPart,
+  Text
+} from "../../src/completion/ReplyPart.ts"
+import { UpstreamCall, type UpstreamEvent, UpstreamFinish, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
+import { compileStopSequences } from "../../src/stream/stopSequences.ts"
+import { run } from "../../src/stream/transducer.ts"
+
+const pieces = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<string> => {
+  const cut: Array<string> = []
+  for (let at = 0, i = 0; at < text.length; i++) {
+    const size = sizes.length === 0 ? text.length : sizes[i % sizes.length]!
+    cut.push(text.slice(at, at + size))
+    at += size
+  }
+  return cut
+}
+
+const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 })
+
+/** A call whose arguments are whole, broken off, or none. */
+const call = fc.record({
+  args: fc.oneof(fc.constantFrom("", "{}", "{\"a\":", "  "), fc.json().map((json) => JSON.stringify({ a: json }))),
+  sizes,
+  late: fc.boolean()
+})
+
+/** Merges lists in a generated order that keeps that of each. */
+const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>, picks: ReadonlyArray<number>): ReadonlyArray<A> => {
+  const left = lists.map((list) => [...list])
+  const merged: Array<A> = []
+  for (let i = 0; left.some((list) => list.length > 0); i++) {
+    const open = left.filter((list) => list.length > 0)
+    merged.push(open[(picks[i % picks.length] ?? 0) % open.length]!.shift()!)
+  }
+  return merged
+}
+
+const isWhole = (args: string): boolean => args.trim() === "" || args === "{}" || args.endsWith("}")
+
+describe("ordering calls", () => {
+  it("puts one after another, whole, in the order of their names, with the text as it was", () => {
+    fc.assert(fc.property(
+      fc.array(call, { minLength: 1, maxLength: 4 }),
+      fc.string({ maxLength: 12 }),
+      sizes,
+      fc.array(fc.nat(10), { minLength: 1, maxLength: 8 }),
+      (calls, text, textSizes, picks) => {
+        const events = interleave<UpstreamEvent>([
+          ...calls.map(({ args, late, sizes }, index) => {
+            const [first = "", ...rest] = pieces(args, sizes)
+            const delta = (piece: string) => UpstreamCall(index, undefined, undefined, piece)
+            const named = (piece: string) => UpstreamCall(index, `id${index}`, `name${index}`, piece)
+            // A call that has nothing of its arguments when another one comes has none.
+            return late ? [...[first, ...rest].map(delta), named("")] : [named(first), ...rest.map(delta)]
+          }),
+          pieces(text, textSizes).map(UpstreamText)
+        ], picks)
+        const named = events.flatMap((event) =>
+          event._tag === "UpstreamCall" && event.name !== undefined ? [event.name] : []
+        )
+        const parts = run(() => orderCalls(), [...events, UpstreamFinish("stop")])
+        const begun: Array<string> = []
+        let open: { name: string; args: string } | undefined
+        let said = ""
+        for (const part of parts) {
+          if (part._tag === "CallBegun") {
+            assert.isUndefined(open)
+            open = { name: part.name, args: "" }
+            begun.push(part.name)
+          } else if (part._tag === "CallGrown") {
+            open!.args += part.delta
+          } else if (part._tag === "CallOver") {
+            const { args } = calls[Number(open!.name.slice(4))]!
+            assert.strictEqual(part.arguments, open!.args)
+            assert.strictEqual(part.arguments.trim(), args.trim() === "" ? "{}" : args)
+            assert.strictEqual(part.whole, isWhole(args))
+            open = undefined
+          } else if (part._tag === "Text") {
+            assert.isUndefined(open)
+            said += part.text
+          }
+        }
+        assert.deepStrictEqual(begun, named)
+        assert.strictEqual(said, text)
+        assert.deepStrictEqual(parts.at(-1), Ending("stop"))
+      }
+    ))
+  })
+})
+
+describe("filtering text", () => {
+  const stop = compileStopSequences(["STOP", "##"])
+  const filter = () => filterText({ sieve: undefined, stripMarkers: true, stop })
+  const joined = (parts: ReadonlyArray<ReplyPart>): ReadonlyArray<ReplyPart> => {
+    const out: Array<ReplyPart> = []
+    for (const part of parts) {
+      const last = out.at(-1)
+      if (part._tag === "Text" && last?._tag === "Text") out[out.length - 1] = Text(last.text + part.text)
+      else out.push(part)
+    }
+    return out
+  }
+  const words = fc.array(fc.constantFrom("a", "STO", "STOP", "#", "[citation:1]", "[cita", " "), { maxLength: 8 })
+    .map((list) => list.join(""))
+
+  it("gives the same whatever the cuts, and lets nothing of held text pass something else", () => {
+    fc.assert(fc.property(words, words, sizes, (before, after, cuts) => {
+      const among = [Reasoning("hm"), CallBegun("i", "n"), CallGrown("{}"), CallOver(true, "{}")]
+      const whole = run(filter, [Text(before), ...among, Text(after), Ending("stop")])
+      const cut = run(filter, [
+        ...pieces(before, cuts).map(Text),
+        ...among,
+        ...pieces(after, cuts).map(Text),
+        Ending("stop")
+      ])
+      assert.deepStrictEqual(joined(cut), joined(whole))
+      assert.strictEqual(whole.filter((part) => part._tag === "Ending").length, 1)
+      assert.strictEqual(whole.at(-1)?._tag, "Ending")
+      const text = joined(whole).map((part) => part._tag === "Text" ? part.text : "|").join("")
+      assert.notInclude(text, "STOP")
+      assert.notInclude(text, "[citation:1]")
+    }))
+  })
+})
+
+describe("finishing a reply", () => {
+  const part = fc.constantFrom<ReadonlyArray<ReplyPart>>(
+    [Text("a ")],
+    [Reasoning("r ")],
+    [CallBegun(undefined, "n"), CallGrown("{}"), CallOver(true, "{}")],
+    [CallBegun("own", "n"), CallGrown("{"), CallOver(false, "{")],
+    [{ _tag: "UpstreamUsage", usage: { completionTokens: 7 } }],
+    [Ending("stop")],
+    [Ending("length")],
+    [Ending("content_filter")]
+  )
+
+  it("numbers calls, tells usage and the end once and last, and holds the limit of calls", () => {
+    fc.assert(fc.property(fc.array(part, { maxLength: 8 }), fc.nat(3), fc.boolean(), (parts, most, singleCall) => {
+      let left = most
+      const events = run(() =>
+        finishReply({
+          reasoningCalls: undefined,
+          singleCall,
+          showReasoning: true,
+          addCall: () => left-- > 0,
+          callId: (index) => `call${index}`,
+          promptTokens: () => 3
+        }), [...parts.flat(), Ending("stop")])
+      const ends = events.flatMap((event, i) => event._tag === "Finish" || event._tag === "UsageReported" ? [i] : [])
+      assert.deepStrictEqual(ends, [events.length - 2, events.length - 1])
+      const started = events.filter((event) => event._tag === "CallStarted")
+      assert.deepStrictEqual(started.map(({ index }) => index), started.map((_, i) => i))
+      assert.isAtMost(started.length, singleCall ? Math.min(1, most) : most)
+      const finish = events.at(-1)
+      assert(finish?._tag === "Finish")
+      if (events.some((event) => event._tag === "CallCutOff") && finish.reason !== "content_filter") {
+        assert.strictEqual(finish.reason, "length")
+      }
+    }))
+  })
+})
