@@ -38,10 +38,9 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
     plugins: [luaTexts],
     transform: { define: defineBuild(infoOf(origin)) },
     // All in one folder: whichever has the code that reads the assets finds them beside itself.
-    // Whoever looks into a failure sees the sources' own lines.
-    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js", sourcemap: true }
+    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" }
   })
-  return output.map((part) => [part.fileName, Buffer.from(part.type === "chunk" ? part.code : part.source)])
+  return output.flatMap((part) => part.type === "chunk" ? [[part.fileName, Buffer.from(part.code)]] : [])
 }
 
 const types = async (): Promise<Array<[string, Uint8Array]>> => {
