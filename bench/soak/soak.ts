@@ -37,8 +37,8 @@ const drained = 8
 
 /** Sends SIGTERM while streams are open; gives how many ended whole, and how the process ended. */
 const drain = async (site: Site, print: SoakOptions["print"]) => {
-  const count = 40
-  const prompt = `!pace 50ms\n!count ${count}`
+  const count = 30
+  const prompt = `!pace 100ms\n!count ${count}`
   const text = Array.from({ length: count }, (_, i) => i + 1).join(" ")
   const streams = Array.from({ length: drained }, () =>
     site.client.send({
@@ -47,8 +47,9 @@ const drain = async (site: Site, print: SoakOptions["print"]) => {
       headers: headersOf("chat", businessKey),
       body: JSON.stringify({ model: "upstream-chat", stream: true, messages: [{ role: "user", content: prompt }] })
     }))
-  // A few are enough should the others have been refused: that is told below.
-  for (let i = 0; i < 50 && (await useOf(site)).upstream < drained; i++) await pause(20)
+  // Requests that come after the signal are refused; should one have been before, that is told below.
+  const began = performance.now()
+  while ((await useOf(site)).upstream < drained && performance.now() - began < 10_000) await pause(20)
   site.inspector.close()
   site.gateway.child.kill("SIGTERM")
   const answers = await Promise.all(streams)
