@@ -106,10 +106,9 @@ const call = (method: string, url: string, headers: Readonly<Record<string, stri
 /** Bundles the service and starts both processes; their output and files are in `folder`. */
 export const startSite = async (folder: string, clients: number): Promise<Site> => {
   await mkdir(folder, { recursive: true })
-  const [service, upstream] = await Promise.all([
-    bundleInto(path.join(folder, "service")),
-    startReference(path.join(folder, "upstream.log"))
-  ])
+  // In this order: sources that do not build leave no process behind.
+  const service = await bundleInto(path.join(folder, "service"))
+  const upstream = await startReference(path.join(folder, "upstream.log"))
   try {
     const config = JSON.stringify(configOf(clients, upstream.url), undefined, 2)
     await writeFile(path.join(folder, "config.json"), config, { mode: 0o600 })
