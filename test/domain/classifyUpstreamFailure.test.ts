@@ -139,6 +139,7 @@ const table: ReadonlyArray<Row> = [
     503
   ],
   ["too many calls", { kind: "exhausted", phase: "resume" }, "exhausted", "no", "none", "upstream_error", 503],
+  ["the gateway's own stop", { kind: "shutting_down" }, "shutting_down", "no", "none", "shutting_down", 503],
   [
     "a gateway's time-out",
     { kind: "malformed", status: 504 },
