@@ -59,6 +59,9 @@ describe("the console's pages", () => {
     const { page } = watched
     await goTo(page, name === "About" ? "Overview" : "About")
     await goTo(page, name)
+    // Focus and title follow the heading in an effect of their own.
+    await page.locator("h1:focus", { hasText: name }).waitFor()
+    await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Model Gateway`)}`)
     assert.strictEqual(await page.title(), `${name} – Model Gateway`)
     assert.strictEqual(await page.getByRole("heading", { level: 1 }).count(), 1)
     assert.strictEqual(await page.locator("h1:focus").textContent(), name)

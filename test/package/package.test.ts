@@ -83,7 +83,9 @@ describe("the package, installed", () => {
       )
       assert.isBelow(tarball.length, 2.5e6)
       writeFileSync(path.join(folder, "package.tgz"), tarball)
-      const options = { cwd: folder, env: { PATH: process.env["PATH"], HOME: folder } }
+      // The Node that runs the tests, not an older one that the machine may have.
+      const PATH = `${path.dirname(process.execPath)}:${process.env["PATH"]}`
+      const options = { cwd: folder, env: { PATH, HOME: folder } }
       await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./package.tgz"], options)
       assert.deepEqual(readdirSync(path.join(folder, "node_modules")).filter((name) => !name.startsWith(".")), [
         "model-gateway"
