@@ -19,7 +19,7 @@ export const useAtom = <A>(atom: Atom.Atom<A>): A => {
     // It may have changed between drawing and here.
     if (!Object.is(registry.get(atom), value)) redraw()
     return stop
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // `value` is what was drawn: no reason to subscribe anew.
   }, [atom])
   return value
 }
