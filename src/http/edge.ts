@@ -50,7 +50,7 @@ export const errorResponse = (
   if (!error.shouldRetry) headers["x-should-retry"] = "false"
   // The rest of the body is not awaited.
   if (error.code === "request_timeout") headers["connection"] = "close"
-  return HttpServerResponse.text(shape(error, requestId), {
+  return HttpServerResponse.text(shape.text(error, requestId), {
     status: error.status,
     contentType: "application/json",
     headers

@@ -1,37 +1,114 @@
 /**
- * How each family of routes words an error (spec "Errors"). One renderer a family, used for replies and within streams.
+ * How each family of routes words an error (spec "Errors"): its body declared once, of which come the text of replies and
+ * streams, the schema in the API documents, and the errors of typed clients, which get the domain's error class back.
  */
-import type { GatewayError } from "../domain/GatewayError.ts"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { ErrorCode } from "../domain/GatewayError.ts"
+import { ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
-/** Renders an error as the JSON text of a body in one family's shape. The request's id stands where the family has a field. */
-export type ErrorShape = (error: GatewayError, requestId?: string) => string
+/** What is declared of a family's errors. */
+interface Declared<Body> {
+  /** The body of an error. The request's id stands where the family has a field for it. */
+  readonly render: (error: GatewayError, requestId: string | undefined) => Body
+  /** The error that a body of a status tells of. */
+  readonly revive: (body: Body, status: number) => GatewayError
+}
 
-/** Chat completions, Responses, embeddings and their model lists. */
-export const openaiShape: ErrorShape = (error) =>
-  JSON.stringify({ error: { message: error.message, type: error.type, code: error.code, param: error.param } })
+/** How one family of routes words an error. */
+export interface ErrorShape {
+  /** The JSON text of an error's body. */
+  readonly text: (error: GatewayError, requestId?: string) => string
+}
 
-/** Messages style: the vendor's envelope around the spec's fields. */
-export const messagesShape: ErrorShape = (error, requestId) =>
-  JSON.stringify({
-    type: "error",
-    error: { type: error.type, message: error.message, code: error.code, param: error.param },
-    request_id: requestId ?? null
-  })
+const statuses = [...new Set(Object.values(errorTable).map((entry) => entry.status))]
 
-/** Content generation. */
-export const generateShape: ErrorShape = (error) =>
-  JSON.stringify({ error: { code: error.status, message: error.message, status: error.rpc } })
+const errorShape = <const S extends Schema.Codec<unknown>>(body: S, { render, revive }: Declared<S["Type"]>) => ({
+  /** The body's schema. */
+  body,
+  text: (error: GatewayError, requestId?: string): string => JSON.stringify(render(error, requestId)),
+  /** The body as the errors of endpoints, one a status. */
+  errors: statuses.map((status) =>
+    body.pipe(
+      Schema.decodeTo(
+        Schema.toType(GatewayError),
+        SchemaTransformation.transform<GatewayError, S["Type"]>({
+          decode: (said) => revive(said, status),
+          encode: (error) => render(error, undefined)
+        })
+      ),
+      HttpApiSchema.status(status)
+    )
+  )
+})
 
-/** Admin routes. */
-export const detailShape: ErrorShape = ({ faults, message }) =>
-  JSON.stringify(faults === undefined ? { detail: message } : { detail: message, faults })
+const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code)
+
+/** The code that stands for a status in families whose bodies carry none. */
+const codeOfStatus = (status: number): ErrorCode =>
+  (Object.keys(errorTable) as Array<ErrorCode>).find((code) => errorTable[code].status === status) ?? "internal_error"
+
+const fields = Schema.Struct({
+  message: Schema.String,
+  type: Schema.String,
+  code: Schema.String,
+  param: Schema.NullOr(Schema.String)
+})
+
+const wording = ({ code, message, param, type }: GatewayError): typeof fields.Type => ({ message, type, code, param })
+
+const revived = ({ code, message, param }: typeof fields.Type) =>
+  gatewayError(isCode(code) ? code : "internal_error", message, { param: param ?? undefined })
+
+/** Chat completions, Responses, embeddings and their model lists: `{error: {message, type, code, param}}`. */
+export const openaiErrors = errorShape(Schema.Struct({ error: fields }).annotate({ identifier: "Error" }), {
+  render: (error) => ({ error: wording(error) }),
+  revive: ({ error }) => revived(error)
+})
+
+/** Messages style: the same within the vendor's envelope. */
+export const messagesErrors = errorShape(
+  Schema.Struct({
+    type: Schema.Literal("error"),
+    error: fields,
+    request_id: Schema.NullOr(Schema.String)
+  }).annotate({ identifier: "MessagesError" }),
+  {
+    render: (error, requestId) => ({ type: "error", error: wording(error), request_id: requestId ?? null }),
+    revive: ({ error }) => revived(error)
+  }
+)
+
+/** Content generation: `{error: {code, message, status}}`. */
+export const generateErrors = errorShape(
+  Schema.Struct({
+    error: Schema.Struct({ code: Schema.Int, message: Schema.String, status: Schema.String })
+  }).annotate({ identifier: "GenerateError" }),
+  {
+    render: ({ message, rpc, status }) => ({ error: { code: status, message, status: rpc } }),
+    revive: ({ error }, status) => gatewayError(codeOfStatus(status), error.message)
+  }
+)
+
+/** Admin routes: `{detail}`, with all `faults` of a change to the settings that is refused. */
+export const detailErrors = errorShape(
+  Schema.Struct({
+    detail: Schema.String,
+    faults: Schema.optionalKey(Schema.Array(ErrorFault))
+  }).annotate({ identifier: "AdminError" }),
+  {
+    render: ({ faults, message }) => faults === undefined ? { detail: message } : { detail: message, faults },
+    revive: ({ detail, faults }, status) => gatewayError(codeOfStatus(status), detail, { faults })
+  }
+)
 
 /** The shape of the family that a path belongs to, for what no route of ours answers. */
 export const shapeOfPath = (path: string): ErrorShape => {
-  if (path.startsWith("/admin")) return detailShape
-  if (path.startsWith("/v1beta/") || /^\/v1\/models\/[^/]*:[A-Za-z]+$/.test(path)) return generateShape
+  if (path.startsWith("/admin")) return detailErrors
+  if (path.startsWith("/v1beta/") || /^\/v1\/models\/[^/]*:[A-Za-z]+$/.test(path)) return generateErrors
   if (path.startsWith("/msgcompat/") || path.startsWith("/messages") || path.startsWith("/v1/messages")) {
-    return messagesShape
+    return messagesErrors
   }
-  return openaiShape
+  return openaiErrors
 }

@@ -7,7 +7,7 @@ import { uncached } from "../admin/edgeLayers.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { errorResponse } from "../http/edge.ts"
-import { detailShape, messagesShape, shapeOfPath } from "../http/errorShapes.ts"
+import { detailErrors, messagesErrors, shapeOfPath } from "../http/errorShapes.ts"
 import { messagesIdHeader } from "../styles/edgeLayers.ts"
 import { GatewayApi } from "./Api.ts"
 
@@ -19,8 +19,8 @@ export const errorOfPath = (
 ): HttpServerResponse.HttpServerResponse => {
   const shape = shapeOfPath(path)
   const response = errorResponse(shape, error, requestId)
-  if (shape === detailShape) return uncached(response)
-  return shape === messagesShape ? HttpServerResponse.setHeader(response, messagesIdHeader, requestId) : response
+  if (shape === detailErrors) return uncached(response)
+  return shape === messagesErrors ? HttpServerResponse.setHeader(response, messagesIdHeader, requestId) : response
 }
 
 interface Known {

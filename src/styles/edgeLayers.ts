@@ -3,7 +3,7 @@
  */
 import * as Layer from "effect/Layer"
 import { businessEdge, publicEdge } from "../http/edge.ts"
-import { generateShape, messagesShape, openaiShape } from "../http/errorShapes.ts"
+import { generateErrors, messagesErrors, openaiErrors } from "../http/errorShapes.ts"
 import {
   GenerateEdge,
   GeneratePublicEdge,
@@ -18,10 +18,10 @@ export const messagesIdHeader = "request-id"
 
 /** The edges of all styles; needs to know callers. Lists of models are no usage of a style, whichever it is. */
 export const StyleEdges = Layer.mergeAll(
-  Layer.effect(OpenAiEdge, businessEdge(openaiShape)),
-  Layer.succeed(OpenAiPublicEdge, publicEdge(openaiShape)),
-  Layer.effect(MessagesEdge, businessEdge(messagesShape, messagesIdHeader)),
-  Layer.succeed(MessagesPublicEdge, publicEdge(messagesShape, messagesIdHeader, "models")),
-  Layer.effect(GenerateEdge, businessEdge(generateShape)),
-  Layer.succeed(GeneratePublicEdge, publicEdge(generateShape, undefined, "models"))
+  Layer.effect(OpenAiEdge, businessEdge(openaiErrors)),
+  Layer.succeed(OpenAiPublicEdge, publicEdge(openaiErrors)),
+  Layer.effect(MessagesEdge, businessEdge(messagesErrors, messagesIdHeader)),
+  Layer.succeed(MessagesPublicEdge, publicEdge(messagesErrors, messagesIdHeader, "models")),
+  Layer.effect(GenerateEdge, businessEdge(generateErrors)),
+  Layer.succeed(GeneratePublicEdge, publicEdge(generateErrors, undefined, "models"))
 )

@@ -7,7 +7,7 @@ import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLim
 import { fieldName } from "../../src/domain/fieldName.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { errorResponse } from "../../src/http/edge.ts"
-import { openaiShape } from "../../src/http/errorShapes.ts"
+import { openaiErrors } from "../../src/http/errorShapes.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import * as Nesting from "../../src/http/nesting.ts"
 import { atOnce } from "../../src/stream/slices.ts"
@@ -120,7 +120,7 @@ describe("a body that stops coming", () => {
       const error = yield* Fiber.join(reading)
       assert.strictEqual(error.code, "request_timeout")
       assert.strictEqual(error.status, 408)
-      const response = errorResponse(openaiShape, error)
+      const response = errorResponse(openaiErrors, error)
       assert.strictEqual(response.headers["connection"], "close")
     }))
 })

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { GenerateErrorBody, MessagesErrorBody, OpenAiErrorBody } from "../../src/http/errorSchemas.ts"
+import { generateErrors, messagesErrors, openaiErrors } from "../../src/http/errorShapes.ts"
 import { ChatChunk, ChatCompletion } from "../../src/styles/chat/Api.ts"
 import { GenerateChunk, GenerateResponse } from "../../src/styles/generate/Api.ts"
 import { Message, MessagesStreamEvent } from "../../src/styles/messages/Api.ts"
@@ -32,10 +32,10 @@ const objects: Readonly<Record<StyleName, (text: string) => unknown>> = {
   generate: strictly(GenerateResponse)
 }
 
-const chunk = strictly(Schema.Union([ChatChunk, OpenAiErrorBody]))
+const chunk = strictly(Schema.Union([ChatChunk, openaiErrors.body]))
 const responseEvent = strictly(ResponseEvent)
 const messagesEvent = strictly(MessagesStreamEvent)
-const generateChunk = strictly(Schema.Union([GenerateChunk, GenerateErrorBody]))
+const generateChunk = strictly(Schema.Union([GenerateChunk, generateErrors.body]))
 
 /** Each style's order of frames; gives how the reply ended. */
 const streams: Readonly<Record<StyleName, (frames: ReadonlyArray<SseFrame>) => string>> = {
@@ -180,10 +180,10 @@ const failures: Readonly<Record<StyleName, string>> = {
 }
 
 const errorBodies: Readonly<Record<StyleName, (text: string) => unknown>> = {
-  chat: strictly(OpenAiErrorBody),
-  responses: strictly(OpenAiErrorBody),
-  messages: strictly(MessagesErrorBody),
-  generate: strictly(GenerateErrorBody)
+  chat: strictly(openaiErrors.body),
+  responses: strictly(openaiErrors.body),
+  messages: strictly(messagesErrors.body),
+  generate: strictly(generateErrors.body)
 }
 
 describe.each(styleNames)("what is sent in the style %s", (style) => {

@@ -5,7 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { OpenAiErrorBody } from "../../http/errorSchemas.ts"
+import { openaiErrors } from "../../http/errorShapes.ts"
 import { OpenAiEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -169,7 +169,7 @@ export const ChatChunk = Schema.Struct({
 export const ChatEvent = Schema.Struct({
   data: Schema.Union([
     Schema.Literal("[DONE]"),
-    Schema.fromJsonString(Schema.Union([ChatChunk, OpenAiErrorBody]))
+    Schema.fromJsonString(Schema.Union([ChatChunk, openaiErrors.body]))
   ])
 })
 

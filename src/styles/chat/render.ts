@@ -6,7 +6,7 @@ import type { Reply } from "../../domain/Reply.ts"
 import { replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
-import { openaiShape } from "../../http/errorShapes.ts"
+import { openaiErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/streamReply.ts"
 import type { ChatCompletion, ChatUsage } from "./Api.ts"
 
@@ -70,7 +70,7 @@ export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCo
 const done = "data: [DONE]\n\n"
 
 /** The frames of a failure within the stream. */
-export const chatFailure = (error: GatewayError): string => `data: ${openaiShape(error)}\n\n${done}`
+export const chatFailure = (error: GatewayError): string => `data: ${openaiErrors.text(error)}\n\n${done}`
 
 /** Starts the renderer of one streamed reply. `includeUsage`: the caller wants the usage chunk of its SDK too. */
 export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRenderer => {

@@ -8,7 +8,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
-import { GenerateErrorBody } from "../../http/errorSchemas.ts"
+import { generateErrors } from "../../http/errorShapes.ts"
 import { GenerateEdge, GeneratePublicEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -187,7 +187,7 @@ const stream = <const Name extends string, const Path extends HttpRouter.PathInp
     params,
     payload: GenerateRequest,
     success: HttpApiSchema.StreamSse({
-      events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, GenerateErrorBody])) })
+      events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, generateErrors.body])) })
     })
   }).middleware(GenerateEdge)
 

@@ -7,7 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
-import { generateShape } from "../../http/errorShapes.ts"
+import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/streamReply.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 
@@ -67,7 +67,7 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
 })
 
 /** The chunk of a failure within the stream. */
-export const generateFailure = (error: GatewayError): string => `data: ${generateShape(error)}\n\n`
+export const generateFailure = (error: GatewayError): string => `data: ${generateErrors.text(error)}\n\n`
 
 /** Starts the renderer of one streamed reply. */
 export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {

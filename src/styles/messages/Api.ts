@@ -8,7 +8,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
-import { MessagesErrorBody } from "../../http/errorSchemas.ts"
+import { messagesErrors } from "../../http/errorShapes.ts"
 import { MessagesEdge, MessagesPublicEdge } from "../edges.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 
@@ -151,7 +151,7 @@ export const MessagesStreamEvent = Schema.Union([
     })
   }),
   event("message_stop", {}),
-  MessagesErrorBody
+  messagesErrors.body
 ]).annotate({ identifier: "MessagesStreamEvent" })
 
 /** An entry of the style's model list. */

@@ -7,7 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
-import { messagesShape } from "../../http/errorShapes.ts"
+import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/streamReply.ts"
 import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
 
@@ -115,7 +115,7 @@ const frame = (event: string, data: string): string => `event: ${event}\ndata: $
 
 /** The frame of a failure within the stream. */
 export const messagesFailure = (requestId: string) => (error: GatewayError): string =>
-  frame("error", messagesShape(error, requestId))
+  frame("error", messagesErrors.text(error, requestId))
 
 const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
   const message: typeof Message.Type = {

@@ -8,7 +8,7 @@ import type { ErrorCode } from "../../../src/domain/GatewayError.ts"
 import { gatewayError } from "../../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
-import { GenerateErrorBody } from "../../../src/http/errorSchemas.ts"
+import { generateErrors } from "../../../src/http/errorShapes.ts"
 import { GenerateResponse, TokenCount } from "../../../src/styles/generate/Api.ts"
 import type { Script } from "../../support/scriptedStyles.ts"
 import { always, businessKey, scriptedStyles } from "../../support/scriptedStyles.ts"
@@ -52,7 +52,7 @@ const post = (
 ) => fetch(`${base}${path}`, { method: "POST", headers, body: JSON.stringify(sent) })
 
 const errorOf = async (response: Response) =>
-  Schema.decodeUnknownSync(GenerateErrorBody)(await response.json(), { onExcessProperty: "error" }).error
+  Schema.decodeUnknownSync(generateErrors.body)(await response.json(), { onExcessProperty: "error" }).error
 
 const rejected = async (promise: Promise<unknown>) => {
   const error: unknown = await promise.catch((error: unknown) => error)

@@ -16,7 +16,7 @@ import type { ErrorCode } from "../../../src/domain/GatewayError.ts"
 import { errorTable, gatewayError } from "../../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
-import { MessagesErrorBody } from "../../../src/http/errorSchemas.ts"
+import { messagesErrors } from "../../../src/http/errorShapes.ts"
 import { Message, MessagesModel, TokenCount } from "../../../src/styles/messages/Api.ts"
 import type { Script } from "../../support/scriptedStyles.ts"
 import { always, businessKey, scriptedStyles } from "../../support/scriptedStyles.ts"
@@ -47,7 +47,7 @@ const serve = (script: Script) => {
 const clientOf = ({ fetch }: ReturnType<typeof scriptedStyles>, options: { readonly apiKey?: string } = {}) =>
   new Anthropic({ baseURL: base, apiKey: businessKey, maxRetries: 0, logLevel: "off", ...options, fetch })
 
-const errorOf = async (response: Response) => Schema.decodeUnknownSync(MessagesErrorBody)(await response.json())
+const errorOf = async (response: Response) => Schema.decodeUnknownSync(messagesErrors.body)(await response.json())
 
 const post = (
   { fetch }: ReturnType<typeof scriptedStyles>,
