@@ -21,6 +21,7 @@ const floors: Readonly<Record<string, number>> = {
   usage: 3,
   completion: 4,
   http: 5,
+  embeddings: 5,
   styles: 5,
   admin: 5,
   server: 6,

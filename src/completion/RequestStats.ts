@@ -59,6 +59,8 @@ export interface RequestStats {
   calls: number
   /** Calls that broke off or could not be repaired. */
   brokenCalls: number
+  /** Where the request is one for embeddings: whether all vectors were made. */
+  embedding: "begun" | "done" | undefined
   /** What is kept of the request for operators to look at; `undefined` where nothing is. */
   record: RequestRecord | undefined
 }
@@ -94,13 +96,18 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   continues: 0,
   calls: 0,
   brokenCalls: 0,
+  embedding: undefined,
   record: undefined
 })
+
+/** Whether a reply that began has no end. */
+const isCutShort = ({ attempts, embedding, finish }: RequestStats): boolean =>
+  embedding === undefined ? attempts > 0 && finish === undefined : embedding === "begun"
 
 /** How a request ended: the code of its error, that the caller left, how the reply finished, or just `ok`. */
 export const outcomeOf = (stats: RequestStats): string =>
   stats.error !== undefined
     ? stats.error
-    : stats.status === undefined || (stats.attempts > 0 && stats.status === 200 && stats.finish === undefined)
+    : stats.status === undefined || (stats.status === 200 && isCutShort(stats))
     ? "client_left"
     : stats.finish ?? "ok"

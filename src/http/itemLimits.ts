@@ -45,7 +45,7 @@ const valueAt = (body: JsonRecord, path: string): unknown =>
 /** Lists of parts within a turn or a part, in all styles. */
 const partLists = ["content", "parts", "tool_calls", "output", "summary"]
 /** Objects within a part that have parts themselves. */
-const partHolders = ["source", "functionResponse"]
+const partHolders = ["source", "functionResponse", "content"]
 
 /** A call or a result that is an entry of its own. */
 const isCallOrResult = (entry: JsonRecord): boolean =>

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
 import type { CompletionInput } from "../../src/completion/Completion.ts"
 import { Completion } from "../../src/completion/Completion.ts"
@@ -23,6 +24,7 @@ import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesGroup } from "../../src/styles/messages/Api.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
+import { Upstream } from "../../src/upstream/Upstream.ts"
 import { usageInMemory } from "./usage.ts"
 
 export const businessKey = "test-key"
@@ -35,6 +37,9 @@ export type Script = (
 /** A script that gives the same events every time, each in a chunk of its own. */
 export const always = (events: ReadonlyArray<ReplyEvent>): Script => () =>
   Effect.succeed(Stream.rechunk(Stream.fromIterable(events), 1))
+
+/** Completions are scripted: nothing here calls an upstream. */
+const noUpstream = Layer.succeed(Upstream, Upstream.of({ driver: Effect.die("no upstream") }))
 
 /** Serves the styles; `inputs` are the completions that were asked for. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
@@ -50,6 +55,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),
       Layer.provide(StyleEdges),
+      Layer.provide(Layer.provide(Accounts.layerFixed(undefined), noUpstream)),
       Layer.provide([Callers.layer, usageInMemory, Layer.succeed(Completion, completion)]),
       Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),
       Layer.provide(HttpServer.layerServices),

@@ -35,7 +35,7 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
   EmbeddingsRequest: {
     model,
     input: "A text, texts, a token array or token arrays.",
-    dimensions: "Length of the vectors; 256 by default.",
+    dimensions: "Length of the vectors; 256 by default where the gateway makes them, else the upstream's.",
     encoding_format: "`float` (the default) or `base64`."
   },
   MessagesRequest: {
@@ -51,6 +51,14 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     systemInstruction: "System prompt.",
     tools: "Function declarations that the model may call."
   },
+  EmbedContentRequest: {
+    model: "As in the path, or left out.",
+    content: "The text, as one part or more.",
+    taskType: "Accepted; the vectors are for every task.",
+    title: "Accepted; no part of what is embedded.",
+    outputDimensionality: "Length of the vector; 256 by default where the gateway makes it, else the upstream's."
+  },
+  BatchEmbedContentsRequest: { requests: "Contents to embed; their dimensions and model must be the same." },
   Config: {
     env_backed: "The environment is the source, and changes stay in memory.",
     env_source_present: "`GATEWAY_CONFIG_JSON` is set.",

@@ -81,6 +81,22 @@ const generateTokens = (summary: string): Operation => ({
   example: { contents }
 })
 
+const madeBy = "Made by whom `embeddings.provider` names: the gateway itself, or the upstream."
+const embeddingErrors = [...completing, "embeddings_unavailable"] as const
+
+const embedding = (summary: string): Operation => ({
+  summary,
+  description: madeBy,
+  access: "generate",
+  errors: [...embeddingErrors, "not_found"],
+  example: { content: contents[0], outputDimensionality: 256 }
+})
+
+const embeddings = (summary: string): Operation => ({
+  ...embedding(summary),
+  example: { requests: [{ model: "models/upstream-chat", content: contents[0] }] }
+})
+
 /** By operation id: group and endpoint. */
 export const operations: Readonly<Record<string, Operation>> = {
   "chat.completions": {
@@ -117,9 +133,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "embeddings.create": {
     summary: "Create embeddings",
-    description: "Deterministic vectors of the gateway's own; needs `embeddings.provider`.",
+    description: madeBy,
     access: "business",
-    errors: [...calling, "embeddings_unavailable", "rate_limit_exceeded"],
+    errors: embeddingErrors,
     example: { model: "upstream-chat", input: ["one text", "another"] }
   },
   "messages.create": messages("Create a message"),
@@ -140,6 +156,10 @@ export const operations: Readonly<Record<string, Operation>> = {
   "generate.streamGenerateContentV1": generate("Generate content as a stream (compatible path)"),
   "generate.countTokens": generateTokens("Count the tokens of contents"),
   "generate.countTokensV1": generateTokens("Count the tokens of contents (compatible path)"),
+  "generate.embedContent": embedding("Embed a content"),
+  "generate.embedContentV1": embedding("Embed a content (compatible path)"),
+  "generate.batchEmbedContents": embeddings("Embed contents"),
+  "generate.batchEmbedContentsV1": embeddings("Embed contents (compatible path)"),
   "generate.listModels": { summary: "List the content-generation style's models", access: "none", errors: always },
   "generate.getModel": {
     summary: "Read one of the content-generation style's models",
@@ -409,7 +429,7 @@ export const operations: Readonly<Record<string, Operation>> = {
 export const groups: Readonly<Record<string, string>> = {
   chat: "Chat completions",
   responses: "Responses, stored and streamed",
-  embeddings: "Deterministic embeddings",
+  embeddings: "Embeddings",
   messages: "The messages style; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`",
   generate: "The content-generation style; `/v1` is a compatible path of `/v1beta`",
   models: "Models of the chat-completions style",

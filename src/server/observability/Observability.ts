@@ -32,7 +32,7 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
     ["gateway.account", stats.accountHash],
     ["gateway.attempts", stats.attempts === 0 ? undefined : stats.attempts],
     ["gateway.queue_ms", stats.attempts === 0 ? undefined : stats.queued],
-    ["gen_ai.operation.name", stats.attempts === 0 ? undefined : operationOf(stats.style)],
+    ["gen_ai.operation.name", stats.attempts === 0 ? undefined : operationOf(stats)],
     ["gen_ai.request.model", stats.requestedModel],
     ["gen_ai.response.model", stats.model],
     ["gen_ai.usage.input_tokens", stats.usage?.promptTokens],

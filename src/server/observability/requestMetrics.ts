@@ -28,9 +28,13 @@ const kept = <A>(make: (...labels: ReadonlyArray<string>) => A) => {
   }
 }
 
-/** What the GenAI conventions call an operation of a style. */
-export const operationOf = (style: string | undefined): string =>
-  style === "embeddings" ? "embeddings" : style === "generate" ? "generate_content" : "chat"
+/** What the GenAI conventions call the operation of a request. */
+export const operationOf = ({ embedding, style }: RequestStats): string =>
+  style === "embeddings" || embedding !== undefined
+    ? "embeddings"
+    : style === "generate"
+    ? "generate_content"
+    : "chat"
 
 const labels = (model: string, operation = "chat") => ({
   gen_ai_operation_name: operation,
@@ -53,11 +57,11 @@ const streamErrors = kept((style, code) =>
   })
 )
 
-const durations = kept((style, model) =>
+const durations = kept((style, model, operation) =>
   Metric.histogram("gen_ai_server_request_duration_seconds", {
     description: "Time from a request's head to the end of its reply",
     boundaries: seconds,
-    attributes: { ...labels(model!, operationOf(style!)), style: style! }
+    attributes: { ...labels(model!, operation), style: style! }
   })
 )
 
@@ -111,12 +115,13 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   }
   const style = stats.style ?? "none"
   const model = stats.model ?? "none"
+  const operation = operationOf(stats)
   update(requests(style, model, statusOf(stats)), 1)
-  update(durations(style, model), (now - stats.startedAt) / 1000)
+  update(durations(style, model, operation), (now - stats.startedAt) / 1000)
   if (stats.error !== undefined) update(streamErrors(style, stats.error), 1)
   if (stats.usage !== undefined) {
-    update(tokenUsage(model, "input", operationOf(style)), stats.usage.promptTokens)
-    update(tokenUsage(model, "output", operationOf(style)), stats.usage.completionTokens)
+    update(tokenUsage(model, "input", operation), stats.usage.promptTokens)
+    update(tokenUsage(model, "output", operation), stats.usage.completionTokens)
   }
   if (stats.attempts === 0) return
   add(counters.attempts, stats.attempts)
@@ -127,6 +132,6 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   add(counters.brokenCalls, stats.brokenCalls)
   update(queueWait, stats.queued / 1000)
   if (stats.firstEventAt !== undefined) {
-    update(firstTokens(model, operationOf(style)), (stats.firstEventAt - stats.startedAt) / 1000)
+    update(firstTokens(model, operation), (stats.firstEventAt - stats.startedAt) / 1000)
   }
 }

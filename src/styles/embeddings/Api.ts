@@ -4,12 +4,10 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { OpenAiEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-/** Dimensions that a caller may ask for. */
-export const dimensionsRange = { minimum: 1, maximum: 4096 }
 
 const fields = {
   model: Schema.NonEmptyString,

@@ -5,13 +5,8 @@ import * as Result from "effect/Result"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
+import { charsPerToken, type Input, inputsFault } from "../../embeddings/inputs.ts"
 import { Slice, type Sliced } from "../../stream/slices.ts"
-
-/** One input: a text, or its token ids. */
-export type Input = string | ReadonlyArray<number>
-
-/** Characters that a token id counts for. */
-const charsPerToken = 4
 
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
 
@@ -43,6 +38,8 @@ function* oneInput(value: unknown, field: string, slice: Slice): Sliced<Result.R
     : at(field, "Expected string | array of token ids")
 }
 
+const fields = { inputs: "input", dimensions: "dimensions" }
+
 /** The inputs in order. Fails at the first element that is none, naming it, and at the first limit that is exceeded. */
 export function* decodeInputs(
   input: string | ReadonlyArray<unknown>,
@@ -52,23 +49,13 @@ export function* decodeInputs(
   const slice = new Slice()
   const isOne = typeof input === "string" || input.length === 0 || typeof input[0] === "number"
   const values: ReadonlyArray<unknown> = isOne ? [input] : input
-  if (values.length > limits.embedding_inputs) {
-    return at("input", `has ${values.length} elements; at most ${limits.embedding_inputs} are allowed`)
-  }
   let chars = 0
-  for (const value of values) {
+  for (const value of values.length > limits.embedding_inputs ? [] : values) {
     if (slice.add(1)) yield slice.end()
     chars += charsOf(value)
   }
-  if (chars > limits.embedding_chars) {
-    return at(
-      "input",
-      `is ${chars} characters long, a token counted as ${charsPerToken}; at most ${limits.embedding_chars} are allowed`
-    )
-  }
-  if (values.length * dimensions > limits.embedding_numbers) {
-    return at("dimensions", `inputs times dimensions must be at most ${limits.embedding_numbers}`)
-  }
+  const fault = inputsFault({ count: values.length, chars, dimensions, fields }, limits)
+  if (fault !== undefined) return Result.fail(fault)
   const inputs: Array<Input> = []
   for (const [i, value] of values.entries()) {
     const one = yield* oneInput(value, isOne ? "input" : `input[${i}]`, slice)

@@ -8,6 +8,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
+import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import { GenerateEdge, GeneratePublicEdge } from "../edges.ts"
 
@@ -164,6 +165,32 @@ export const CountTokensBody = Schema.Union([
 /** Reply of a token count. */
 export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ identifier: "CountTokensResponse" })
 
+/** Body of an embedding. `taskType` and `title` are accepted: the vectors are for every task. */
+export const EmbedContentRequest = Schema.Struct({
+  model: optional(Schema.String),
+  content: Content,
+  taskType: optional(Schema.String),
+  title: optional(Schema.String),
+  outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange)))
+}).annotate({ identifier: "EmbedContentRequest" })
+
+/** Body of several embeddings, whose dimensions are the same. */
+export const BatchEmbedContentsRequest = Schema.Struct({ requests: Schema.NonEmptyArray(EmbedContentRequest) })
+  .annotate({ identifier: "BatchEmbedContentsRequest" })
+
+const ContentEmbedding = Schema.Struct({ values: Schema.Array(Schema.Finite) })
+const embedUsage = { usageMetadata: Schema.Struct({ promptTokenCount: Schema.Int }) }
+
+/** Reply with one embedding. */
+export const EmbedContentResponse = Schema.Struct({ embedding: ContentEmbedding, ...embedUsage })
+  .annotate({ identifier: "EmbedContentResponse" })
+
+/** Reply with several, in the order of the requests. */
+export const BatchEmbedContentsResponse = Schema.Struct({
+  embeddings: Schema.Array(ContentEmbedding),
+  ...embedUsage
+}).annotate({ identifier: "BatchEmbedContentsResponse" })
+
 /** An entry of the style's model list. */
 export const GenerateModel = Schema.Struct({
   name: Schema.String,
@@ -194,6 +221,17 @@ const stream = <const Name extends string, const Path extends HttpRouter.PathInp
 const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
   HttpApiEndpoint.post(name, path, { params, payload: CountTokensBody, success: TokenCount }).middleware(GenerateEdge)
 
+const embed = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, { params, payload: EmbedContentRequest, success: EmbedContentResponse })
+    .middleware(GenerateEdge)
+
+const embedBatch = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+  HttpApiEndpoint.post(name, path, {
+    params,
+    payload: BatchEmbedContentsRequest,
+    success: BatchEmbedContentsResponse
+  }).middleware(GenerateEdge)
+
 /** The content-generation endpoints; the model list needs no credential. */
 export class GenerateGroup extends HttpApiGroup.make("generate").add(
   generate("generateContent", "/v1beta/models/:model:generateContent"),
@@ -202,6 +240,10 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
   stream("streamGenerateContentV1", "/v1/models/:model:streamGenerateContent"),
   countTokens("countTokens", "/v1beta/models/:model:countTokens"),
   countTokens("countTokensV1", "/v1/models/:model:countTokens"),
+  embed("embedContent", "/v1beta/models/:model:embedContent"),
+  embed("embedContentV1", "/v1/models/:model:embedContent"),
+  embedBatch("batchEmbedContents", "/v1beta/models/:model:batchEmbedContents"),
+  embedBatch("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents"),
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
   })

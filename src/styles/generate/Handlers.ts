@@ -13,6 +13,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
+import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { counting } from "../../http/counting.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
@@ -20,10 +21,12 @@ import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
+import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
+import { contentTexts, embeddingReply, embeddingsReply } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
-import { readCountRequest, readGenerateRequest } from "./readRequest.ts"
+import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import type { GenerateReplyInfo } from "./render.ts"
 import { generateFailure, generateFrames, generateResponse } from "./render.ts"
 
@@ -42,6 +45,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
     const config = yield* ConfigStore
     const keyLimits = yield* KeyLimits
     const shown = yield* shownModels
+    const embeddings = yield* makeEmbeddings
 
     /** The native model of a requested name; notes both for the log. */
     const modelOf = Effect.fnUntraced(function*(requested: string) {
@@ -95,6 +99,34 @@ export const GenerateHandlers = HttpApiBuilder.group(
       return jsonReply({ totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
 
+    /** Embeds the contents of requests, `field` being where the one at a place stands. */
+    const embedAll = Effect.fnUntraced(function*(
+      requested: string,
+      requests: ReadonlyArray<typeof EmbedContentRequest.Type>,
+      field: (place: number) => string
+    ) {
+      const { limits } = config.unsafeCurrent()
+      const { dimensions, inputs } = yield* Effect.fromResult(
+        yield* inSlices(contentTexts({ requested, requests, field, limits }))
+      )
+      const [caller, stats] = [yield* CurrentCaller, yield* CurrentRequest]
+      return yield* embeddings.embed({ caller, model: yield* modelOf(requested), stats, inputs, dimensions })
+    })
+
+    const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
+      const unavailable = embeddings.unavailable()
+      if (unavailable !== undefined) return yield* unavailable
+      const body = yield* readEmbedRequest(request)
+      return embeddingReply(yield* embedAll(modelName(params.model), [body], () => ""))
+    })
+
+    const batchEmbedContents = Effect.fnUntraced(function*({ params, request }: Raw) {
+      const unavailable = embeddings.unavailable()
+      if (unavailable !== undefined) return yield* unavailable
+      const { requests } = yield* readBatchEmbedRequest(request)
+      return embeddingsReply(yield* embedAll(modelName(params.model), requests, (place) => `requests[${place}].`))
+    })
+
     return handlers
       .handleRaw("generateContent", generate)
       .handleRaw("generateContentV1", generate)
@@ -102,11 +134,17 @@ export const GenerateHandlers = HttpApiBuilder.group(
       .handleRaw("streamGenerateContentV1", stream)
       .handleRaw("countTokens", countTokens)
       .handleRaw("countTokensV1", countTokens)
+      .handleRaw("embedContent", embedContent)
+      .handleRaw("embedContentV1", embedContent)
+      .handleRaw("batchEmbedContents", batchEmbedContents)
+      .handleRaw("batchEmbedContentsV1", batchEmbedContents)
       .handle(
         "listModels",
         () =>
           Effect.map(shown, (isShown) => ({
-            models: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(generateModel)
+            models: listedModels(config.unsafeCurrent().model_table).filter(isShown).map((model) =>
+              generateModel(model, embeddings.unavailable() === undefined)
+            )
           }))
       )
       .handle("getModel", ({ params }) =>
@@ -115,7 +153,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
           const model = resolveModel(config.unsafeCurrent().model_table, requested)
           return model === undefined || !isShown(model)
             ? Effect.fail(modelNotFound(requested, config.unsafeCurrent().model_table))
-            : Effect.succeed(generateModel(model))
+            : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
         }))
   })
 ).pipe(Layer.provide(Deadlines.layer))

@@ -14,14 +14,19 @@ export const modelName = (name: string): string => name.replace(/^models\//, "")
 const displayName = (id: string): string =>
   id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
 
-/** An entry of the list. */
-export const generateModel = (model: Model): typeof GenerateModel.Type => ({
+/** An entry of the list; `embeds`: whether there are embeddings. */
+export const generateModel = (model: Model, embeds: boolean): typeof GenerateModel.Type => ({
   name: `models/${model.id}`,
   version: "1",
   displayName: displayName(model.id),
   description: model.search ? "Searches before it answers." : "",
   inputTokenLimit,
   outputTokenLimit,
-  supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
+  supportedGenerationMethods: [
+    "generateContent",
+    "streamGenerateContent",
+    "countTokens",
+    ...(embeds ? ["embedContent", "batchEmbedContents"] : [])
+  ],
   thinking: model.reasoning
 })

@@ -162,3 +162,23 @@ export function* normalizeCountRequest(body: unknown): Sliced<unknown> {
   const request = yield* renamed(body, slice)
   return yield* generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request, slice)
 }
+
+function* embedRequest(value: unknown, slice: Slice): Sliced<unknown> {
+  if (!isRecord(value) || value["content"] === undefined) return value
+  value["content"] = yield* content(value["content"], slice)
+  return value
+}
+
+/** The body of an embedding, or of several, in the form of `EmbedContentRequest` and `BatchEmbedContentsRequest`. */
+export function* normalizeEmbedRequest(body: unknown): Sliced<unknown> {
+  const slice = new Slice()
+  const request = yield* embedRequest(yield* renamed(body, slice), slice)
+  if (!isRecord(request) || !Array.isArray(request["requests"])) return request
+  const requests: Array<unknown> = []
+  for (const each of request["requests"]) {
+    if (slice.add(1)) yield slice.end()
+    requests.push(yield* embedRequest(each, slice))
+  }
+  request["requests"] = requests
+  return request
+}

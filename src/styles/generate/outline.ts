@@ -3,7 +3,7 @@
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { Content, FunctionDeclaration, GenerateTool, MediaPart, Part } from "./Api.ts"
+import { Content, EmbedContentRequest, FunctionDeclaration, GenerateTool, MediaPart, Part } from "./Api.ts"
 
 export const generateOutline: BodyOutline = {
   turns: ["contents"],
@@ -18,6 +18,9 @@ const partPieces: Pieces = {
   functionResponse: within({ response: own, parts: each(MediaPart) })
 }
 
+/** Of one embedding and of several. */
+export const embedOutline: BodyOutline = { turns: ["requests"], parts: ["content"], stops: "" }
+
 const content: Pieces = { parts: each(Part, partPieces) }
 
 export const generatePieces: Pieces = {
@@ -28,3 +31,7 @@ export const generatePieces: Pieces = {
   }),
   generationConfig: within({ responseSchema: own, responseJsonSchema: own })
 }
+
+const embedding: Pieces = { content: within(content) }
+
+export const embedPieces: Pieces = { ...embedding, requests: each(EmbedContentRequest, embedding) }

@@ -3,9 +3,9 @@
  */
 import { jsonBody } from "../../http/jsonBody.ts"
 import type { Sliced } from "../../stream/slices.ts"
-import { GenerateRequest } from "./Api.ts"
-import { normalizeCountRequest, normalizeRequest } from "./normalizeRequest.ts"
-import { generateOutline, generatePieces } from "./outline.ts"
+import { BatchEmbedContentsRequest, EmbedContentRequest, GenerateRequest } from "./Api.ts"
+import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest } from "./normalizeRequest.ts"
+import { embedOutline, embedPieces, generateOutline, generatePieces } from "./outline.ts"
 
 const normalized = (normalize: (body: unknown) => Sliced<unknown>) =>
   jsonBody(GenerateRequest, { outline: generateOutline, normalize, pieces: generatePieces })
@@ -15,3 +15,11 @@ export const readGenerateRequest = normalized(normalizeRequest)
 
 /** Reads the body of a token count. */
 export const readCountRequest = normalized(normalizeCountRequest)
+
+const embedding = { outline: embedOutline, normalize: normalizeEmbedRequest, pieces: embedPieces }
+
+/** Reads the body of an embedding. */
+export const readEmbedRequest = jsonBody(EmbedContentRequest, embedding)
+
+/** Reads the body of several embeddings. */
+export const readBatchEmbedRequest = jsonBody(BatchEmbedContentsRequest, embedding)

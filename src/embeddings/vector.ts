@@ -6,7 +6,7 @@
  * features that occurred. In a text with far more different features than the table has places some share one.
  */
 
-import { Slice, type Sliced } from "../../stream/slices.ts"
+import { Slice, type Sliced } from "../stream/slices.ts"
 
 /** Dimensions unless the caller wants others. */
 export const defaultDimensions = 256

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { atOnce } from "../../../src/stream/slices.ts"
-import { defaultDimensions, makeVectorizer } from "../../../src/styles/embeddings/vector.ts"
+import { defaultDimensions, makeVectorizer } from "../../src/embeddings/vector.ts"
+import { atOnce } from "../../src/stream/slices.ts"
 
 const vectorizer = makeVectorizer(defaultDimensions)
 const vector = (text: string): Float64Array => {

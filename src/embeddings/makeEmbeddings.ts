@@ -1,0 +1,146 @@
+/**
+ * Embeddings for whatever style asks: made here, without an account, or by the upstream, as `embeddings.provider` says.
+ *
+ * Vectors made here come one at a time, as the caller reads them, and long inputs are worked on in pieces, so that a large
+ * request neither holds up other requests nor is in memory as a whole.
+ */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { Accounts } from "../accounts/Accounts.ts"
+import { admitRequest, type Asked, keyOf } from "../completion/admission.ts"
+import { embedUpstream } from "../completion/embedUpstream.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import { inSlices } from "../config/inSlices.ts"
+import { estimateTokens } from "../domain/estimateTokens.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { counting } from "../http/counting.ts"
+import { Slice, type Sliced } from "../stream/slices.ts"
+import { KeyLimits } from "../usage/KeyLimits.ts"
+import { type Input, inputTokens, pieceSize } from "./inputs.ts"
+import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
+
+/** What embeddings are asked of. `dimensions`: as many as there are by default where it is `undefined`. */
+export interface EmbeddingsAsked extends Asked {
+  readonly inputs: ReadonlyArray<Input>
+  readonly dimensions: number | undefined
+}
+
+/** Embeddings of a request. */
+export interface Embedded {
+  /** A vector for each input, in their order. */
+  readonly vectors: Stream.Stream<ArrayLike<number>>
+  /** Tokens of all inputs, to be asked when the last vector was read. Notes them in the request's record. */
+  readonly end: () => number
+}
+
+/** Who makes embeddings. */
+export interface Embeddings {
+  /** Why there are none; `undefined` where there are. */
+  readonly unavailable: () => GatewayError | undefined
+  /** Admits the request and begins to make its vectors. */
+  readonly embed: (asked: EmbeddingsAsked) => Effect.Effect<Embedded, GatewayError>
+}
+
+/** Values of `embeddings.provider` with which the gateway makes them; they all mean the same. */
+const ownProviders: ReadonlySet<string> = new Set(["mock", "deterministic", "builtin"])
+
+const noProvider = gatewayError(
+  "embeddings_unavailable",
+  "embeddings.provider is not set, or not to one of upstream, mock, deterministic and builtin"
+)
+
+interface One {
+  readonly tokens: number
+  readonly vector: Float64Array
+}
+
+/** The vector of an input, and its tokens. */
+function* embedOne(vectorizer: Vectorizer, input: Input): Sliced<One> {
+  const slice = new Slice()
+  let tokens = 0
+  for (let from = 0; from < input.length; from += pieceSize) {
+    const piece = input.slice(from, from + pieceSize)
+    if (typeof piece === "string") {
+      vectorizer.addText(piece)
+      tokens += estimateTokens(piece)
+    } else {
+      vectorizer.addTokens(piece)
+      tokens += piece.length
+    }
+    // A character costs here about four times what one costs to be read.
+    if (slice.add(1, piece.length * 4)) yield slice.end()
+  }
+  return { tokens, vector: yield* vectorizer.take() }
+}
+
+/** Seven digits are as exact as 32-bit floats, in which some callers want them. */
+const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
+
+const usageOf = (tokens: number) => ({
+  promptTokens: tokens,
+  completionTokens: 0,
+  reasoningTokens: 0,
+  cachedTokens: 0
+})
+
+/** Embeddings over the gateway's configuration, accounts and key limits. */
+export const makeEmbeddings: Effect.Effect<Embeddings, never, ConfigStore | KeyLimits | Accounts> = Effect.gen(
+  function*() {
+    const config = yield* ConfigStore
+    const keyLimits = yield* KeyLimits
+    const accounts = yield* Accounts
+
+    const provider = () => config.unsafeCurrent().embeddings.provider
+
+    const fromUpstream = Effect.fnUntraced(function*({ caller, dimensions, inputs, model, stats }: EmbeddingsAsked) {
+      const { tokens, vectors } = yield* embedUpstream(accounts, config.unsafeCurrent(), {
+        caller,
+        model,
+        inputs,
+        dimensions,
+        stats
+      })
+      const counted = tokens ?? (yield* counting(inSlices(inputTokens(inputs))))
+      stats.usage = usageOf(counted)
+      const end = () => {
+        stats.embedding = "done"
+        return counted
+      }
+      return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
+    })
+
+    const fromHere = ({ dimensions, inputs, stats }: EmbeddingsAsked): Embedded => {
+      const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
+      let tokens = 0
+      stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
+      const vectors = Stream.fromIterable(inputs).pipe(
+        Stream.rechunk(1),
+        Stream.mapEffect((input) =>
+          Effect.map(counting(inSlices(embedOne(vectorizer, input))), (one) => {
+            tokens += one.tokens
+            return rounded(one.vector)
+          })
+        )
+      )
+      const end = () => {
+        stats.usage = usageOf(tokens)
+        stats.embedding = "done"
+        return tokens
+      }
+      return { vectors, end }
+    }
+
+    return {
+      unavailable: () => provider() === "upstream" || ownProviders.has(provider()) ? undefined : noProvider,
+      embed: Effect.fnUntraced(function*(asked) {
+        const { caller, inputs, stats } = asked
+        const byUpstream = provider() === "upstream"
+        stats.embedding = "begun"
+        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
+        const refusal = admitRequest(keyLimits, asked, () => estimate)
+        if (refusal !== undefined) return yield* refusal
+        return byUpstream ? yield* fromUpstream(asked) : fromHere(asked)
+      })
+    }
+  }
+)
