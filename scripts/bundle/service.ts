@@ -58,7 +58,8 @@ export const luaTexts: Plugin = {
         /text\(new URL\("([^"]+\.lua)", import\.meta\.url\)\)/g,
         (_, file: string) => JSON.stringify(readFileSync(path.join(path.dirname(id), file), "utf8"))
       )
-      return { code: whole }
+      // Each text takes the one line that its reading took.
+      return { code: whole, map: null }
     }
   }
 }

@@ -1,6 +1,34 @@
 // Type declarations in one form: the compiler writes the members of a union in an order that changes from run to run.
 import { parseSync, Visitor } from "rolldown/utils"
 
+const parsed = (file: string, text: string) => {
+  const { errors, program } = parseSync(file, text)
+  const problem = errors[0]
+  if (problem !== undefined) throw new Error(`${file}: ${problem.message}`)
+  return program
+}
+
+/** The places of a declaration file, as line numbers, where a type is `any`. */
+export const anyTypes = (file: string, text: string): Array<number> => {
+  const lines: Array<number> = []
+  new Visitor({ TSAnyKeyword: ({ start }) => lines.push(text.slice(0, start).split("\n").length) }).visit(
+    parsed(file, text)
+  )
+  return lines
+}
+
+/** The modules that a declaration file names. */
+export const importedModules = (file: string, text: string): Array<string> => {
+  const names: Array<string> = []
+  new Visitor({
+    ImportDeclaration: ({ source }) => names.push(source.value),
+    ExportNamedDeclaration: ({ source }) => source !== null && names.push(source.value),
+    ExportAllDeclaration: ({ source }) => names.push(source.value),
+    TSImportType: ({ source }) => names.push(source.value)
+  }).visit(parsed(file, text))
+  return names
+}
+
 interface Span {
   readonly start: number
   readonly end: number
@@ -12,11 +40,8 @@ interface Union extends Span {
 
 /** Sorts the members of every union, which means the same. Throws where the text is no declaration file. */
 export const sortUnions = (file: string, text: string): string => {
-  const { errors, program } = parseSync(file, text)
-  const problem = errors[0]
-  if (problem !== undefined) throw new Error(`${file}: ${problem.message}`)
   const unions: Array<Union> = []
-  new Visitor({ TSUnionType: (node) => unions.push(node) }).visit(program)
+  new Visitor({ TSUnionType: (node) => unions.push(node) }).visit(parsed(file, text))
   unions.sort((a, b) => a.start - b.start || b.end - a.end)
   const sorted = ({ end, start }: Span, within: ReadonlyArray<Union>): string => {
     let written = ""

@@ -3,6 +3,7 @@
 // service has it all.
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import type { SourceMapPayload } from "node:module"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -13,6 +14,7 @@ import { buildService, bundle, defineBuild, luaTexts, noticesAsset, type Service
 import type { Effort } from "../console.ts"
 import { sortUnions } from "./declarations.ts"
 import { manifest, root } from "./facts.ts"
+import { lineMap } from "./lineMaps.ts"
 
 /** Files by their path in the package. */
 export type Files = ReadonlyMap<string, Uint8Array>
@@ -38,9 +40,20 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
     plugins: [luaTexts],
     transform: { define: defineBuild(infoOf(origin)) },
     // All in one folder: whichever has the code that reads the assets finds them beside itself.
-    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" }
+    output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js", sourcemap: true }
   })
-  return output.flatMap((part) => part.type === "chunk" ? [[part.fileName, Buffer.from(part.code)]] : [])
+  return output.flatMap((part) => {
+    if (part.type !== "chunk") return []
+    const code = Buffer.from(part.code)
+    if (part.map === null) return [[part.fileName, code]]
+    // Whoever looks into a failure sees the sources' own files and lines.
+    const map = lineMap(
+      part.code,
+      JSON.parse(part.map.toString()) as SourceMapPayload,
+      (source) => source.startsWith("../src/")
+    )
+    return [[part.fileName, code], [`${part.fileName}.map`, Buffer.from(JSON.stringify(map))]]
+  })
 }
 
 const types = async (): Promise<Array<[string, Uint8Array]>> => {

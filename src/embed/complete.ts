@@ -57,7 +57,8 @@ const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcess
  */
 export const openReply = Effect.fnUntraced(function*(
   request: InProcessRequest,
-  whole = false
+  // Without its type it is `any` to who imports this.
+  whole: boolean = false
 ): Effect.fn.Return<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> {
   const completion = yield* Completion
   const config = yield* ConfigStore

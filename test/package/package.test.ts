@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
+import { anyTypes, importedModules } from "../../scripts/release/declarations.ts"
 import { tar } from "../../scripts/release/tar.ts"
 import { snippetsOf } from "../support/snippets.ts"
 import { installPackage, type Project } from "./installed.ts"
@@ -33,6 +34,52 @@ describe("the package, installed", () => {
     assert.strictEqual(await project.run(path.join(project.folder, name)), "")
   })
 
+  const declarations = () => {
+    const types = new Map<string, string>()
+    for (const [name, content] of project.files) {
+      if (name.endsWith(".d.ts")) types.set(name, new TextDecoder().decode(content))
+    }
+    assert.isAbove(types.size, 100)
+    return types
+  }
+
+  it("exports nothing whose type is any", () => {
+    const found = [...declarations()].flatMap(([name, text]) => anyTypes(name, text).map((line) => `${name}:${line}`))
+    assert.deepEqual(found, [])
+  })
+
+  it("declares its types with nothing that is missing, which would make them any in silence", () => {
+    const types = declarations()
+    const { peerDependencies } = JSON.parse(new TextDecoder().decode(project.files.get("package.json"))) as {
+      readonly peerDependencies: object
+    }
+    const peers = Object.keys(peerDependencies)
+    for (const [name, text] of types) {
+      for (const module of importedModules(name, text)) {
+        const known = module.startsWith("./") || module.startsWith("../")
+          ? types.has(path.posix.join(path.posix.dirname(name), module.replace(/\.[jt]s$/, ".d.ts")))
+          : module.startsWith("node:") || peers.some((peer) => module === peer || module.startsWith(`${peer}/`))
+        assert.isTrue(known, `${name} imports ${module}`)
+      }
+    }
+  })
+
+  it("names the sources' own files and lines in a stack trace", async () => {
+    const app = project.add(
+      "fails.ts",
+      `import { transduce } from "model-gateway/transducer"
+import { Effect, Stream } from "effect"
+const machine = { push: () => { throw new Error("here") }, end: () => [] }
+const failed = Stream.runDrain(transduce(() => machine)(Stream.make("a"))).pipe(Effect.catchDefect((defect) => Effect.sync(() => console.log((defect as Error).stack))))
+await Effect.runPromise(failed)
+`
+    )
+    const trace = await project.run("--enable-source-maps", app)
+    const [, file = "", line = ""] = /model-gateway\/(src\/[\w/]+\.ts):(\d+)/.exec(trace) ?? assert.fail(trace)
+    const source = readFileSync(path.join(import.meta.dirname, "../..", file), "utf8").split("\n")
+    assert.match(source[Number(line) - 1] ?? "", /push\(/)
+  })
+
   it("brings the service as one file behind a launcher", async () => {
     const dist = path.join(project.folder, "node_modules/model-gateway/dist")
     assert.notMatch(readFileSync(path.join(dist, "service.js"), "utf8"), /from"(?:effect|@effect|jose|undici|redis|\.)/)
@@ -46,7 +93,7 @@ describe("the package, installed", () => {
       withFileTypes: true
     }).filter((file) => file.isFile()).map(({ name }) => name)
     assert.includeMembers(files, ["package.json", "README.md", "LICENSE", "THIRD_PARTY_LICENSES.txt", "cli.js"])
-    assert.deepEqual(files.filter((name) => /\.(?:map|sh|test\.\w+)$|(?<!\.d)\.ts$/.test(name)), [])
+    assert.deepEqual(files.filter((name) => /\.(?:sh|test\.\w+)$|(?<!\.d)\.ts$/.test(name)), [])
     const manifest = JSON.parse(
       readFileSync(path.join(project.folder, "node_modules/model-gateway/package.json"), "utf8")
     ) as object

@@ -1,7 +1,7 @@
 /** The compiler's declarations come in any order of their unions' members, and go out in one. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { sortUnions } from "../../scripts/release/declarations.ts"
+import { anyTypes, importedModules, sortUnions } from "../../scripts/release/declarations.ts"
 
 const members = ["\"a\"", "number", "{\n    readonly b: 1 | 2;\n}", "Array<null | string>", "(() => void)"]
 
@@ -9,6 +9,26 @@ const declared = (order: ReadonlyArray<string>, inner: string): string =>
   `import type { A } from "./a.ts";\nexport declare const one: A<${
     order.join(" | ")
   }>;\nexport type Two = ${inner} | 0;\n`
+
+describe("a declaration file", () => {
+  it("is searched for types that are any, and not for the word", () => {
+    const text = `/** any */
+export declare const mode: "any";
+export declare const open: (whole?: any, ...rest: ReadonlyArray<Map<string, any>>) => void;
+export interface A { readonly any: string; readonly b: any[] }
+`
+    assert.deepEqual(anyTypes("x.d.ts", text), [3, 3, 4])
+  })
+
+  it("is searched for the modules that it names, in whatever way", () => {
+    const text = `import type { A } from "one";
+export { B } from "./two.ts";
+export * from "three/a";
+export type C = import("./four.ts").D | A;
+`
+    assert.sameMembers(importedModules("x.d.ts", text), ["one", "./two.ts", "three/a", "./four.ts"])
+  })
+})
 
 describe("declarations", () => {
   it("are the same whatever the order of the members, and nothing else of them changes", () => {
