@@ -1,0 +1,99 @@
+/**
+ * Golden frames as data: the whole gateway is asked through the vendors' SDKs, at a fixed time, and what went over the wire is
+ * text. Ids, which are others each time, are numbered as they appear.
+ */
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { businessKey } from "../support/gateway.ts"
+import { styleClients } from "../support/styleClients.ts"
+import { webGateway } from "../support/webGateway.ts"
+import type { Body } from "./kinds.ts"
+import { embeddings, exchanges } from "./kinds.ts"
+
+type Exchange = typeof exchanges[number]
+
+const base = "http://gateway"
+const started = Date.UTC(2026, 0, 2, 3, 4, 5)
+
+/** Headers that are the same for all, or times. */
+const isLeftOut = (name: string): boolean =>
+  name.startsWith("access-control-") || name === "content-length" || name === "server-timing"
+
+const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"]
+
+const randomId = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{20,}(?![0-9a-z])/g
+
+/** Each id by its number, in as many characters as it has. */
+const withNumberedIds = (text: string): string => {
+  const numbers = new Map<string, number>()
+  return text.replaceAll(randomId, (id) => {
+    const plain = id.replaceAll("-", "")
+    const number = numbers.get(plain) ?? numbers.size + 1
+    numbers.set(plain, number)
+    const digits = String(number)
+    return id.replaceAll(/[0-9a-f]/g, "0").slice(0, -digits.length) + digits
+  })
+}
+
+/** A request and its reply as one text. JSON bodies are laid out for reading, frames stand as they were sent. */
+const written = async (request: Request, response: Response): Promise<string> => {
+  const url = new URL(request.url)
+  const headers = [...response.headers].filter(([name]) => !isLeftOut(name)).map(([name, value]) => `${name}: ${value}`)
+  const body = await response.text()
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true
+  return [
+    `${request.method} ${url.pathname}${url.search}`,
+    await request.text(),
+    "",
+    String(response.status),
+    ...headers,
+    "",
+    isJson ? JSON.stringify(JSON.parse(body), null, 2) : body.replace(/\n$/, ""),
+    ""
+  ].join("\n")
+}
+
+type Fetch = typeof globalThis.fetch
+
+const exchangeText = async (gateway: Fetch, { kind, style, way }: Exchange): Promise<string> => {
+  let text = ""
+  const fetch: Fetch = async (input, init) => {
+    let request = new Request(input, init)
+    if (kind.key === "none") { for (const name of keyHeaders) request.headers.delete(name) }
+    if (kind.edit !== undefined) {
+      const body = kind.edit(await request.clone().json() as Body, style)
+      request = new Request(request, { method: "POST", body: JSON.stringify(body) })
+    }
+    const response = await gateway(request.clone())
+    text = await written(request, response.clone())
+    return response
+  }
+  const apiKey = kind.key === "caller" ? "a-token" : businessKey
+  await styleClients(base, { apiKey, fetch })[style][way](kind.ask)
+  return withNumberedIds(text)
+}
+
+const embeddingsText = async (gateway: Fetch, body: Body): Promise<string> => {
+  const request = new Request(`${base}/v1/embeddings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  return withNumberedIds(await written(request.clone(), await gateway(request)))
+}
+
+/** Every golden file by its path below `test/fixtures/golden`. */
+export const goldenFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.gen(function*() {
+  const files = new Map<string, string>()
+  yield* TestClock.setTime(started)
+  const gateway = yield* webGateway({ embeddings: { provider: "builtin" } })
+  for (const exchange of exchanges) {
+    const { kind, style, way } = exchange
+    const text = yield* Effect.promise(() => exchangeText(gateway, exchange))
+    files.set(`${style}/${kind.name}.${way}.txt`, text)
+  }
+  for (const { body, name } of embeddings) {
+    files.set(`embeddings/${name}.whole.txt`, yield* Effect.promise(() => embeddingsText(gateway, body)))
+  }
+  return files
+}).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.orDie)
