@@ -8,7 +8,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
-import { detailErrors } from "../http/errorShapes.ts"
 import type { CurrentRequest } from "../http/Request.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
@@ -24,7 +23,7 @@ export const addressOf = (request: HttpServerRequest.HttpServerRequest): string 
 /** Keeps a reply of the admin API out of every cache. */
 export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")
 
-const openEdge = publicEdge(detailErrors)
+const openEdge = publicEdge(AdminOpenEdge.facts)
 
 /** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
 const guardedEdge =

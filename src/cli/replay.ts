@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { Environment } from "../config/Environment.ts"
+import { playedStyles } from "../styles/names.ts"
 import { print } from "./print.ts"
 import { readConfig } from "./readConfig.ts"
 import { toolsFlag } from "./sieve.ts"
@@ -18,7 +19,7 @@ export const replayCommand = Command.make(
     sample: Argument.String("sample").pipe(
       Argument.withDescription("Id of a sample in the configured folder, or the path of a sample's folder")
     ),
-    style: Flag.Literals("style", ["chat", "responses", "messages", "generate"]).pipe(
+    style: Flag.Literals("style", playedStyles).pipe(
       Flag.withAlias("s"),
       Flag.withDescription("The style to answer in"),
       Flag.withDefault("chat")

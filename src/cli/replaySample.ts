@@ -5,7 +5,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { type Ask, playSample, type Style } from "../server/replay.ts"
+import { playSample } from "../server/replay.ts"
+import type { PlayedStyle } from "../styles/names.ts"
+import type { Ask } from "../styles/Style.ts"
 
 /** The sample is not there, or its recorded replies make none. */
 export class NotReplayed extends Schema.TaggedError<NotReplayed>()("NotReplayed", { message: Schema.String }) {}
@@ -20,7 +22,7 @@ export interface Replay extends Omit<Ask, "text"> {
   /** The folder of samples. */
   readonly dir: string
   readonly id: string
-  readonly style: Style
+  readonly style: PlayedStyle
 }
 
 /** The reply's bytes. Fails with what a caller would be told where there is no such sample. */

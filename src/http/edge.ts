@@ -27,6 +27,7 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { Requests } from "../requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { credentialOf } from "./credential.ts"
+import type { EdgeFacts } from "./edgeFacts.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
 import { headOf, replyHeaders } from "./recordedHead.ts"
@@ -160,16 +161,6 @@ const recorded = (
   return response
 }
 
-/** How one edge departs from another. */
-interface EdgeKind {
-  readonly shape: ErrorShape
-  /** Where the family's SDK looks for the request's id. */
-  readonly idHeader: string | undefined
-  /** What the record calls such requests where it is not their group. */
-  readonly style: string | undefined
-  readonly recorder: UsageRecorder["Service"] | undefined
-}
-
 /** What an edge adds to what its handler is given. */
 type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
 
@@ -178,7 +169,8 @@ type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
  * failure in the family's shape. `admit` looks at the request first, and gives what the handler is given besides.
  */
 const edge = <R>(
-  { idHeader, recorder, shape, style }: EdgeKind,
+  { errors, idHeader, style }: EdgeFacts,
+  recorder: UsageRecorder["Service"] | undefined,
   admit: (
     request: HttpServerRequest.HttpServerRequest,
     stats: RequestStats,
@@ -217,7 +209,7 @@ const edge = <R>(
           onSuccess: (response) => Effect.succeed(answered(response, idHeader, stats, monotonicMillis(clock))),
           onFailure: (cause) =>
             Effect.map(
-              rendered(shape, stats)(cause),
+              rendered(errors, stats)(cause),
               (response) => answered(response, idHeader, stats, monotonicMillis(clock))
             )
         })
@@ -230,20 +222,16 @@ const edge = <R>(
 
 const nothing = Effect.succeed<Adds<never>>((context) => context)
 
-/**
- * The edge of endpoints that need no credential. `idHeader`: where the family's SDK looks for the request's id; `style`: what
- * the record calls such requests where it is not their group.
- */
-export const publicEdge = (shape: ErrorShape, idHeader?: string, style?: string) =>
-  edge({ shape, idHeader, style, recorder: undefined }, () => nothing)
+/** The edge of endpoints whose credential, if they need one, is no business key. */
+export const publicEdge = (facts: EdgeFacts) => edge(facts, undefined, () => nothing)
 
-/** The edge of business endpoints: the credential is checked before the body is read. `idHeader` as in `publicEdge`. */
-export const businessEdge = (shape: ErrorShape, idHeader?: string) =>
+/** The edge of business endpoints: the credential is checked before the body is read. */
+export const businessEdge = (facts: EdgeFacts) =>
   Effect.map(
     // Whoever has no use for records of requests leaves them out.
     Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
     ([callers, recorder, requests]) =>
-      edge<CurrentCaller>({ shape, idHeader, style: undefined, recorder }, (request, stats, endpoint) => {
+      edge<CurrentCaller>(facts, recorder, (request, stats, endpoint) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         if (token === undefined) return Effect.fail(missing)

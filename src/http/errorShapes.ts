@@ -102,13 +102,3 @@ export const detailErrors = errorShape(
     revive: ({ detail, faults }, status) => gatewayError(codeOfStatus(status), detail, { faults })
   }
 )
-
-/** The shape of the family that a path belongs to, for what no route of ours answers. */
-export const shapeOfPath = (path: string): ErrorShape => {
-  if (path.startsWith("/admin")) return detailErrors
-  if (path.startsWith("/v1beta/") || /^\/v1\/models\/[^/]*:[A-Za-z]+$/.test(path)) return generateErrors
-  if (path.startsWith("/msgcompat/") || path.startsWith("/messages") || path.startsWith("/v1/messages")) {
-    return messagesErrors
-  }
-  return openaiErrors
-}

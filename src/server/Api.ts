@@ -5,12 +5,8 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { currentVersion } from "../admin/version/currentVersion.ts"
 import { apiId } from "../http/reply.ts"
-import { ChatGroup } from "../styles/chat/Api.ts"
-import { EmbeddingsGroup } from "../styles/embeddings/Api.ts"
-import { GenerateGroup } from "../styles/generate/Api.ts"
-import { MessagesGroup } from "../styles/messages/Api.ts"
-import { ModelsGroup } from "../styles/models/Api.ts"
-import { ResponsesGroup } from "../styles/responses/Api.ts"
+import { groupsOf } from "../styles/Style.ts"
+import { styles } from "../styles/styles.ts"
 import { AdminApi } from "./AdminApi.ts"
 import { completeDocument } from "./documents/document.ts"
 import { HealthGroup } from "./healthApi.ts"
@@ -18,12 +14,7 @@ import { MetricsGroup } from "./observability/metricsApi.ts"
 
 /** The gateway's API. */
 export class GatewayApi extends HttpApi.make(apiId).add(
-  ChatGroup,
-  ResponsesGroup,
-  EmbeddingsGroup,
-  MessagesGroup,
-  GenerateGroup,
-  ModelsGroup,
+  ...groupsOf(styles),
   HealthGroup,
   MetricsGroup
 ).addHttpApi(AdminApi).annotateMerge(OpenApi.annotations({

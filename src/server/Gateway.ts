@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import { AdminEdges } from "../admin/edgeLayers.ts"
 import { Draining } from "../admin/events/Draining.ts"
 import { AdminHandlers } from "../admin/layers.ts"
-import { StyleEdges } from "../styles/edgeLayers.ts"
+import { StyleHandlers } from "../styles/handlers.ts"
 import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
 import { GatewayApi } from "./Api.ts"
 import { Documents } from "./documents/routes.ts"
@@ -20,7 +20,6 @@ import { MetricsHandlers } from "./observability/metricsRoute.ts"
 import { SampleReplayLive } from "./replay.ts"
 import { SelfClientLive } from "./selfClient.ts"
 import { routerConfig } from "./services.ts"
-import { StyleHandlers } from "./styles.ts"
 
 export { GatewayServices, gatewayServices } from "./services.ts"
 export { routerConfig }
@@ -46,8 +45,6 @@ const Handlers = Layer.mergeAll(
   AdminHandlers
 )
 
-const Edges = Layer.merge(StyleEdges, AdminEdges)
-
 /** Streams of events end when the gateway drains. */
 const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.draining))
 
@@ -55,7 +52,7 @@ const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) =>
 export const GatewayRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(GatewayApi).pipe(
     Layer.provide(Handlers),
-    Layer.provide(Edges),
+    Layer.provide(AdminEdges),
     Layer.provide(SelfClientLive),
     Layer.provide(SampleReplayLive),
     Layer.provide(DrainingLive)

@@ -7,9 +7,11 @@ import { uncached } from "../admin/edgeLayers.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { errorResponse } from "../http/edge.ts"
-import { detailErrors, messagesErrors, shapeOfPath } from "../http/errorShapes.ts"
-import { messagesIdHeader } from "../styles/edgeLayers.ts"
+import { styles } from "../styles/styles.ts"
 import { GatewayApi } from "./Api.ts"
+import { edgesOfPaths } from "./edgeOfPath.ts"
+
+const edgeOfPath = edgesOfPaths(GatewayApi)
 
 /** An error as a reply of the family that a path belongs to, with the headers that all replies of the family have. */
 export const errorOfPath = (
@@ -17,10 +19,10 @@ export const errorOfPath = (
   error: GatewayError,
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
-  const shape = shapeOfPath(path)
-  const response = errorResponse(shape, error, requestId)
-  if (shape === detailErrors) return uncached(response)
-  return shape === messagesErrors ? HttpServerResponse.setHeader(response, messagesIdHeader, requestId) : response
+  const { errors, idHeader, uncached: isUncached } = edgeOfPath(path)
+  const response = errorResponse(errors, error, requestId)
+  const named = idHeader === undefined ? response : HttpServerResponse.setHeader(response, idHeader, requestId)
+  return isUncached === true ? uncached(named) : named
 }
 
 interface Known {
@@ -82,7 +84,8 @@ const allowed = (path: string): ReadonlyArray<string> => {
   return [...methods]
 }
 
-const prefixes = ["/v1", "/v1beta"]
+/** What clients add to their base address by themselves. */
+const prefixes = [...new Set(styles.flatMap(({ basePaths }) => basePaths))]
 
 /** What is wrong with a client's base address, where that is what it looks like. */
 const addressHint = (path: string): string => {

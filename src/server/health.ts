@@ -4,11 +4,14 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as Layer from "effect/Layer"
 import { Accounts } from "../accounts/Accounts.ts"
 import { shuttingDown } from "../accounts/refusals.ts"
 import { storeUnavailable } from "../accounts/shared/sharedPool.ts"
+import { publicEdge } from "../http/edge.ts"
 import { apiId } from "../http/reply.ts"
 import { Nodes } from "../nodes/Nodes.ts"
+import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
@@ -34,4 +37,4 @@ export const HealthHandlers = HttpApiBuilder.group(
         }
       )
   })
-)
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicEdge, publicEdge(OpenAiPublicEdge.facts))))

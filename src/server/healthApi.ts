@@ -4,7 +4,7 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { OpenAiPublicEdge } from "../styles/edges.ts"
+import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
 
 /** The gateway takes requests; whether the upstream would serve them is told beside it, and does not decide. */
 const Ready = Schema.Struct({

@@ -15,83 +15,19 @@ import * as Logger from "effect/Logger"
 import * as Path from "effect/Path"
 import { SampleReplay } from "../admin/samples/SampleReplay.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { ToolDeclaration } from "../domain/Conversation.ts"
 import { apiId } from "../http/reply.ts"
-import { ChatGroup } from "../styles/chat/Api.ts"
-import { StyleEdges } from "../styles/edgeLayers.ts"
-import { EmbeddingsGroup } from "../styles/embeddings/Api.ts"
-import { GenerateGroup } from "../styles/generate/Api.ts"
-import { MessagesGroup } from "../styles/messages/Api.ts"
-import { ModelsGroup } from "../styles/models/Api.ts"
-import { ResponsesGroup } from "../styles/responses/Api.ts"
+import { StyleHandlers } from "../styles/handlers.ts"
+import type { PlayedStyle } from "../styles/names.ts"
+import { type Ask, groupsOf, type Style } from "../styles/Style.ts"
+import { styles } from "../styles/styles.ts"
 import { GatewayServices, routerConfig } from "./services.ts"
-import { StyleHandlers } from "./styles.ts"
 
-/** The request that plays a recording. */
-export interface Ask {
-  readonly model: string
-  readonly text: string
-  readonly stream: boolean
-  readonly tools: ReadonlyArray<ToolDeclaration>
-}
-
-/** The styles that stream. */
-export type Style = "chat" | "responses" | "messages" | "generate"
-
-const anyObject = { type: "object" }
-
-const functions = ({ tools }: Ask) =>
-  tools.map(({ description, name, parameters = anyObject }) => ({ name, description, parameters }))
-
-/** The request that has the embedded upstream play a recording, in each style's words. */
-const requests: { readonly [S in Style]: (ask: Ask) => readonly [path: string, body: unknown] } = {
-  chat: (ask) => ["/v1/chat/completions", {
-    model: ask.model,
-    stream: ask.stream,
-    messages: [{ role: "user", content: ask.text }],
-    tools: functions(ask).map((tool) => ({ type: "function", function: tool }))
-  }],
-  responses: (ask) => ["/v1/responses", {
-    model: ask.model,
-    stream: ask.stream,
-    input: ask.text,
-    tools: functions(ask).map((tool) => ({ type: "function", ...tool }))
-  }],
-  messages: (ask) => ["/v1/messages", {
-    model: ask.model,
-    stream: ask.stream,
-    max_tokens: 8192,
-    messages: [{ role: "user", content: ask.text }],
-    tools: functions(ask).map(({ parameters, ...tool }) => ({ ...tool, input_schema: parameters }))
-  }],
-  generate: (ask) => [
-    `/v1beta/models/${encodeURIComponent(ask.model)}:${
-      ask.stream ? "streamGenerateContent?alt=sse" : "generateContent"
-    }`,
-    {
-      contents: [{ role: "user", parts: [{ text: ask.text }] }],
-      tools: ask.tools.length === 0
-        ? []
-        : [{
-          functionDeclarations: functions(ask).map(({ parameters, ...tool }) => ({
-            ...tool,
-            parametersJsonSchema: parameters
-          }))
-        }]
-    }
-  ]
-}
+/** The styles by name. */
+const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
 
-class StylesApi extends HttpApi.make(apiId).add(
-  ChatGroup,
-  ResponsesGroup,
-  EmbeddingsGroup,
-  MessagesGroup,
-  GenerateGroup,
-  ModelsGroup
-) {}
+class StylesApi extends HttpApi.make(apiId).add(...groupsOf(styles)) {}
 
 /** Files and nothing else of what is around: a router, above all, must be the player's own. */
 const ownFiles = Effect.map(
@@ -107,7 +43,6 @@ const playerOf = Effect.fnUntraced(function*(dir: string) {
       HttpRouter.toWebHandler(
         HttpApiBuilder.layer(StylesApi).pipe(
           Layer.provide(StyleHandlers),
-          Layer.provide(StyleEdges),
           Layer.provide(GatewayServices),
           Layer.provide(ConfigStore.layerMemory({ keys: [key], samples: { dir } })),
           // The server's services have files too, which are none: ours come after them.
@@ -129,10 +64,16 @@ const playerOf = Effect.fnUntraced(function*(dir: string) {
 
 /** What a caller of the style would get: the sample's reply, or the style's error. `text` is left out of `ask`. */
 export const playSample = Effect.fnUntraced(function*(
-  { dir, id, style, ...ask }: Omit<Ask, "text"> & { readonly dir: string; readonly id: string; readonly style: Style }
+  { dir, id, style, ...ask }: Omit<Ask, "text"> & {
+    readonly dir: string
+    readonly id: string
+    readonly style: PlayedStyle
+  }
 ) {
   const handler = yield* playerOf(dir)
-  const [route, body] = requests[style]({ ...ask, text: `!replay ${id}` })
+  const words = named.get(style)?.ask
+  if (words === undefined) return yield* Effect.die(new Error(`No sample can be played in the style ${style}`))
+  const [route, body] = words({ ...ask, text: `!replay ${id}` })
   const request = new Request(`http://localhost${route}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

@@ -19,7 +19,6 @@ import type { RawConfig } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { apiId } from "../../src/http/reply.ts"
-import { StyleEdges } from "../../src/styles/edgeLayers.ts"
 import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesGroup } from "../../src/styles/messages/Api.ts"
@@ -54,7 +53,6 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const { dispose, handler } = HttpRouter.toWebHandler(
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),
-      Layer.provide(StyleEdges),
       Layer.provide(Layer.provide(Accounts.layerFixed(undefined), noUpstream)),
       Layer.provide([Callers.layer, usageInMemory, Layer.succeed(Completion, completion)]),
       Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),

@@ -4,10 +4,9 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { recordedStyles } from "../../styles/names.ts"
 import { AdminEdge } from "../edges.ts"
 import { PageNumber } from "../query.ts"
-
-const styles = ["chat", "responses", "embeddings", "messages", "generate"] as const
 
 /** A request as lists show it. Times are Unix milliseconds, durations milliseconds; `null` while not known. */
 export const RequestItem = Schema.Struct({
@@ -130,7 +129,7 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
       cursor: Schema.optionalKey(Schema.String),
       limit: Schema.optionalKey(PageNumber),
       status: Schema.optionalKey(StatusFilter),
-      style: Schema.optionalKey(Schema.Literals(["", ...styles])),
+      style: Schema.optionalKey(Schema.Literals(["", ...recordedStyles])),
       model: Schema.optionalKey(Schema.String),
       key: Schema.optionalKey(Schema.String),
       account: Schema.optionalKey(Schema.String)

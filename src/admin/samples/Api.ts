@@ -6,6 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
+import { playedStyles } from "../../styles/names.ts"
 import { AdminEdge } from "../edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -79,7 +80,7 @@ export const SavedSamplesReply = Schema.Struct({ items: Schema.Array(SavedSample
 /** Body of a replay. */
 export const ReplaySampleRequest = Schema.Struct({
   sample_id: Schema.NonEmptyString,
-  style: Schema.Literals(["chat", "responses", "messages", "generate"]),
+  style: Schema.Literals(playedStyles),
   stream: optional(Schema.Boolean)
 }).annotate({ identifier: "ReplaySampleRequest" })
 

@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
+import type { PlayedStyle } from "../../styles/names.ts"
 
 /** What is to be played. */
 export interface SampleToPlay {
@@ -12,7 +13,7 @@ export interface SampleToPlay {
   readonly id: string
   /** The model to ask for: it says whether reasoning is shown. */
   readonly model: string
-  readonly style: "chat" | "responses" | "messages" | "generate"
+  readonly style: PlayedStyle
   readonly stream: boolean
 }
 

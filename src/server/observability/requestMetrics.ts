@@ -7,6 +7,8 @@
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import type { Operation } from "../../styles/Style.ts"
+import { styles } from "../../styles/styles.ts"
 
 /** Seconds: the buckets that the GenAI conventions name for durations. */
 const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84]
@@ -28,13 +30,13 @@ const kept = <A>(make: (...labels: ReadonlyArray<string>) => A) => {
   }
 }
 
+const operations = new Map<string | undefined, Operation>(
+  styles.map(({ group, operation }) => [group.identifier, operation])
+)
+
 /** What the GenAI conventions call the operation of a request. */
-export const operationOf = ({ embedding, style }: RequestStats): string =>
-  style === "embeddings" || embedding !== undefined
-    ? "embeddings"
-    : style === "generate"
-    ? "generate_content"
-    : "chat"
+export const operationOf = ({ embedding, style }: RequestStats): Operation =>
+  embedding === undefined ? operations.get(style) ?? "chat" : "embeddings"
 
 const labels = (model: string, operation = "chat") => ({
   gen_ai_operation_name: operation,

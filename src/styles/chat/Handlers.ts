@@ -11,10 +11,12 @@ import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { resolveModel } from "../../domain/models.ts"
+import { businessEdge } from "../../http/edge.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
+import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ChatGroup, ChatRequest } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
 import { chatOutline, chatPieces } from "./outline.ts"
@@ -63,4 +65,4 @@ export const ChatHandlers = HttpApiBuilder.group(
       })
     )
   })
-).pipe(Layer.provide(Deadlines.layer))
+).pipe(Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))

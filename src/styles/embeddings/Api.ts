@@ -5,7 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { dimensionsRange } from "../../embeddings/inputs.ts"
-import { OpenAiEdge } from "../edges.ts"
+import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
@@ -12,10 +13,12 @@ import { resolveModel } from "../../domain/models.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../../embeddings/vector.ts"
 import { own } from "../../http/decodePieces.ts"
+import { businessEdge } from "../../http/edge.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
@@ -76,4 +79,4 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
       })
     )
   })
-)
+).pipe(Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))

@@ -10,7 +10,7 @@ import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
-import { GenerateEdge, GeneratePublicEdge } from "../edges.ts"
+import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)

@@ -15,6 +15,7 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { counting } from "../../http/counting.ts"
+import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
@@ -24,6 +25,7 @@ import { KeyLimits } from "../../usage/KeyLimits.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
+import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 import { contentTexts, embeddingReply, embeddingsReply } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
@@ -156,4 +158,10 @@ export const GenerateHandlers = HttpApiBuilder.group(
             : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
         }))
   })
-).pipe(Layer.provide(Deadlines.layer))
+).pipe(
+  Layer.provide([
+    Deadlines.layer,
+    Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
+    Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))
+  ])
+)

@@ -9,8 +9,8 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { messagesErrors } from "../../http/errorShapes.ts"
-import { MessagesEdge, MessagesPublicEdge } from "../edges.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
+import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)

@@ -14,6 +14,7 @@ import { inSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
+import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
@@ -22,6 +23,7 @@ import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { CountTokensRequest, MessagesGroup, MessagesRequest } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
+import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { messagesOutline, messagesPieces } from "./outline.ts"
 import type { MessagesReplyInfo } from "./render.ts"
@@ -113,4 +115,10 @@ export const MessagesHandlers = HttpApiBuilder.group(
           return entry === undefined ? Effect.fail(modelNotFound(params.id, model_table, "id")) : Effect.succeed(entry)
         }))
   })
-).pipe(Layer.provide(Deadlines.layer))
+).pipe(
+  Layer.provide([
+    Deadlines.layer,
+    Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
+    Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))
+  ])
+)

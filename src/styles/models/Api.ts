@@ -4,7 +4,7 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { OpenAiPublicEdge } from "../edges.ts"
+import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
 
 /** An entry of the list. */
 export const ModelEntry = Schema.Struct({

@@ -4,11 +4,14 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { Model } from "../../domain/models.ts"
 import { listedModels, modelsCreated, resolveModel } from "../../domain/models.ts"
+import { publicEdge } from "../../http/edge.ts"
 import { apiId, modelNotFound } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
+import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
 import type { ModelEntry } from "./Api.ts"
 import { ModelsGroup } from "./Api.ts"
 
@@ -40,4 +43,4 @@ export const ModelsHandlers = HttpApiBuilder.group(
             : Effect.succeed(entry(model))
         }))
   })
-)
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicEdge, publicEdge(OpenAiPublicEdge.facts))))

@@ -15,6 +15,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
+import { businessEdge } from "../../http/edge.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId, jsonReply, modelNotFound, wholeEvents } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
@@ -22,6 +23,7 @@ import { streamReply } from "../../http/streamReply.ts"
 import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
 import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
+import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
@@ -164,4 +166,4 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         })
       )
   })
-).pipe(Layer.provide(Deadlines.layer))
+).pipe(Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))

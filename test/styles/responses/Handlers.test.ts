@@ -16,7 +16,6 @@ import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { Finish, ReasoningDelta, TextDelta } from "../../../src/domain/ReplyEvent.ts"
 import { apiId } from "../../../src/http/reply.ts"
 import { ResponsesStore } from "../../../src/responses-store/ResponsesStore.ts"
-import { StyleEdges } from "../../../src/styles/edgeLayers.ts"
 import { ResponsesGroup } from "../../../src/styles/responses/Api.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
 import { parseFrames } from "../../support/sse.ts"
@@ -35,7 +34,6 @@ const serve = Effect.fnUntraced(function*(open: Open) {
   const app = yield* HttpRouter.toHttpEffect(
     HttpApiBuilder.layer(HttpApi.make(apiId).add(ResponsesGroup)).pipe(
       Layer.provide(ResponsesHandlers),
-      Layer.provide(StyleEdges),
       Layer.provide([
         Callers.layer,
         usageInMemory,

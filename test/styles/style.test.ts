@@ -1,0 +1,58 @@
+/** The list of styles, and what is made of it: which edge a path has, and which styles play samples. */
+import { assert, describe, it } from "@effect/vitest"
+import { HttpApi } from "effect/http-api"
+import * as fc from "fast-check"
+import { type EdgeFacts, edgeOf } from "../../src/http/edgeFacts.ts"
+import { detailErrors, generateErrors, messagesErrors, openaiErrors } from "../../src/http/errorShapes.ts"
+import { GatewayApi } from "../../src/server/Api.ts"
+import { edgesOfPaths } from "../../src/server/edgeOfPath.ts"
+import { playedStyles } from "../../src/styles/names.ts"
+import type { Style } from "../../src/styles/Style.ts"
+import { styles } from "../../src/styles/styles.ts"
+
+const edgeOfPath = edgesOfPaths(GatewayApi)
+
+const endpoints = () => {
+  const found: Array<{ readonly path: string; readonly edge: EdgeFacts }> = []
+  HttpApi.reflect(GatewayApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => found.push({ path: endpoint.path, edge: edgeOf(endpoint) })
+  })
+  return found
+}
+
+describe("the edge of a path", () => {
+  it("is that of the path's route", () => {
+    for (const { edge, path } of endpoints()) {
+      const asked = path.replaceAll(/\/:\w+/g, "/anything")
+      assert.strictEqual(edgeOfPath(asked).errors, edge.errors, path)
+      assert.strictEqual(edgeOfPath(`${asked}/`).errors, edge.errors, path)
+    }
+  })
+
+  it("is that of the route that it is most like where none takes it", () => {
+    const families = [
+      [openaiErrors, ["/", "/v1", "/v1/", "/v1/none", "/v1/models/a/b", "/none", "/v2/messages", "/v1/responses/a/b"]],
+      [messagesErrors, ["/messages/none", "/v1/messages/batches", "/msgcompat/v2/messages", "/msgcompat"]],
+      [generateErrors, ["/v1beta/none", "/v1beta", "/v1/models/a:none", "/v1beta/models/a:b/c"]],
+      [detailErrors, ["/admin", "/admin/none", "/admin/keys/a/b", "/metrics/none"]]
+    ] as const
+    for (const [errors, paths] of families) {
+      for (const path of paths) assert.strictEqual(edgeOfPath(path).errors, errors, path)
+    }
+  })
+
+  it("is found for whatever stands for a path", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
+      assert.isDefined(edgeOfPath(`/${text}`).errors)
+    }))
+  })
+})
+
+describe("samples", () => {
+  it("are played in the styles with replies of a model, and in no others", () => {
+    const all: ReadonlyArray<Style> = styles
+    const playing = all.filter(({ ask }) => ask !== undefined).map(({ group }) => group.identifier)
+    assert.sameMembers(playing, [...playedStyles])
+  })
+})
