@@ -159,6 +159,25 @@ describe("a pool that two nodes share", () => {
       assert.isAbove(server.port, 0)
     }))
 
+  it.live("says when it tries again and what is wrong, where no account is in rotation", () =>
+    Effect.gen(function*() {
+      const refusing: Driver = { ...makeDriver().driver, login: () => Effect.fail(wrongCredentials) }
+      const { one, other } = yield* two({ accounts: accounts("a") }, refusing)
+      const first = yield* hold(one.pool)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
+      yield* first.free
+      for (const { pool } of [one, other]) {
+        const { message, retryAfter = 0 } = yield* Effect.flip(hold(pool))
+        assert.strictEqual(message, "No upstream account can be used: the upstream refuses its login")
+        // Tried again after a minute and up to a quarter more.
+        assert.isTrue(retryAfter >= 50 && retryAfter <= 75, String(retryAfter))
+        assert.strictEqual((yield* pool.status).reason, "the upstream refuses its login")
+      }
+      // A try that is under way, or due, may be over at any moment.
+      yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.nameOf(first.lease.account ?? ""))
+      assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
+    }))
+
   it.live("goes by one configuration, whichever node changes it", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })

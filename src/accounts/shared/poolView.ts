@@ -30,6 +30,7 @@ const PoolStatus = Schema.Struct({
     in_use: count,
     waiting: count
   })),
+  retry: Schema.optionalKey(count),
   waiters: listOf(Schema.Struct({ age: count, style: text, account: text })),
   available: Schema.optionalKey(listOf(text)),
   used: Schema.optionalKey(listOf(text))

@@ -40,9 +40,6 @@ const hourMillis = 3_600_000
 export const storeUnavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
-const noGrantError = (error: NoGrant, now: number): GatewayError =>
-  error._tag === "StoreUnavailable" ? storeUnavailable() : refusalError(error, now)
-
 /** What a lease has to remember until it ends. */
 class Held {
   readonly driver: Driver
@@ -258,6 +255,13 @@ export const makeSharedPool: Effect.Effect<
       )
     })
 
+  /** What a request is told that gets no slot. */
+  const noGrantError = (error: NoGrant): Effect.Effect<GatewayError> => {
+    if (error._tag === "StoreUnavailable") return Effect.succeed(storeUnavailable())
+    const outage = error._tag === "Unavailable" ? view.outage(now) : Effect.succeed(undefined)
+    return Effect.map(outage, (found) => refusalError(error, now(), found))
+  }
+
   const lease = Effect.fnUntraced(function*(
     restore: Restore,
     caller: Caller,
@@ -268,7 +272,10 @@ export const makeSharedPool: Effect.Effect<
     yield* currentDriver
     const began = now()
     const asked = store.revision()
-    const grant = yield* Effect.mapError(claimFor(caller, options, restore), (error) => noGrantError(error, now()))
+    const grant = yield* Effect.catch(
+      claimFor(caller, options, restore),
+      (error) => Effect.flatMap(noGrantError(error), Effect.fail)
+    )
     let held: Held | undefined
     yield* Scope.addFinalizer(yield* Effect.scope, Effect.sync(() => release(grant, held)))
     // It may have been given under a configuration that this node has not seen yet.
@@ -314,7 +321,7 @@ export const makeSharedPool: Effect.Effect<
 
   const pool: AccountPool = {
     lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
-    status: Effect.map(Effect.andThen(currentDriver, view.status(true)), view.queueStatus),
+    status: Effect.andThen(currentDriver, view.queue),
     withAccount: (identifier) =>
       Effect.flatMap(currentDriver, (driver) => {
         const account = accountOf(identifier)

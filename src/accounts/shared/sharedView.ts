@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import type { Store } from "../../store/Store.ts"
-import { type Fault, keyMissing } from "../backOff.ts"
+import type { Fault } from "../backOff.ts"
 import type { AccountFacts, QueueStatus } from "../Lease.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
+import type { Outage } from "../refusals.ts"
 import type { Claims } from "./claims.ts"
 import { asList, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolView.ts"
 import type { SharedRoster } from "./sharedRoster.ts"
@@ -60,8 +61,26 @@ export const makeSharedView = (
       return lastStatus
     })
 
+  /** What keeps all accounts out of rotation, where they are; `now` is on the clock of its time. */
+  const outageOf = (seen: PoolStatus | undefined, now: number): Effect.Effect<Outage | undefined> =>
+    Effect.suspend(() => {
+      if (seen === undefined || seen.total === 0 || seen.out < seen.total) return Effect.succeed(undefined)
+      const until = seen.retry === undefined ? Infinity : now + seen.retry
+      const enabled = Array.from(roster.all()).find(([, { account }]) => account?.disabled !== true)
+      if (enabled === undefined) return Effect.succeed({ until, reason: undefined })
+      const [name, account] = enabled
+      return Effect.map(Effect.option(factsOf([name])), (facts) => {
+        const fault = facts._tag === "Some" ? facts.value.get(name)?.fault ?? "" : ""
+        return { until, reason: fault === "" ? undefined : account.reasonFor(fault as Fault) }
+      })
+    })
+
+  /** The same, asked now. */
+  const outage = (now: () => number): Effect.Effect<Outage | undefined> =>
+    Effect.flatMap(status(false), (seen) => outageOf(seen, now()))
+
   /** The queue as the admin API shows it. */
-  const queueStatus = (seen: PoolStatus | undefined): QueueStatus => {
+  const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined): QueueStatus => {
     const { runtime } = config.unsafeCurrent()
     const available = new Set(asList(seen?.available))
     const used = new Set(asList(seen?.used))
@@ -87,14 +106,17 @@ export const makeSharedView = (
       cooling: seen?.cooling ?? 0,
       out: seen?.out ?? 0,
       disabled: seen?.disabled ?? 0,
-      // What each is out for is asked of the store account by account.
-      reason: total > 0 && seen?.out === total && Array.from(roster.all()).every(([, { isAnonymous }]) => isAnonymous)
-        ? keyMissing
-        : null,
+      reason: reason ?? null,
       oldest_wait_ms: waiters[0]?.age_ms ?? null,
       waiters
     }
   }
 
-  return { factsOf, shown, status, queueStatus }
+  /** The queue as it is now. */
+  const queue: Effect.Effect<QueueStatus> = Effect.flatMap(
+    status(true),
+    (seen) => Effect.map(outageOf(seen, 0), (found) => queueStatus(seen, found?.reason))
+  )
+
+  return { factsOf, shown, status, outage, queue }
 }

@@ -25,6 +25,9 @@ for _, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
     }
   end
 end
+-- Milliseconds until the first account that is out is tried again; none where the tries are under way.
+local first_try = call('ZRANGE', K .. 'untried', 0, 0, 'WITHSCORES')[2]
+if first_try and tonumber(first_try) < INF then reply.retry = math.max(0, tonumber(first_try) - now) end
 if ARGV[4] == 'accounts' then
   reply.available = call('ZRANGE', K .. 'spare', 0, -1)
   reply.used = call('HKEYS', K .. 'use')
