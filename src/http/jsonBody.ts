@@ -7,6 +7,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -143,4 +144,20 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
         return read(received, request.headers["content-type"], fiber.getRef(CurrentLimits)())
       }))
   }
+}
+
+/** An endpoint with one body of JSON. */
+interface Reads<S extends Schema.Constraint> extends HttpApiEndpoint.Constraint {
+  readonly ["~Payload"]: S
+  readonly payload: HttpApiEndpoint.PayloadMap
+}
+
+/** Makes a reader of an endpoint's body: what it gives is of the payload's type. Build it once, not per request. */
+export const bodyOf = <S extends Schema.Constraint>(
+  endpoint: Reads<S>,
+  options?: BodyOptions
+): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
+  const [schema, ...more] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
+  if (schema === undefined || more.length > 0) throw new Error(`${endpoint.identifier} has not one kind of body`)
+  return jsonBody(schema as unknown as Schema.ConstraintDecoder<S["Type"]>, options)
 }

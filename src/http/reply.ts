@@ -2,7 +2,10 @@
  * Replies that are not streamed: the fold of the reply's events, and JSON with the gateway's own headers.
  */
 import * as Effect from "effect/Effect"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import type * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { CompletionOutput } from "../completion/Completion.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -31,12 +34,25 @@ export const wholeReply = (output: CompletionOutput): Effect.Effect<Reply, Gatew
     return fold.reply()
   })
 
-/** JSON as a reply. */
-export const jsonReply = (
-  body: unknown,
+/** What an endpoint replies where it sends no stream. */
+type Whole<Success> = Success extends HttpApiSchema.StreamSchema ? never
+  : Success extends Schema.Constraint ? Success["Type"]
+  : never
+
+/** The body of an endpoint's reply. */
+export type ReplyBody<Endpoint extends HttpApiEndpoint.Constraint> = Whole<HttpApiEndpoint.Success<Endpoint>>
+
+/** JSON that is text already as a reply. */
+export const jsonText = (
+  text: string,
   headers: Record<string, string> = {}
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json", headers })
+): HttpServerResponse.HttpServerResponse => HttpServerResponse.text(text, { contentType: "application/json", headers })
+
+/** An endpoint's reply. The compiler holds the body to the endpoint's success; nothing is encoded or checked for each reply. */
+export const respond = <Endpoint extends HttpApiEndpoint.Constraint>(
+  _endpoint: Endpoint,
+  body: ReplyBody<Endpoint>
+): HttpServerResponse.HttpServerResponse => jsonText(JSON.stringify(body))
 
 /** Names that are suggested for one that is not there. */
 const mostSuggested = 3

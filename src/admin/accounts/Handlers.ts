@@ -12,8 +12,8 @@ import { sha256Hex } from "../../config/json.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { resolveModel } from "../../domain/models.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, modelNotFound, respond } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
 import { Nodes } from "../../nodes/Nodes.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
@@ -21,25 +21,19 @@ import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AccountTests } from "./AccountTests.ts"
 import type { AccountState } from "./Api.ts"
-import {
-  AddAccountRequest,
-  AdminAccountsGroup,
-  DeleteSessionsRequest,
-  PatchAccountRequest,
-  TestAccountRequest,
-  TestAllRequest
-} from "./Api.ts"
+import { AdminAccountsGroup } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
 import { itemOf } from "./itemOf.ts"
 import { markAccount } from "./markAccount.ts"
 import { newAccount } from "./newAccount.ts"
 import { pageOf } from "./page.ts"
 
-const readAccount = jsonBody(AddAccountRequest)
-const readMarks = jsonBody(PatchAccountRequest)
-const readTest = jsonBody(TestAccountRequest)
-const readTestAll = jsonBody(TestAllRequest, { mayBeEmpty: true })
-const readDeletion = jsonBody(DeleteSessionsRequest)
+const { endpoints } = AdminAccountsGroup
+const readAccount = bodyOf(endpoints.add)
+const readMarks = bodyOf(endpoints.patch)
+const readTest = bodyOf(endpoints.test)
+const readTestAll = bodyOf(endpoints.testAll, { mayBeEmpty: true })
+const readDeletion = bodyOf(endpoints.deleteSessions)
 
 /** Accounts that are tested at once by test-all (spec "Limits"). */
 const testsAtOnce = 5
@@ -119,7 +113,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "batch",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const batch = yield* Effect.fromResult(readBatch(yield* jsonObjectBody(request)))
           let outcome: BatchOutcome | undefined
           const update = store.update((raw, config) =>
@@ -129,7 +123,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
             }), { dryRun: batch.dryRun })
           const saved = yield* batch.dryRun ? savedOr(update) : changed(`accounts: ${batch.action}`, update)
           const { changed: count, results } = outcome!
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             changed: count,
             failed: results.filter(({ ok }) => !ok).length,
@@ -140,7 +134,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "patch",
-        Effect.fnUntraced(function*({ params, request }) {
+        Effect.fnUntraced(function*({ endpoint, params, request }) {
           const marks = yield* readMarks(request)
           if (marks.disabled === undefined && marks.note === undefined) {
             return yield* invalidRequest("disabled or note is required", "disabled")
@@ -159,12 +153,12 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
           const marked = findAccount(saved.config.account_table, params.identifier)
           if (marked === undefined) return yield* unknownAccount
           const [account] = yield* itemsOf([marked])
-          return jsonReply({ success: true, account, ...lastingOf(saved) })
+          return respond(endpoint, { success: true, account: account!, ...lastingOf(saved) })
         })
       )
       .handleRaw(
         "add",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const entry = yield* Effect.fromResult(newAccount(yield* readAccount(request)))
           const identity = identityKeys(entry, sha256Hex)
           const saved = yield* changed(
@@ -175,7 +169,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
                 : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] })
             )
           )
-          return jsonReply(accountsReply(saved))
+          return respond(endpoint, accountsReply(saved))
         })
       )
       .handle(
@@ -195,19 +189,20 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "test",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* readTest(request)
           const { id } = yield* CurrentRequest
           const { model, modelName } = yield* findModel(body.model)
           const { identifier } = body
-          return jsonReply(
+          return respond(
+            endpoint,
             yield* tests.test({ identifier, model, modelName, message: body.message ?? "", requestId: id })
           )
         })
       )
       .handleRaw(
         "testAll",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* readTestAll(request)
           const { id } = yield* CurrentRequest
           const { model, modelName } = yield* findModel(body.model)
@@ -217,19 +212,19 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
             { concurrency: testsAtOnce }
           )
           const success = results.filter((result) => result.success).length
-          return jsonReply({ total: results.length, success, failed: results.length - success, results })
+          return respond(endpoint, { total: results.length, success, failed: results.length - success, results })
         })
       )
       .handleRaw(
         "deleteSessions",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const { identifier } = yield* readDeletion(request)
           return yield* Effect.matchEffect(tests.deleteSessions(identifier), {
-            onFailure: (error) => Effect.succeed(jsonReply({ success: false, message: error.message })),
+            onFailure: (error) => Effect.succeed(respond(endpoint, { success: false, message: error.message })),
             onSuccess: (note) =>
               Effect.as(
                 logChange("an account's upstream sessions were deleted"),
-                jsonReply({ success: true, message: deleted, ...(note === undefined ? {} : { note }) })
+                respond(endpoint, { success: true, message: deleted, ...(note === undefined ? {} : { note }) })
               )
           })
         })

@@ -6,14 +6,14 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { bearerToken } from "../../http/credential.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { addressOf } from "../edgeLayers.ts"
 import { AdminAuth } from "./AdminAuth.ts"
-import { AdminAuthGroup, LoginRequest } from "./Api.ts"
+import { AdminAuthGroup } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
-const readLogin = jsonBody(LoginRequest, { limit: 64 * 1024 })
+const readLogin = bodyOf(AdminAuthGroup.endpoints.login, { limit: 64 * 1024 })
 
 export const AdminAuthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminAuthGroup),
@@ -23,10 +23,10 @@ export const AdminAuthHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "login",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* readLogin(request)
           const login = yield* auth.login(body.admin_key, body.expire_hours ?? undefined, addressOf(request))
-          return jsonReply({ success: true, token: login.token, expires_in: login.expiresIn })
+          return respond(endpoint, { success: true, token: login.token, expires_in: login.expiresIn })
         })
       )
       .handle(

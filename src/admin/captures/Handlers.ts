@@ -4,12 +4,11 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { type CapturedRound, responseText, type RoundSummary } from "../../captures/CapturedRound.ts"
 import { Captures } from "../../captures/Captures.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
 import type { CaptureItem, CaptureSummary } from "./Api.ts"
 import { AdminCapturesGroup } from "./Api.ts"
@@ -49,10 +48,15 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "list",
-        Effect.fnUntraced(function*({ query }) {
+        Effect.fnUntraced(function*({ endpoint, query }) {
           const { enabled, limit, max_body_bytes } = (yield* store.current).captures
           if (query.summary === "true") {
-            return jsonReply({ enabled, limit, max_body_bytes, items: (yield* captures.summaries).map(summaryOf) })
+            return respond(endpoint, {
+              enabled,
+              limit,
+              max_body_bytes,
+              items: (yield* captures.summaries).map(summaryOf)
+            })
           }
           const head = JSON.stringify({ enabled, limit, max_body_bytes }).slice(0, -1)
           const items: Array<string> = []
@@ -60,7 +64,7 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
             if (items.length > 0) yield* Effect.yieldNow
             items.push(JSON.stringify(itemOf(round)))
           }
-          return HttpServerResponse.text(`${head},"items":[${items.join(",")}]}`, { contentType: "application/json" })
+          return jsonText(`${head},"items":[${items.join(",")}]}`)
         })
       )
       .handle(

@@ -4,12 +4,11 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
 import { forEachSliced, stringifyConfig } from "../../config/json.ts"
 import { unknownFieldsOf } from "../../config/unknownFields.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
@@ -17,8 +16,6 @@ import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
 import { replaceParts } from "./replaceParts.ts"
-
-const jsonText = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })
 
 const importCounts = (imported: Imported) => ({
   imported_keys: imported.imported_keys,
@@ -60,7 +57,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "set",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* jsonObjectBody(request)
           // What `GET /admin/config` shows may be sent back.
           const warnings = yield* unknownFieldsOf([ConfigRequest, ConfigReply], body)
@@ -68,7 +65,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
             "the configuration was changed",
             store.update((raw, config) => replaceParts(raw, config, body))
           )
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             message: "The configuration is in effect",
             total_keys: saved.config.configured_keys.length,
@@ -80,7 +77,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "import",
-        Effect.fnUntraced(function*({ query, request }) {
+        Effect.fnUntraced(function*({ endpoint, query, request }) {
           const body = yield* jsonObjectBody(request)
           const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
           const dryRun = query.dry_run === "true"
@@ -88,7 +85,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
           const imported = yield* dryRun
             ? savedOr(importing)
             : changed(`a configuration was imported (${mode})`, importing)
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             mode,
             message: `Taken by ${mode}: ${imported.imported_keys} keys, ${imported.imported_accounts} accounts`,
@@ -100,7 +97,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       .handleRaw("exportShort", () => exported)
       .handleRaw(
         "importLists",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* jsonObjectBody(request)
           const { accounts, keys } = body
           const unknown = yield* unknownFieldsOf([ListsRequest, ConfigReply], body)
@@ -111,7 +108,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
               "merge"
             )
           )
-          return jsonReply({ success: true, ...importCounts(imported), warnings: unknown })
+          return respond(endpoint, { success: true, ...importCounts(imported), warnings: unknown })
         })
       )
   })

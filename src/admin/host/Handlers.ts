@@ -8,15 +8,15 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import { isJsonObject } from "../../config/json.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf, jsonBody } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
 import { logChange } from "../changes.ts"
 import type { HostSyncFailed } from "./Api.ts"
-import { AdminHostGroup, HostSyncRequest } from "./Api.ts"
+import { AdminHostGroup } from "./Api.ts"
 import { HostSync, type HostSyncFailure } from "./HostSync.ts"
 
-const readSync = jsonBody(HostSyncRequest, { mayBeEmpty: true })
+const readSync = bodyOf(AdminHostGroup.endpoints.sync, { mayBeEmpty: true })
 /** A draft may list a hundred thousand accounts: it is hashed, and not looked into. */
 const readStatus = jsonBody(Schema.Struct({ config_override: Schema.optionalKey(Schema.Unknown) }), {
   mayBeEmpty: true
@@ -37,11 +37,11 @@ export const AdminHostHandlers = HttpApiBuilder.group(
       .handle("config", () => hosting.known)
       .handleRaw(
         "sync",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const { id } = yield* CurrentRequest
           return yield* hosting.sync(yield* readSync(request), id).pipe(
             Effect.tap(() => logChange("the configuration was synced to the hosting platform")),
-            Effect.map((reply) => jsonReply(reply)),
+            Effect.map((reply) => respond(endpoint, reply)),
             Effect.catchTag(
               "HostSyncFailure",
               (failure) => Effect.as(Effect.logWarning(`Host sync: ${failure.message}`), failed(failure))
@@ -52,13 +52,13 @@ export const AdminHostHandlers = HttpApiBuilder.group(
       .handle("status", () => hosting.status(undefined))
       .handleRaw(
         "compare",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const draft = (yield* readStatus(request)).config_override
-          if (draft === undefined || draft === null) return jsonReply(yield* hosting.status(undefined))
+          if (draft === undefined || draft === null) return respond(endpoint, yield* hosting.status(undefined))
           if (!isJsonObject(draft)) {
             return yield* invalidRequest("config_override must be a JSON object", "config_override")
           }
-          return jsonReply(yield* hosting.status(draft))
+          return respond(endpoint, yield* hosting.status(draft))
         })
       )
   })

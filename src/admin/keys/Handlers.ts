@@ -5,7 +5,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
@@ -15,7 +14,7 @@ import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { keyId, tokenPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { changed, lastingOf } from "../changes.ts"
@@ -101,12 +100,12 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
             total_pages: Math.max(1, Math.ceil(all.length / page_size)),
             store: { ...(yield* usage.status) }
           }
-          return HttpServerResponse.text(yield* stringifyConfig(reply, "compact"), { contentType: "application/json" })
+          return jsonText(yield* stringifyConfig(reply, "compact"))
         })
       )
       .handleRaw(
         "add",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* jsonObjectBody(request)
           const { isGenerated, key } = yield* keyOf(body)
           const id = keyId(key, sha256Hex)
@@ -124,7 +123,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
               return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
             })
           )
-          return jsonReply({
+          return respond(endpoint, {
             ...keysReply(saved),
             id,
             preview: tokenPreview(key),
@@ -134,7 +133,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "change",
-        Effect.fnUntraced(function*({ params, request }) {
+        Effect.fnUntraced(function*({ endpoint, params, request }) {
           const body = yield* jsonObjectBody(request)
           if (Object.hasOwn(body, "key")) {
             return yield* invalidRequest("key cannot be changed; add another key and remove this one", "key")
@@ -152,7 +151,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
           const key = (yield* indexKeys(saved.config)).byId.get(id)
           if (key === undefined) return yield* unknownKey
           const item = viewKey(saved.config, limits, { id, key }, yield* Clock.currentTimeMillis)
-          return jsonReply({ success: true, key: item, ...lastingOf(saved) })
+          return respond(endpoint, { success: true, key: item, ...lastingOf(saved) })
         })
       )
       .handle(

@@ -7,7 +7,7 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Redacted from "effect/Redacted"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import type { RequestRecord } from "../../requests/RequestRecord.ts"
 import { Requests } from "../../requests/Requests.ts"
 import { logChange } from "../changes.ts"
@@ -86,11 +86,11 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "get",
-        Effect.fnUntraced(function*({ params }) {
+        Effect.fnUntraced(function*({ endpoint, params }) {
           const number = numberOf(params.id)
           const record = (number === undefined ? undefined : requests.numbered(number)) ?? requests.named(params.id)
           if (record === undefined) return yield* unknown
-          return jsonReply(viewDetail(record, node(), [Redacted.value(store.adminKey)]))
+          return respond(endpoint, viewDetail(record, node(), [Redacted.value(store.adminKey)]))
         })
       )
       .handle("clear", () =>

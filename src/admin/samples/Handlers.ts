@@ -12,19 +12,18 @@ import { previews } from "../../captures/chainText.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nativeModels, resolveModel } from "../../domain/models.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
 import { SelfClient } from "../SelfClient.ts"
-import type { SampleQueryItem } from "./Api.ts"
-import { AdminSamplesGroup, CaptureSampleRequest, ReplaySampleRequest, SaveSampleRequest } from "./Api.ts"
+import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleRequest } from "./Api.ts"
 import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
 import { SampleReplay } from "./SampleReplay.ts"
 
-const readCapture = jsonBody(CaptureSampleRequest, { mayBeEmpty: true })
-const readSave = jsonBody(SaveSampleRequest)
-const readReplay = jsonBody(ReplaySampleRequest)
+const readCapture = bodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
+const readSave = bodyOf(AdminSamplesGroup.endpoints.save)
+const readReplay = bodyOf(AdminSamplesGroup.endpoints.replay)
 
 const unknownSample = gatewayError("not_found", "There is no sample of this name")
 
@@ -203,13 +202,13 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "save",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* readSave(request)
           const id = yield* idOf(body.sample_id)
           const chain = yield* select(body)
           const saved = yield* folder.save({ id, chain, request: undefined })
           yield* logChange("a raw sample was saved")
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             sample_id: saved.id,
             dir: saved.dir,

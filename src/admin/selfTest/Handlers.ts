@@ -7,12 +7,12 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { SelfClient } from "../SelfClient.ts"
-import { AdminSelfTestGroup, SelfTestRequest } from "./Api.ts"
+import { AdminSelfTestGroup } from "./Api.ts"
 
-const readTest = jsonBody(SelfTestRequest, { mayBeEmpty: true })
+const readTest = bodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
 
 const defaultModel = "upstream-chat"
 const defaultMessage = "你好"
@@ -30,7 +30,7 @@ export const AdminSelfTestHandlers = HttpApiBuilder.group(
     const store = yield* ConfigStore
     return handlers.handleRaw(
       "test",
-      Effect.fnUntraced(function*({ request }) {
+      Effect.fnUntraced(function*({ endpoint, request }) {
         const body = yield* readTest(request)
         const { configured_keys, keys } = yield* store.current
         const key = given(body.api_key) ?? configured_keys[0] ?? keys[0]
@@ -46,7 +46,7 @@ export const AdminSelfTestHandlers = HttpApiBuilder.group(
           )
         ).pipe(Effect.orDie)
         const json = yield* response.json.pipe(Effect.catch(() => Effect.orElseSucceed(response.text, () => "")))
-        return jsonReply({
+        return respond(endpoint, {
           success: response.status >= 200 && response.status < 300,
           status_code: response.status,
           response: json

@@ -9,16 +9,15 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
-import { LoginRequest } from "../auth/Api.ts"
 import { adminCredential, isSameOrigin, sessionCookie } from "../auth/sessionCookie.ts"
 import { addressOf } from "../edgeLayers.ts"
 import { AdminSessionGroup } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
-const readLogin = jsonBody(LoginRequest, { limit: 16 * 1024 })
+const readLogin = bodyOf(AdminSessionGroup.endpoints.create, { limit: 16 * 1024 })
 
 const otherOrigin = gatewayError("authentication_failed", "Sessions are for pages of the gateway's own origin")
 
@@ -42,14 +41,14 @@ export const AdminSessionHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "create",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           yield* checkEnabled(request)
           yield* checkOrigin(request)
           const body = yield* readLogin(request)
           const login = yield* auth.login(body.admin_key, body.expire_hours ?? undefined, addressOf(request))
           const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
           return HttpServerResponse.setHeader(
-            jsonReply({ success: true, expires_at: now + login.expiresIn, remaining_seconds: login.expiresIn }),
+            respond(endpoint, { success: true, expires_at: now + login.expiresIn, remaining_seconds: login.expiresIn }),
             "set-cookie",
             sessionCookie(request, login.token, login.expiresIn)
           )
@@ -75,13 +74,13 @@ export const AdminSessionHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "end",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           yield* checkEnabled(request)
           yield* checkOrigin(request)
           const credential = adminCredential(request)
           if (credential !== undefined) yield* auth.logout(credential.token)
           return HttpServerResponse.setHeader(
-            jsonReply({ success: true }),
+            respond(endpoint, { success: true }),
             "set-cookie",
             sessionCookie(request, "", 0)
           )

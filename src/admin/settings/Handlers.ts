@@ -6,16 +6,16 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
-import { AdminSettingsGroup, PasswordRequest } from "./Api.ts"
+import { AdminSettingsGroup } from "./Api.ts"
 import { settingsFields } from "./fields.ts"
 import { namesIn, patchSettings } from "./patch.ts"
 
-const readPassword = jsonBody(PasswordRequest, { limit: 64 * 1024 })
+const readPassword = bodyOf(AdminSettingsGroup.endpoints.password, { limit: 64 * 1024 })
 
 /** A refused body has its fault where a refused setting has. */
 const withFaults = (error: GatewayError): GatewayError =>
@@ -83,7 +83,7 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "set",
-        Effect.fnUntraced(function*({ headers, request }) {
+        Effect.fnUntraced(function*({ endpoint, headers, request }) {
           const patch = yield* Effect.mapError(jsonObjectBody(request), withFaults)
           const saved = yield* changed(
             `the settings were changed (${namesIn(patch).join(", ")})`,
@@ -91,7 +91,7 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
               expected: revisionIn(headers["if-match"])
             })
           )
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             message: "The settings are in effect",
             env_backed: store.source.env_backed,
@@ -101,14 +101,14 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
       )
       .handleRaw(
         "password",
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function*({ endpoint, request }) {
           const body = yield* readPassword(request)
           const password = body.new_password ?? body.password
           if (password === undefined || password === null) {
             return yield* invalidRequest("new_password is required", "new_password")
           }
           const saved = yield* changed("the password was changed", auth.setPassword(password))
-          return jsonReply({
+          return respond(endpoint, {
             success: true,
             message: "The password is changed; every login has ended",
             force_relogin: true,

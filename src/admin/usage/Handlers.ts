@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { forEachSliced } from "../../config/json.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
-import { apiId } from "../../http/reply.ts"
+import { apiId, jsonText } from "../../http/reply.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { AdminUsageGroup } from "./Api.ts"
 import { type QueryTexts, readQuery, type RowLimits } from "./readQuery.ts"
@@ -56,7 +56,7 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
           const text = `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.join(",")}],${
             JSON.stringify(tail).slice(1)
           }`
-          return HttpServerResponse.text(text, { contentType: "application/json" })
+          return jsonText(text)
         })
       )
       .handleRaw(

@@ -12,17 +12,19 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { businessEdge } from "../../http/edge.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
-import { ChatGroup, ChatRequest } from "./Api.ts"
+import { ChatGroup } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
 import { chatOutline, chatPieces } from "./outline.ts"
 import { chatCompletion, chatFailure, chatFrames } from "./render.ts"
 
-const readBody = jsonBody(ChatRequest, { outline: chatOutline, pieces: chatPieces })
+const { completions } = ChatGroup.endpoints
+
+const readBody = bodyOf(completions, { outline: chatOutline, pieces: chatPieces })
 
 /** Serves the group; errors are rendered by its edge. */
 export const ChatHandlers = HttpApiBuilder.group(
@@ -51,7 +53,8 @@ export const ChatHandlers = HttpApiBuilder.group(
         if (!stats.stream) {
           const output = yield* open
           const reply = yield* wholeReply(output)
-          return jsonReply(
+          return respond(
+            completions,
             chatCompletion({ id: output.id, created, model: body.model }, reply)
           )
         }

@@ -17,7 +17,7 @@ import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { counting } from "../../http/counting.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
-import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
+import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
@@ -31,6 +31,9 @@ import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import type { GenerateReplyInfo } from "./render.ts"
 import { generateFailure, generateFrames, generateResponse } from "./render.ts"
+
+// The compatible paths have the same bodies and replies.
+const { endpoints } = GenerateGroup
 
 interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest
@@ -77,7 +80,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const { info, open } = yield* begin(raw)
       const output = yield* open
       const reply = yield* wholeReply(output)
-      return jsonReply(generateResponse(info(output.id), reply))
+      return respond(endpoints.generateContent, generateResponse(info(output.id), reply))
     })
 
     const stream = Effect.fnUntraced(function*(raw: Raw) {
@@ -98,7 +101,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       if (notAllowed !== undefined) return yield* notAllowed
       const body = yield* readCountRequest(request)
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
-      return jsonReply({ totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
+      return respond(endpoints.countTokens, { totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
 
     /** Embeds the contents of requests, `field` being where the one at a place stands. */

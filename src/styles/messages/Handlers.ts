@@ -15,13 +15,13 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, wholeReply } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
-import { CountTokensRequest, MessagesGroup, MessagesRequest } from "./Api.ts"
+import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
@@ -33,9 +33,12 @@ interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
+// The shortcuts have the same bodies and replies.
+const { endpoints } = MessagesGroup
+
 const largeBodies = { outline: messagesOutline, pieces: messagesPieces }
-const readBody = jsonBody(MessagesRequest, largeBodies)
-const readCount = jsonBody(CountTokensRequest, largeBodies)
+const readBody = bodyOf(endpoints.create, largeBodies)
+const readCount = bodyOf(endpoints.countTokens, largeBodies)
 
 /** Serves the group; errors are rendered by its edges. */
 export const MessagesHandlers = HttpApiBuilder.group(
@@ -76,7 +79,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       if (!stats.stream) {
         const output = yield* open
         const reply = yield* wholeReply(output)
-        return jsonReply(messageObject(info(output.id), reply))
+        return respond(endpoints.create, messageObject(info(output.id), reply))
       }
       const promptTokens = yield* inSlices(estimateSliced(conversation))
       return yield* streamReply(
@@ -93,7 +96,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       const notAllowed = keyLimits.refuseModel(keyOf(yield* CurrentCaller), model)
       if (notAllowed !== undefined) return yield* notAllowed
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
-      return jsonReply({ input_tokens: yield* counting(inSlices(estimateSliced(conversation))) })
+      return respond(endpoints.countTokens, { input_tokens: yield* counting(inSlices(estimateSliced(conversation))) })
     })
 
     return handlers

@@ -5,7 +5,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { Deadlines } from "../../clock/Deadlines.ts"
@@ -16,15 +15,15 @@ import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { businessEdge } from "../../http/edge.ts"
-import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, jsonReply, modelNotFound, wholeEvents } from "../../http/reply.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { apiId, jsonText, modelNotFound, respond, wholeEvents } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
 import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
-import { ResponseRequest, ResponsesGroup } from "./Api.ts"
+import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
@@ -33,13 +32,10 @@ import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
 
-const readBody = jsonBody(ResponseRequest, { outline: responsesOutline, pieces: responsesPieces })
+const readBody = bodyOf(ResponsesGroup.endpoints.create, { outline: responsesOutline, pieces: responsesPieces })
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)
-
-const bodyReply = (body: string, headers: Record<string, string> = {}) =>
-  HttpServerResponse.text(body, { contentType: "application/json", headers })
 
 /** Serves the group; errors are rendered by its edge. */
 export const ResponsesHandlers = HttpApiBuilder.group(
@@ -108,7 +104,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             })
             for (const event of yield* wholeEvents(output)) renderer.frames.push(event, [])
             if (keep) yield* store.put(caller.owner, { id, body: final, items, itemsSize }, share)
-            return bodyReply(final)
+            return jsonText(final)
           }
 
           let stored: OpenResponse | undefined
@@ -147,22 +143,22 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             return yield* invalidRequest("stream: a stored response is not streamed again", "stream")
           }
           const { stored } = yield* find(params.id)
-          return bodyReply(stored.body)
+          return jsonText(stored.body)
         })
       )
       .handleRaw(
         "remove",
-        Effect.fnUntraced(function*({ params }) {
+        Effect.fnUntraced(function*({ endpoint, params }) {
           const { owner } = yield* CurrentCaller
           if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
-          return jsonReply({ id: params.id, object: "response", deleted: true })
+          return respond(endpoint, { id: params.id, object: "response", deleted: true })
         })
       )
       .handleRaw(
         "inputItems",
-        Effect.fnUntraced(function*({ params, query }) {
+        Effect.fnUntraced(function*({ endpoint, params, query }) {
           const { stored } = yield* find(params.id)
-          return jsonReply(yield* inSlices(listInputItems(stored, query)))
+          return respond(endpoint, yield* inSlices(listInputItems(stored, query)))
         })
       )
   })
