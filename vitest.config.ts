@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
@@ -8,6 +9,10 @@ export default defineConfig({
     // Importing Effect is most of a small test file's time: the files of a worker share one module graph.
     isolate: false,
     pool: "forks",
-    testTimeout: 20_000
+    // All cores: what a test waits for is mostly another process or a socket.
+    maxWorkers: availableParallelism(),
+    // For what never ends. No test depends on how fast the machine is, or on what else runs on it.
+    testTimeout: 120_000,
+    hookTimeout: 120_000
   }
 })

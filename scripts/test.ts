@@ -1,5 +1,6 @@
 // All checks, then all tests, or those that the arguments name (they are vitest's). One process from start to end, so
 // that a signal reaches the run once. The last line is `N passed, N failed`, whatever went before.
+import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
 import { runChecks } from "./checks.ts"
@@ -18,12 +19,25 @@ const summarize = ({ state }: Vitest): string => {
   return `${count("passed")} passed, ${count("failed") + errors} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`
 }
 
+/** The files that took longest, with what their imports took: what a slow run is to be asked about first. */
+const slowest = ({ config, state }: Vitest): string => {
+  const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`.padStart(8)
+  const rows = state.getTestModules().map((module) => {
+    const { collectDuration, duration } = module.diagnostic()
+    return { file: path.relative(config.root, module.moduleId), all: collectDuration + duration, collectDuration }
+  })
+  return rows.toSorted((a, b) => b.all - a.all).slice(0, 10)
+    .map(({ all, collectDuration, file }) => `${seconds(all)} ${seconds(collectDuration)} ${file}`).join("\n")
+}
+
 const failed = await runChecks()
 provideRedisServer()
 
 const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
 const vitest = await startVitest("test", filter, options)
 await vitest.close()
+
+console.log(`The slowest files (in all, of that imports):\n${slowest(vitest)}`)
 
 if (failed.length > 0) {
   console.log(`Failed checks: ${failed.join(", ")}`)

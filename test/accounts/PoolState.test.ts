@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
 import { atOnce } from "../../src/stream/slices.ts"
+import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
 import { NaivePool, type Settled } from "./naivePool.ts"
 
@@ -113,7 +114,7 @@ describe("PoolState", () => {
         assert.strictEqual(pool.draining.size, 0)
         for (const slot of pool.slots()) assert.strictEqual(slot.inUse, 0)
       }),
-      { numRuns: 500, seed: 4221 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -2,6 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
+import { runs } from "../support/effort.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { hostileBodies, wrongTypes } from "../support/wrongTypes.ts"
 import { caller, storeOf } from "./support.ts"
@@ -120,7 +121,7 @@ describe("any JSON in any place", () => {
           assert.include([200, 400, 401, 429], answer.status, answer.text)
         }
       ),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     ))
 })
 

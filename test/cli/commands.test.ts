@@ -193,7 +193,7 @@ describe.concurrent("the command line", () => {
     assert.match(help.stdout, /USAGE\n +model-gateway sieve/)
     assert.match(
       version.stdout,
-      /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, source\)\n$/
+      /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, bundle\)\n$/
     )
     assert.match(completions.stdout, /check-config/)
     assert.deepEqual([help.code, version.code, completions.code], [0, 0, 0])

@@ -9,9 +9,8 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { onTestFinished } from "vitest"
 import { addressFrom, askHealth, parseHealth } from "../../src/cli/health.ts"
+import { service } from "../support/service.ts"
 import { run, start } from "./process.ts"
-
-const main = path.join(import.meta.dirname, "../../src/main.ts")
 
 /** A server that answers a path with a status; null never answers. */
 const answering = async (answers: Record<string, number | null>, answered?: (asked: Array<string>) => void) => {
@@ -107,7 +106,7 @@ describe("the service", () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const { port } = server.address() as AddressInfo
-    const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${main}"`
+    const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${service}"`
     // Node tells the descriptor of a socket nowhere else.
     const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle
     const child = spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "pipe", fd] })

@@ -3,9 +3,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import path from "node:path"
-
-const main = path.join(import.meta.dirname, "../../src/main.ts")
+import { service, serviceEnvironment } from "../support/service.ts"
 
 /** What a command that has ended left behind. */
 export interface Ended {
@@ -25,8 +23,8 @@ export interface Running {
 
 /** Starts the command; no variable of this process's environment reaches it but those given. */
 export const start = (args: ReadonlyArray<string>, env: Record<string, string> = {}, cwd?: string): Running => {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env["PATH"], ...env },
+  const child = spawn(process.execPath, [service, ...args], {
+    env: { ...serviceEnvironment, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd })
   })

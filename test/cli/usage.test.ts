@@ -65,5 +65,5 @@ describe("the service, killed", () => {
     left.close()
     rmSync(home, { recursive: true })
     // Two starts, one after the other.
-  }, 60_000)
+  })
 })

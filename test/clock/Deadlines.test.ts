@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import { type Deadline, Deadlines, tickMillis } from "../../src/clock/Deadlines.ts"
+import { runs } from "../support/effort.ts"
 
 /** Moves the clock once whoever was woken has gone to sleep again. */
 const pass = (millis: number) =>
@@ -80,7 +81,7 @@ describe("deadlines", () => {
         which: fc.nat(20),
         after: fc.integer({ min: 0, max: 10 })
       })
-      for (const steps of fc.sample(fc.array(step, { maxLength: 60 }), { numRuns: 100, seed: 7 })) {
+      for (const steps of fc.sample(fc.array(step, { maxLength: 60 }), { numRuns: runs(100) })) {
         interface Model {
           readonly deadline: Deadline
           at: number

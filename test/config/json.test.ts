@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { isJsonObject, stringifyConfig } from "../../src/config/json.ts"
+import { runs } from "../support/effort.ts"
 
 const config = fc.json().map((text): unknown => JSON.parse(text)).filter(isJsonObject)
   .filter((raw) => Object.keys(raw).length > 0)
@@ -10,7 +11,7 @@ describe("the text of a configuration", () => {
   it("is what JSON.stringify makes of it, indented by two for the file and without blanks elsewhere", () => {
     const raws = [
       { keys: ["a", "b"], accounts: [{ email: "x", tags: [{ a: [] }] }], runtime: { deep: { er: [1, {}] } }, none: [] },
-      ...fc.sample(config, { numRuns: 100, seed: 1 })
+      ...fc.sample(config, { numRuns: runs(100) })
     ]
     for (const raw of raws) {
       assert.strictEqual(Effect.runSync(stringifyConfig(raw, "indented")), `${JSON.stringify(raw, undefined, 2)}\n`)

@@ -21,7 +21,7 @@ let gateway: RunningGateway
 
 beforeAll(async () => {
   ;[browser, gateway] = await Promise.all([launch(), startGateway()])
-}, 300_000)
+})
 afterAll(async () => {
   await browser.close()
   await gateway.stop()

@@ -13,7 +13,7 @@ beforeAll(async () => {
   size = await buildConsole(folder)
   files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.includes("."))
   return () => rmSync(path.dirname(folder), { recursive: true })
-}, 60_000)
+})
 
 const text = (file: string): string => readFileSync(path.join(folder, file), "utf8")
 const plain = (): Array<string> => files.filter((file) => !/\.(?:br|gz)$/.test(file))

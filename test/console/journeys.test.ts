@@ -13,7 +13,7 @@ let page: Page
 
 beforeAll(async () => {
   browser = await launch()
-}, 300_000)
+})
 afterAll(() => browser.close())
 
 beforeEach(async () => {

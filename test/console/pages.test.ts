@@ -46,7 +46,7 @@ let watched: Watched
 beforeAll(async () => {
   ;[browser, gateway] = await Promise.all([launch(), startGateway({ accounts })])
   watched = await openSignedIn(browser, gateway.url)
-}, 300_000)
+})
 
 afterAll(async () => {
   await watched.close()

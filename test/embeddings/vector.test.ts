@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { defaultDimensions, makeVectorizer } from "../../src/embeddings/vector.ts"
 import { atOnce } from "../../src/stream/slices.ts"
+import { runs } from "../support/effort.ts"
 
 const vectorizer = makeVectorizer(defaultDimensions)
 const vector = (text: string): Float64Array => {
@@ -34,7 +35,7 @@ describe("an embedding", () => {
         assert.strictEqual(made.length, size)
         assert.closeTo(length(made), 1, 1e-9)
       }),
-      { numRuns: 50 }
+      { numRuns: runs(50) }
     )
   })
 
@@ -51,7 +52,7 @@ describe("an embedding", () => {
     ))
 
   it("is closer to a text that shares half the words than to one that shares none, by 0.1 in 99 of 100", () => {
-    const triples = fc.sample(triple, { numRuns: 500 })
+    const triples = fc.sample(triple, { numRuns: runs(500) })
     const apart = triples.filter(({ far, near, text }) => {
       const made = vector(text.join(" "))
       return cosine(made, vector(near.join(" "))) - cosine(made, vector(far.join(" "))) >= 0.1

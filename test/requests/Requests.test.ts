@@ -11,6 +11,7 @@ import { Text } from "../../src/domain/Conversation.ts"
 import type { RequestRecord } from "../../src/requests/RequestRecord.ts"
 import { Requests } from "../../src/requests/Requests.ts"
 import type { RoundRecorder } from "../../src/upstream/Upstream.ts"
+import { runs } from "../support/effort.ts"
 
 const MiB = 1024 * 1024
 
@@ -184,7 +185,7 @@ describe("the ring of records", () => {
         requests.clear()
         assert.deepStrictEqual(requests.status(), { kept: 0, bytes: 0 })
       }),
-      { numRuns: 150, seed: 77 }
+      { numRuns: runs(150) }
     )
   })
 

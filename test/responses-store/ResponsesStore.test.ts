@@ -6,6 +6,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { setField } from "../../src/config/edit.ts"
 import { jsonSize } from "../../src/responses-store/jsonSize.ts"
 import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
+import { runs } from "../support/effort.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const roomy = { count: 10_000, bytes: 128 * 1024 * 1024 }
@@ -212,7 +213,7 @@ describe("ResponsesStore", () => {
           id: fc.nat({ max: 15 }),
           size: fc.nat({ max: 1200 })
         }),
-        { seed: 7, numRuns: 3000 }
+        { numRuns: runs(3000) }
       )
       const open = new Map<number, (body: string) => void>()
       let made = 0

@@ -62,7 +62,7 @@ const edit = (to: string) => {
 }
 
 describe("scripts/start", () => {
-  it("bundles the sources as they are, once", { timeout: 120_000 }, async () => {
+  it("bundles the sources as they are, once", async () => {
     const first = await start("--version")
     assert.match(first.stdout, /^model-gateway v\d.*, bundle\)\n$/)
     assert.deepEqual([first.code, first.stderr], [0, building])
@@ -85,7 +85,7 @@ describe("scripts/start", () => {
     assert.lengthOf(bundles().filter((name) => older.includes(name)), 1)
   })
 
-  it("says why the sources do not build, and runs nothing older", { timeout: 60_000 }, async () => {
+  it("says why the sources do not build, and runs nothing older", async () => {
     appendFileSync(path.join(folder, version), "\nexport const broken = {\n")
     const { code, stderr, stdout } = await start("--version")
     assert.deepEqual([code, stdout], [1, ""])
@@ -94,7 +94,7 @@ describe("scripts/start", () => {
     cpSync(path.join(root, version), path.join(folder, version))
   })
 
-  it("runs the sources where it can keep no bundle", { timeout: 60_000 }, async () => {
+  it("runs the sources where it can keep no bundle", async () => {
     rmSync(path.join(folder, "node_modules/.cache"), { recursive: true })
     writeFileSync(path.join(folder, "node_modules/.cache"), "")
     const { code, stderr, stdout } = await start("--version")

@@ -29,7 +29,7 @@ describe("the start script", () => {
     [path.join(root, "scripts/start"), ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }],
     ["./start", ["check-config", "mine.json"], {}],
     ["./start", ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }]
-  ])("takes a relative path from where the caller stands: %s %j %j", { timeout: 120_000 }, (script, args, env) => {
+  ])("takes a relative path from where the caller stands: %s %j %j", (script, args, env) => {
     const { said, status } = run(folder, script, args, env)
     assert.deepStrictEqual([status, /2 keys/.test(said)], [0, true], said)
   })

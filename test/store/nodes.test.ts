@@ -31,7 +31,7 @@ const persistent = async (url: string, prompt: string): Promise<Said> => {
   }
 }
 
-describe("four gateways over one store", { timeout: 60_000 }, () => {
+describe("four gateways over one store", () => {
   let cluster: Cluster
   const node = (i: number) => cluster.nodes[i % 4]!
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe("four gateways over one store", { timeout: 60_000 }, () => {
       config: { accounts: accounts(...names), runtime: { account_max_inflight: perAccount, account_max_queue: queue } },
       reference: { maxRunning: perAccount, remember: 1_000 }
     })
-  }, 60_000)
+  })
   afterAll(() => cluster.stop())
 
   it("end a login by a logout at any of them, and say which of them served a request", async () => {

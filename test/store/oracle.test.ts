@@ -11,6 +11,7 @@ import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "..
 import { poolScript, type Script, scripts } from "../../src/store/scripts.ts"
 import { atOnce } from "../../src/stream/slices.ts"
 import { limits, names, type Op, op as operation, patience } from "../accounts/interleavings.ts"
+import { runs } from "../support/effort.ts"
 import { connect, type RedisClient, type RedisServer, redisServer } from "../support/redisServer.ts"
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
@@ -241,10 +242,10 @@ describe("the scripts of the pool", () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("answer as PoolState does under any interleaving", { timeout: 120_000 }, async () => {
+  it("answer as PoolState does under any interleaving", async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(operation, { maxLength: 120, size: "max" }), compare),
-      { numRuns: Number(process.env.STORE_RUNS ?? 60), seed: 4221 }
+      { numRuns: runs(60) }
     )
   })
 })

@@ -19,7 +19,7 @@ const ready = async (url: string): Promise<void> => {
 }
 
 describe("the README's section on many nodes", () => {
-  it("starts a store and two nodes that are one gateway", { timeout: 120_000 }, async () => {
+  it("starts a store and two nodes that are one gateway", async () => {
     const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(readFileSync(path.join(root, "README.md"), "utf8"), "sh nodes")
       .map(({ text }) =>

@@ -36,7 +36,7 @@ const rows: ReadonlyArray<{
 ]
 
 describe("a node does not start with", () => {
-  it.each(rows)("$about", { timeout: 60_000 }, async ({ env, file, says }) => {
+  it.each(rows)("$about", async ({ env, file, says }) => {
     const folder = mkdtempSync(path.join(tmpdir(), "store-settings-"))
     const config = path.join(folder, "config.json")
     if (file !== undefined) writeFileSync(config, JSON.stringify(file))

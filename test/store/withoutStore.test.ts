@@ -24,7 +24,7 @@ const printed = async (env: Readonly<Record<string, string>>): Promise<string> =
   return stdout
 }
 
-describe("the Redis client", { timeout: 60_000 }, () => {
+describe("the Redis client", () => {
   it("is loaded by a gateway with a store, and by no other", () =>
     Effect.runPromise(Effect.scoped(Effect.gen(function*() {
       const { url } = yield* redisServer()

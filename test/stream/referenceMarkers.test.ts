@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import { longestMarker, markerMachine, stripReferenceMarkers } from "../../src/stream/referenceMarkers.ts"
 import { run } from "../../src/stream/transducer.ts"
 import { cutsOf } from "../support/cuts.ts"
+import { runs } from "../support/effort.ts"
 
 const strip = (pieces: Iterable<string>) => run(stripReferenceMarkers, pieces).join("")
 
@@ -32,7 +33,7 @@ describe("reference markers", () => {
         ([text, pieces]) =>
           assert.strictEqual(strip(pieces), text.replaceAll(/\[(?:citation|reference):\d{1,9}\]/g, ""))
       ),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 

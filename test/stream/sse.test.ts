@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { encodeSse, makeSseDecoder, sseComment, type SseEvent } from "../../src/stream/sse.ts"
+import { runs } from "../support/effort.ts"
 
 const encoder = new TextEncoder()
 
@@ -89,7 +90,7 @@ describe("makeSseDecoder", () => {
         assert.deepStrictEqual(decode(cutAt(bytes, cuts.map((cut) => Math.min(cut, bytes.length)))).out, expected)
         assert.deepStrictEqual(decode(Array.from(bytes, (byte) => Uint8Array.of(byte))).out, expected)
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     )
   })
 

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { compileStopSequences, stopMachine } from "../../src/stream/stopSequences.ts"
 import { cutsOf } from "../support/cuts.ts"
+import { runs } from "../support/effort.ts"
 import { assertLinear } from "../support/linear.ts"
 
 const runStops = (sequences: ReadonlyArray<string>, pieces: ReadonlyArray<string>) => {
@@ -37,7 +38,7 @@ describe("stop sequences", () => {
         ),
         (sequences, [text, pieces]) => assert.deepStrictEqual(runStops(sequences, pieces), plainly(sequences, text))
       ),
-      { numRuns: 2000 }
+      { numRuns: runs(2000) }
     )
   })
 

@@ -116,8 +116,13 @@ export const gotten = (result: Got | Failed, where: string): Got => {
  * Asserts that a reply is the same one everywhere, and that what an SDK accumulates from a stream is the object of the whole
  * reply. Gives its token counts.
  */
-export const assertSame = async (clients: Clients, ask: Ask, written: Written) => {
-  const replies = (await everywhere(clients, ask)).map(({ result, style, way }) => {
+export const assertSame = async (
+  clients: Clients,
+  ask: Ask,
+  written: Written,
+  styles: ReadonlyArray<StyleName> = styleNames
+) => {
+  const replies = (await everywhere(clients, ask, styles)).map(({ result, style, way }) => {
     const where = `${style}, ${way}`
     return { style, way, where, reply: gotten(result, where) }
   })
@@ -128,7 +133,7 @@ export const assertSame = async (clients: Clients, ask: Ask, written: Written) =
     assert.deepStrictEqual(reply.usage, usage, `the usage of ${where}`)
   }
   if (written.pieces.every((piece) => piece._tag !== "CutOff")) {
-    for (const style of styleNames) {
+    for (const style of styles) {
       const [whole, streamed] = replies.filter((reply) => reply.style === style).map(({ reply }) => reply.object)
       assert.deepStrictEqual(streamed, whole, `the objects of ${style}`)
     }

@@ -7,6 +7,7 @@ import { declareTools, reminder } from "../../src/tools/declaration.ts"
 import { disarm } from "../../src/tools/disarm.ts"
 import { renderResult } from "../../src/tools/history.ts"
 import { reasoningCalls } from "../../src/tools/reasoningCalls.ts"
+import { runs } from "../support/effort.ts"
 import { callId, callsOf, feed, replyOf, tools } from "./support.ts"
 
 const tool = (parameters: ToolDeclaration["parameters"], description = "d"): ToolDeclaration => ({
@@ -207,7 +208,7 @@ describe("disarming", () => {
         assert.deepStrictEqual(callsOf(replyOf(feed([once]))), [])
         assert.strictEqual(once.replaceAll("\u200b", ""), list.join(""))
       }),
-      { numRuns: 1000, seed: 6 }
+      { numRuns: runs(1000) }
     )
   })
 })

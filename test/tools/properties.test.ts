@@ -5,6 +5,7 @@ import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
 import { Engine } from "../../src/tools/engine.ts"
 import { forms } from "../../src/tools/forms/table.ts"
+import { runs } from "../support/effort.ts"
 import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf, tools } from "./support.ts"
 
 /** Pieces of every form's markup, of what hides it, and of what breaks it. */
@@ -141,7 +142,7 @@ describe("for any text", () => {
         assert.isTrue(isSubsequence(textOf(whole), text))
         if (callsOf(whole).length === 0) assert.strictEqual(textOf(whole), text)
       }),
-      { numRuns: 4000, seed: 1 }
+      { numRuns: runs(4000) }
     )
   })
 
@@ -169,7 +170,7 @@ describe("for any text", () => {
           assert.isTrue(isSubsequence(textOf(whole), spoiled))
         }
       ),
-      { numRuns: 4000, seed: 7 }
+      { numRuns: runs(4000) }
     )
   })
 
@@ -181,7 +182,7 @@ describe("for any text", () => {
           parts.filter((part) => part !== "")
         )
       }),
-      { numRuns: 500, seed: 2 }
+      { numRuns: runs(500) }
     )
   })
 
@@ -200,7 +201,7 @@ describe("for any text", () => {
           { name: "t", arguments: "{\"z\": 1}", isFinished: true }
         ])
       }),
-      { numRuns: 500, seed: 3 }
+      { numRuns: runs(500) }
     )
   })
 })

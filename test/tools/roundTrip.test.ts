@@ -1,7 +1,9 @@
 /** What is rendered into the history is what the sieve reads back. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { foldText } from "../../src/tools/fold.ts"
 import { renderCall, unparsedKey } from "../../src/tools/history.ts"
+import { runs } from "../support/effort.ts"
 import { cutAtRandom, feed, replyOf, seeded } from "./support.ts"
 
 const markers = [
@@ -75,7 +77,7 @@ describe("a rendered call", () => {
           assert.deepStrictEqual(JSON.parse(call.arguments), JSON.parse(text))
         }
       }),
-      { numRuns: 1000, seed: 4 }
+      { numRuns: runs(1000) }
     )
   })
 
@@ -96,10 +98,10 @@ describe("a rendered call", () => {
       fc.property(hostile, hostile, (name, value) => {
         const inner = renderCall({ name, arguments: JSON.stringify({ [value]: value }) })
           .slice("<tool_call>\n".length, -"\n</tool_call>".length)
-        // eslint-disable-next-line no-control-regex
-        assert.notMatch(inner, /[<>|`~&\uff00-\uffef\u2581]|\[TOOL_CALLS\]/)
+        assert.notMatch(inner, /[<>|`~&]|\[TOOL_CALLS\]/)
+        assert.strictEqual(foldText(inner), inner)
       }),
-      { numRuns: 500, seed: 5 }
+      { numRuns: runs(500) }
     )
   })
 

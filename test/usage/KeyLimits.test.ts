@@ -16,6 +16,7 @@ import { KeyLimits, Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { windowAt } from "../../src/usage/windows.ts"
+import { runs } from "../support/effort.ts"
 import { entry } from "./support.ts"
 
 const keys = ["one", "two"]
@@ -222,7 +223,7 @@ describe("the limits of keys", () => {
         fc.array(act, { maxLength: 40 }),
         (beginning, acts) => Effect.runPromise(interleave(beginning, acts))
       ),
-      { numRuns: 300 }
+      { numRuns: runs(300) }
     )
   })
 

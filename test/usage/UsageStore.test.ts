@@ -12,6 +12,7 @@ import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf } from "../../src/usage/windows.ts"
+import { runs } from "../support/effort.ts"
 import {
   entries,
   entry,
@@ -101,13 +102,13 @@ for (const [name, make] of stores) {
           fc.array(queries(3), { minLength: 1, maxLength: 3 }),
           (steps, asked) => Effect.runPromise(check(make, steps, asked))
         ),
-        { numRuns: 60 }
+        { numRuns: runs(60) }
       )
     })
 
     it.effect("makes days of hours after 90 days, and keeps days for 400", () =>
       Effect.gen(function*() {
-        const told = fc.sample(entries(420), { numRuns: 1500, seed: 5 })
+        const told = fc.sample(entries(420), { numRuns: runs(1500) })
         yield* TestClock.setTime(start + 420 * dayLength)
         const run = yield* make
         for (const one of told) run.store.add(one)
@@ -127,7 +128,7 @@ for (const [name, make] of stores) {
         const monthEnd = Date.UTC(2026, 2, 31, 23, 59, 59)
         yield* TestClock.setTime(monthEnd)
         const { store } = yield* make
-        const told = fc.sample(entries(31), { numRuns: 300, seed: 7 })
+        const told = fc.sample(entries(31), { numRuns: runs(300) })
         for (const one of told) store.add(one)
         yield* TestClock.adjust("1 second")
         yield* store.tidy

@@ -289,7 +289,7 @@ describe("usage in a file", () => {
       assert.strictEqual(day.totals.values[0], 24 * rows / hours)
       assert.isAtMost(looked(), 24 * rows / hours + sliceItems)
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
-  }, 60_000)
+  })
 
   it.effect("goes on being written while a long history is tidied", () =>
     Effect.gen(function*() {

@@ -89,7 +89,7 @@ describe("a chat request", () => {
       if (error.code !== "model_not_found" && !names.includes(named)) wrong.push(`${place}: ${text}`)
     }
     assert.deepStrictEqual(wrong, [])
-  }, 60_000)
+  })
 
   it("names the field at fault within a response_format", async () => {
     const formats: ReadonlyArray<readonly [format: unknown, param: string]> = [

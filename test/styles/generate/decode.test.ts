@@ -5,6 +5,7 @@ import type { FilePart } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
 import { decodeGenerate, showsThoughts } from "../../../src/styles/generate/decode.ts"
 import { readCountRequest, readGenerateRequest } from "../../../src/styles/generate/readRequest.ts"
+import { runs } from "../../support/effort.ts"
 import { conversationReader } from "../../support/readBody.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
@@ -287,7 +288,7 @@ describe("a content generation", () => {
         const result = await Effect.runPromise(Effect.result(read(body)))
         if (result._tag === "Failure") assert.strictEqual(result.failure.code, "invalid_request")
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     ))
 
   it.effect("may be counted within a request of its own", () =>

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { atOnce } from "../../../src/stream/slices.ts"
 import * as Normalize from "../../../src/styles/generate/normalizeRequest.ts"
+import { runs } from "../../support/effort.ts"
 
 const normalizeRequest = (body: unknown) => atOnce(Normalize.normalizeRequest(body))
 const normalizeCountRequest = (body: unknown) => atOnce(Normalize.normalizeCountRequest(body))
@@ -112,6 +113,6 @@ describe("a content-generation body", () => {
         assert.deepStrictEqual(normalizeRequest(once), once)
         assert.strictEqual(JSON.stringify(body), before)
       }),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     ))
 })

@@ -10,6 +10,7 @@ import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { GenerateChunk, GenerateResponse } from "../../../src/styles/generate/Api.ts"
 import type { GenerateReplyInfo } from "../../../src/styles/generate/render.ts"
 import { generateFailure, generateFrames, generateResponse } from "../../../src/styles/generate/render.ts"
+import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"
 
@@ -109,7 +110,7 @@ describe("content-generation replies", () => {
         const of = { ...info, thoughts }
         assert.deepStrictEqual(await streamed(stream(events, of)), await whole(object(events, of)))
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 
   it("are what their schemas say, without a field more", () =>
@@ -122,7 +123,7 @@ describe("content-generation replies", () => {
           Schema.decodeUnknownSync(GenerateChunk)(JSON.parse(data), strict)
         }
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("end with a reason and the counts, and say neither before", () =>
@@ -139,7 +140,7 @@ describe("content-generation replies", () => {
           assert.isUndefined(chunk.usageMetadata)
         }
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("tell a call once it is complete, in one chunk", () => {

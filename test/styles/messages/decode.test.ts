@@ -7,6 +7,7 @@ import { estimateConversation } from "../../../src/domain/estimateConversation.t
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { MessagesRequest } from "../../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../../src/styles/messages/decode.ts"
+import { runs } from "../../support/effort.ts"
 import { conversationReader } from "../../support/readBody.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
@@ -318,7 +319,7 @@ describe("a messages request", () => {
         const result = await Effect.runPromise(Effect.result(read(body)))
         if (result._tag === "Failure") assert.strictEqual(result.failure.code, "invalid_request")
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     ))
 
   it.effect("has the token count of its system prompt, messages and tools", () =>

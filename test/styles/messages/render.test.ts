@@ -9,6 +9,7 @@ import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { Message, MessagesStreamEvent } from "../../../src/styles/messages/Api.ts"
 import type { MessagesReplyInfo } from "../../../src/styles/messages/render.ts"
 import { messageObject, messagesFailure, messagesFrames } from "../../../src/styles/messages/render.ts"
+import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"
 
@@ -85,7 +86,7 @@ describe("messages replies", () => {
         const of = { ...info, thinking }
         assert.deepStrictEqual(await accumulated(stream(events, of)), object(events, of))
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 
   it("are what the vendor's types say", async () => {
@@ -105,7 +106,7 @@ describe("messages replies", () => {
           assert.strictEqual(Schema.decodeUnknownSync(MessagesStreamEvent)(JSON.parse(data), strict).type, event)
         }
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("come in the order of the spec, each block opened, filled and closed under its own index", () =>
@@ -143,7 +144,7 @@ describe("messages replies", () => {
         }
         assert.isUndefined(open)
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("give the same frames however many events a network chunk brings", () =>
@@ -157,7 +158,7 @@ describe("messages replies", () => {
         })
         assert.strictEqual(text.join(""), stream(events))
       }),
-      { numRuns: 30 }
+      { numRuns: runs(30) }
     ))
 
   it("show no reasoning for models that the spec does not name, and no seam in the text around it", async () => {

@@ -13,6 +13,7 @@ import { ResponseRequest } from "../../../src/styles/responses/Api.ts"
 import type { DecodedRequest } from "../../../src/styles/responses/decode.ts"
 import { decodeResponse } from "../../../src/styles/responses/decode.ts"
 import { storedReferences } from "../../../src/styles/responses/requestItems.ts"
+import { runs } from "../../support/effort.ts"
 import { hostileBodies, wrongTypes } from "../../support/wrongTypes.ts"
 
 const read = jsonBody(ResponseRequest)
@@ -398,6 +399,6 @@ describe("a body that is no Responses request", () => {
         const result = await send(body, { stored: [previous] })
         if (Result.isFailure(result)) assert.strictEqual(result.failure.status, 400)
       }),
-      { numRuns: 400 }
+      { numRuns: runs(400) }
     ))
 })

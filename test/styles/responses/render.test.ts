@@ -11,6 +11,7 @@ import { ResponseEvent } from "../../../src/styles/responses/events.ts"
 import { responseFrames } from "../../../src/styles/responses/render.ts"
 import { ResponseObject } from "../../../src/styles/responses/ResponseObject.ts"
 import { responseInfo } from "../../../src/styles/responses/responseText.ts"
+import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"
 
@@ -142,7 +143,7 @@ describe("Responses replies", () => {
         const { body, frames } = render(events)
         assert.deepStrictEqual(parsed(await accumulated(frames)), parsed(body))
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 
   it("are accumulated item by item to the output of the last event", () =>
@@ -157,7 +158,7 @@ describe("Responses replies", () => {
         assert.deepStrictEqual(before.output, JSON.parse(body).output)
         assert.strictEqual(before.output_text, JSON.parse(body).output_text)
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("are what their schemas and the vendor's types say, without a field more", () =>
@@ -171,7 +172,7 @@ describe("Responses replies", () => {
           else asSdkEvent(event)
         }
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     ))
 
   it("come in the order of the spec: numbered, each item opened, filled and closed under its own ids", () =>
@@ -226,7 +227,7 @@ describe("Responses replies", () => {
           last.response.output.map((item) => ({ ...item, status: "" }))
         )
       }),
-      { numRuns: 150 }
+      { numRuns: runs(150) }
     ))
 
   it("give the same frames however many events a network chunk brings", () =>
@@ -240,7 +241,7 @@ describe("Responses replies", () => {
         })
         assert.strictEqual(text.join(""), render(events).frames)
       }),
-      { numRuns: 30 }
+      { numRuns: runs(30) }
     ))
 
   it("keep text, calls and reasoning as items of their own, in order", () => {

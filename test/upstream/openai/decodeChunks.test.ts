@@ -6,6 +6,7 @@ import type { PartialUsage } from "../../../src/domain/Usage.ts"
 import { makeSseDecoder, type SseEvent } from "../../../src/stream/sse.ts"
 import { chunkDecoder } from "../../../src/upstream/openai/decodeChunks.ts"
 import { cutsOf } from "../../support/cuts.ts"
+import { runs } from "../../support/effort.ts"
 
 interface Call {
   readonly id: string | undefined
@@ -214,7 +215,7 @@ describe("chunkDecoder", () => {
         assert.isUndefined(decoded.failure)
         assert.deepStrictEqual(fold(decoded.events), reply)
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

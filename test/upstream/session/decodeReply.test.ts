@@ -8,6 +8,7 @@ import {
   type ReplyTrouble,
   type RoundEnd
 } from "../../../src/upstream/session/decodeReply.ts"
+import { runs } from "../../support/effort.ts"
 import { generatedReply } from "./generateReply.ts"
 import type { Patch } from "./wholeDocument.ts"
 
@@ -129,7 +130,7 @@ describe("makeReplyDecoder", () => {
           })
         }
       ),
-      { numRuns: 1500 }
+      { numRuns: runs(1500) }
     )
   })
 
