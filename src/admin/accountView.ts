@@ -8,12 +8,12 @@ import { tokenPreview } from "../domain/identity.ts"
 
 /** A configured account (spec "Account"). */
 export const AccountView = Schema.Struct({
-  identifier: Schema.String,
+  identifier: Schema.String.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
   email: Schema.String,
-  mobile: Schema.String,
+  mobile: Schema.String.annotate({ description: "Empty when there is none." }),
   has_password: Schema.Boolean,
   has_token: Schema.Boolean,
-  token_preview: Schema.String
+  token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." })
 }).annotate({ identifier: "Account" })
 
 /** What may be shown of an account; empty strings stand for what it has not. */

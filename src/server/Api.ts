@@ -12,15 +12,18 @@ import { completeDocument } from "./documents/document.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { MetricsGroup } from "./observability/metricsApi.ts"
 
-/** The gateway's API. */
-export class GatewayApi extends HttpApi.make(apiId).add(
+/** Without what only documents say. */
+class Groups extends HttpApi.make(apiId).add(
   ...groupsOf(styles),
   HealthGroup,
   MetricsGroup
-).addHttpApi(AdminApi).annotateMerge(OpenApi.annotations({
+).addHttpApi(AdminApi) {}
+
+/** The gateway's API. */
+export class GatewayApi extends Groups.annotateMerge(OpenApi.annotations({
   title: "Model Gateway",
   version: currentVersion,
   description: "One upstream, reached through a pool of accounts, behind four client API styles.",
   license: { name: "MIT" },
-  transform: (spec) => completeDocument(spec as OpenApi.OpenAPISpec)
+  transform: (spec) => completeDocument(Groups, spec as OpenApi.OpenAPISpec)
 })) {}

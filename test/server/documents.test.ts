@@ -6,8 +6,6 @@ import { Effect } from "effect"
 import { HttpApi, type OpenApi } from "effect/http-api"
 import { GatewayApi, makeAdminClient } from "../../src/api.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
-import { fields } from "../../src/server/documents/fields.ts"
-import { groups, operations } from "../../src/server/documents/operations.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
 let gateway: RunningGateway
@@ -67,17 +65,12 @@ describe("/openapi.json", () => {
     })
     const described = everyOperation().filter(({ method }) => method !== "head")
     assert.sameMembers(described.map(({ operation }) => operation.operationId), [...endpoints])
-    assert.sameMembers(Object.keys(operations), [...endpoints])
-    for (const { operation } of described) assert.isNotEmpty(operation.summary)
-    assert.sameMembers(document.tags.map(({ name }) => name), Object.keys(groups))
-    assert.notMatch(JSON.stringify(document), /x-effect|Defect|fiberId/)
-  })
-
-  it("describes only fields that there are", () => {
-    for (const [name, said] of Object.entries(fields)) {
-      const properties = document.components.schemas[name]?.["properties"] as object | undefined
-      assert.containsAllKeys(properties ?? {}, Object.keys(said), name)
+    for (const { operation } of described) {
+      assert.isNotEmpty(operation.summary, operation.operationId)
+      assert.isNotEmpty(Object.keys(operation.responses), operation.operationId)
     }
+    for (const { description, name } of document.tags) assert.isNotEmpty(description, name)
+    assert.notMatch(JSON.stringify(document), /x-effect|Defect|fiberId/)
   })
 
   it("shows streams as such", () => {

@@ -3,7 +3,10 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { AccountView } from "../accountView.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
@@ -14,11 +17,13 @@ export const AccountItem = Schema.Struct({
   ...AccountView.fields,
   /** Stands for the account in log lines, traces and metrics. */
   hash: Schema.String,
-  test_status: Schema.Literals(["", "ok", "failed"]),
+  test_status: Schema.Literals(["", "ok", "failed"]).annotate({
+    description: "What the last test or use showed: `ok`, `failed`, or empty."
+  }),
   /** `ready`: in rotation; `cooling`: back after `recovery_seconds`; `out`: tried again after them. */
   health: Schema.Literals(["ready", "cooling", "out"]),
   health_reason: Schema.NullOr(Schema.String),
-  recovery_seconds: Schema.NullOr(Schema.Int),
+  recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the account is tried again." }),
   in_use: Schema.Int,
   /** Kept out of use by its operator: it gets no new lease, whatever its health. */
   disabled: Schema.Boolean,
@@ -36,14 +41,12 @@ export const AccountList = Schema.Struct({
   total_pages: Schema.Int
 }).annotate({ identifier: "AccountList" })
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
 /** Body of `POST /admin/accounts`: an email or a mobile with a password, or a token. */
 export const AddAccountRequest = Schema.Struct({
-  email: optional(Schema.String),
-  mobile: optional(Schema.String),
-  password: optional(Schema.String),
-  token: optional(Schema.String)
+  email: optional(Schema.String).annotate({ description: "Login identity; or `mobile`." }),
+  mobile: optional(Schema.String).annotate({ description: "Login identity; or `email`." }),
+  password: optional(Schema.String).annotate({ description: "Never returned." }),
+  token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." })
 }).annotate({ identifier: "AddAccountRequest" })
 
 /** The same with a note, as a line of a batch. */
@@ -95,9 +98,11 @@ export const AccountBatchReply = Schema.Struct({
 
 /** Body of an account test; without a message only the making of a session is tested. */
 export const TestAccountRequest = Schema.Struct({
-  identifier: Schema.NonEmptyString,
-  model: optional(Schema.String),
-  message: optional(Schema.String)
+  identifier: Schema.NonEmptyString.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
+  model: optional(Schema.String).annotate({
+    description: "A native model id, an alias, or a name of a well-known model family."
+  }),
+  message: optional(Schema.String).annotate({ description: "With a message, a completion is run too." })
 }).annotate({ identifier: "TestAccountRequest" })
 
 /** What a test of an account showed. */
@@ -125,7 +130,9 @@ export const TestAllReply = Schema.Struct({
   results: Schema.Array(AccountTestResult)
 })
 
-export const DeleteSessionsRequest = Schema.Struct({ identifier: Schema.NonEmptyString }).annotate({
+export const DeleteSessionsRequest = Schema.Struct({
+  identifier: Schema.NonEmptyString.annotate({ description: "Email, mobile or `token:<hash>` of an account." })
+}).annotate({
   identifier: "DeleteSessionsRequest"
 })
 
@@ -145,16 +152,16 @@ export const QueueWaiter = Schema.Struct({
 }).annotate({ identifier: "QueueWaiter" })
 
 export const QueueStatusReply = Schema.Struct({
-  available: Schema.Int,
-  in_use: Schema.Int,
-  total: Schema.Int,
+  available: Schema.Int.annotate({ description: "Accounts with spare capacity." }),
+  in_use: Schema.Int.annotate({ description: "Slots that are taken." }),
+  total: Schema.Int.annotate({ description: "Configured accounts that are not disabled." }),
   available_accounts: Schema.Array(Schema.String),
   in_use_accounts: Schema.Array(Schema.String),
   max_inflight_per_account: Schema.Int,
   global_max_inflight: Schema.Int,
-  recommended_concurrency: Schema.Int,
-  waiting: Schema.Int,
-  max_queue_size: Schema.Int,
+  recommended_concurrency: Schema.Int.annotate({ description: "Those multiplied by `max_inflight_per_account`." }),
+  waiting: Schema.Int.annotate({ description: "Requests that wait for an account." }),
+  max_queue_size: Schema.Int.annotate({ description: "Requests that may wait." }),
   /** One entry a node of the gateway. */
   nodes: Schema.Array(Schema.Struct({ id: Schema.String, in_use: Schema.Int, waiting: Schema.Int })),
   cooling: Schema.Int,
@@ -177,23 +184,57 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState]))
     },
     success: AccountList
-  }),
-  HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AccountsReply }),
-  HttpApiEndpoint.post("batch", "/admin/accounts/batch", { payload: AccountBatchRequest, success: AccountBatchReply }),
+  }).annotateMerge(documented({ summary: "List accounts", errors: [...reading, "invalid_request"] })),
+  HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AccountsReply }).annotateMerge(
+    documented({
+      summary: "Add an account",
+      description: "By email or mobile and password, or by a token.",
+      errors: changing,
+      example: { email: "someone@example.com", password: "secret" }
+    })
+  ),
+  HttpApiEndpoint.post("batch", "/admin/accounts/batch", { payload: AccountBatchRequest, success: AccountBatchReply })
+    .annotateMerge(documented({
+      summary: "Add, enable, disable or delete many accounts",
+      description: "Each line stands for itself, and all that are ok are saved at once. `dry_run` changes nothing.",
+      errors: changing,
+      example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
+    })),
   HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
     params: { identifier: Schema.NonEmptyString },
     payload: PatchAccountRequest,
     success: PatchAccountReply
-  }),
+  }).annotateMerge(documented({
+    summary: "Take an account out of use, bring it back, or note something of it",
+    description: "A disabled account gets no new lease; its running ones finish.",
+    errors: [...changing, "not_found"],
+    example: { disabled: true, note: "on holiday" }
+  })),
   HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
     params: { identifier: Schema.NonEmptyString },
     success: AccountsReply
-  }),
-  HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult }),
-  HttpApiEndpoint.post("testAll", "/admin/accounts/test-all", { payload: TestAllRequest, success: TestAllReply }),
+  }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
+    .annotateMerge(documented({
+      summary: "Test an account",
+      errors: [...finding, ...bodies],
+      example: { identifier: "someone@example.com" }
+    })),
+  HttpApiEndpoint.post("testAll", "/admin/accounts/test-all", { payload: TestAllRequest, success: TestAllReply })
+    .annotateMerge(documented({
+      summary: "Test all accounts, five at a time",
+      errors: [...reading, ...bodies],
+      example: {}
+    })),
   HttpApiEndpoint.post("deleteSessions", "/admin/accounts/sessions/delete-all", {
     payload: DeleteSessionsRequest,
     success: DeleteSessionsReply
-  }),
-  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Delete all upstream sessions of an account",
+    errors: [...finding, ...bodies],
+    example: { identifier: "someone@example.com" }
+  })),
+  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
+    documented({ summary: "Read the state of the queue", errors: reading })
+  )
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: accounts and queue") {}

@@ -3,8 +3,10 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { FailureCause } from "../../domain/FailureCause.ts"
+import { documented, finding, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
 import { Switch } from "../query.ts"
 
@@ -65,10 +67,16 @@ export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(
   HttpApiEndpoint.get("list", "/admin/dev/captures", {
     query: { summary: Schema.optionalKey(Switch) },
     success: CapturesReply
-  }),
+  }).annotateMerge(documented({
+    summary: "List captured exchanges with the upstream",
+    description: "With `summary=true` sizes stand in the place of the bodies.",
+    errors: [...reading, "invalid_request"]
+  })),
   HttpApiEndpoint.get("get", "/admin/dev/captures/:id", {
     params: { id: Schema.NonEmptyString },
     success: CaptureDetail
-  }),
-  HttpApiEndpoint.delete("clear", "/admin/dev/captures", { success: CapturesCleared })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({ summary: "Read one captured exchange", errors: finding })),
+  HttpApiEndpoint.delete("clear", "/admin/dev/captures", { success: CapturesCleared }).annotateMerge(
+    documented({ summary: "Clear the captures", errors: reading })
+  )
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: packet captures") {}

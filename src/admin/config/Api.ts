@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { changing, documented, reading } from "../../http/documented.ts"
 import { AccountView } from "../accountView.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
@@ -14,12 +16,16 @@ const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 /** Reply of `GET /admin/config`. */
 export const ConfigReply = Schema.Struct({
   keys: Schema.Array(Schema.String),
-  env_backed: Schema.Boolean,
-  env_source_present: Schema.Boolean,
-  env_writeback_enabled: Schema.Boolean,
-  config_path: Schema.String,
-  accounts: Schema.Array(AccountView),
-  msgcompat_mapping: Mapping
+  env_backed: Schema.Boolean.annotate({ description: "The environment is the source, and changes stay in memory." }),
+  env_source_present: Schema.Boolean.annotate({ description: "`GATEWAY_CONFIG_JSON` is set." }),
+  env_writeback_enabled: Schema.Boolean.annotate({
+    description: "Changes are written to the file although the environment supplied the configuration."
+  }),
+  config_path: Schema.String.annotate({ description: "Path of the config file." }),
+  accounts: Schema.Array(AccountView).annotate({ description: "Without passwords and tokens." }),
+  msgcompat_mapping: Mapping.annotate({
+    description: "Native models behind the messages style's fast and slow models."
+  })
 }).annotate({ identifier: "Config" })
 
 /** An account as it is listed; one that is configured already keeps what is not given. */
@@ -91,14 +97,38 @@ export const ListsRequest = Schema.Struct({
 export const ListsReply = Schema.Struct({ success: Schema.Boolean, ...imported })
 
 export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
-  HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }),
-  HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }),
+  HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }).annotateMerge(
+    documented({ summary: "Read the configuration", errors: reading })
+  ),
+  HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }).annotateMerge(
+    documented({
+      summary: "Replace keys, accounts or the model mapping",
+      errors: changing,
+      example: { keys: ["a-business-key"], msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" } }
+    })
+  ),
   HttpApiEndpoint.post("import", "/admin/config/import", {
     query: { mode: Schema.optionalKey(Schema.String), dry_run: Schema.optionalKey(Switch) },
     payload: ImportRequest,
     success: ImportReply
-  }),
-  HttpApiEndpoint.get("export", "/admin/config/export", { success: ExportReply }),
-  HttpApiEndpoint.get("exportShort", "/admin/export", { success: ExportReply }),
-  HttpApiEndpoint.post("importLists", "/admin/import", { payload: ListsRequest, success: ListsReply })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Import a configuration",
+    description: "All or nothing. `mode` is `merge` (the default) or `replace`. `dry_run=true` changes nothing.",
+    errors: changing,
+    example: { config: { keys: ["another-business-key"] } }
+  })),
+  HttpApiEndpoint.get("export", "/admin/config/export", { success: ExportReply }).annotateMerge(
+    documented({ summary: "Export the configuration, secrets included", errors: reading })
+  ),
+  HttpApiEndpoint.get("exportShort", "/admin/export", { success: ExportReply }).annotateMerge(documented({
+    summary: "Export the configuration, secrets included (short path)",
+    errors: reading
+  })),
+  HttpApiEndpoint.post("importLists", "/admin/import", { payload: ListsRequest, success: ListsReply }).annotateMerge(
+    documented({
+      summary: "Add keys and accounts",
+      errors: changing,
+      example: { keys: ["one-more-key"], accounts: [{ email: "user@example.com", password: "secret" }] }
+    })
+  )
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: configuration") {}

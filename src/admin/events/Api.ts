@@ -4,7 +4,9 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { documented, reading } from "../../http/documented.ts"
 import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
 import { AdminEdge } from "../edges.ts"
 import { RequestItem } from "../requests/Api.ts"
@@ -69,5 +71,11 @@ export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
     query: { topics: Schema.optionalKey(Schema.String) },
     headers: { "last-event-id": Schema.optionalKey(Schema.String) },
     success: HttpApiSchema.StreamSse({ events: SentEvent })
-  })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Follow what changes, as server-sent events",
+    description:
+      "`hello`, then `pool`, `queue`, `requests` and `config` as they change, at most four of a kind a second; `reset` " +
+      "after a gap, `session_ended` before the end. With `Last-Event-ID` what was missed comes first.",
+    errors: [...reading, "invalid_request", "rate_limit_exceeded"]
+  }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: live changes") {}

@@ -3,11 +3,12 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { bodies, changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 export const HostConfigReply = Schema.Struct({
   has_token: Schema.Boolean,
@@ -18,11 +19,13 @@ export const HostConfigReply = Schema.Struct({
 
 /** What is empty or `__USE_PRECONFIG__` comes from the environment, else from what was saved by an earlier sync. */
 export const HostSyncRequest = Schema.Struct({
-  host_token: optional(Schema.String),
-  project_id: optional(Schema.String),
-  team_id: optional(Schema.String),
-  auto_validate: optional(Schema.Boolean),
-  save_credentials: optional(Schema.Boolean)
+  host_token: optional(Schema.String).annotate({ description: "Empty or `__USE_PRECONFIG__`: the environment's." }),
+  project_id: optional(Schema.String).annotate({ description: "Else `HOST_PROJECT_ID`." }),
+  team_id: optional(Schema.String).annotate({ description: "Else `HOST_TEAM_ID`." }),
+  auto_validate: optional(Schema.Boolean).annotate({ description: "Test the accounts first; true by default." }),
+  save_credentials: optional(Schema.Boolean).annotate({
+    description: "Keep the credentials for the next sync; true by default."
+  })
 }).annotate({ identifier: "HostSyncRequest" })
 
 export const HostSyncReply = Schema.Struct({
@@ -55,9 +58,9 @@ export const HostStatusRequest = Schema.Struct({
 
 export const HostStatusReply = Schema.Struct({
   /** The configuration in effect is the one that was synced last. */
-  synced: Schema.Boolean,
+  synced: Schema.Boolean.annotate({ description: "The configuration is the one that was synced last." }),
   /** Unix seconds; 0 where there was no sync. */
-  last_sync_time: Schema.Int,
+  last_sync_time: Schema.Int.annotate({ description: "Unix seconds." }),
   has_synced_before: Schema.Boolean,
   env_backed: Schema.Boolean,
   /** SHA-256 of the configuration in effect, in hex. */
@@ -67,12 +70,27 @@ export const HostStatusReply = Schema.Struct({
   /** The draft's hash; without a draft that of the configuration in effect. */
   draft_hash: Schema.String,
   /** The draft is not what was synced last. */
-  draft_differs: Schema.Boolean
+  draft_differs: Schema.Boolean.annotate({ description: "The draft differs from what was synced last." })
 }).annotate({ identifier: "HostStatus" })
 
 export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(
-  HttpApiEndpoint.get("config", "/admin/host/config", { success: HostConfigReply }),
-  HttpApiEndpoint.post("sync", "/admin/host/sync", { payload: HostSyncRequest, success: HostSyncReply }),
-  HttpApiEndpoint.get("status", "/admin/host/status", { success: HostStatusReply }),
+  HttpApiEndpoint.get("config", "/admin/host/config", { success: HostConfigReply }).annotateMerge(
+    documented({ summary: "Read how the configuration is synced", errors: reading })
+  ),
+  HttpApiEndpoint.post("sync", "/admin/host/sync", { payload: HostSyncRequest, success: HostSyncReply }).annotateMerge(
+    documented({
+      summary: "Sync the configuration to the hosting platform",
+      errors: [...changing, "upstream_error"],
+      example: { host_token: "__USE_PRECONFIG__", auto_validate: true }
+    })
+  ),
+  HttpApiEndpoint.get("status", "/admin/host/status", { success: HostStatusReply }).annotateMerge(
+    documented({ summary: "Read whether the configuration is synced", errors: reading })
+  ),
   HttpApiEndpoint.post("compare", "/admin/host/status", { payload: HostStatusRequest, success: HostStatusReply })
-).middleware(AdminEdge) {}
+    .annotateMerge(documented({
+      summary: "Compare a draft configuration with the synced one",
+      errors: [...reading, ...bodies],
+      example: { config_override: { keys: ["a-business-key"] } }
+    }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: sync to the hosting platform") {}

@@ -8,6 +8,7 @@ import { isNullish } from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
 import { redactMessage } from "../../domain/redact.ts"
 
 /** A call that failed. */
@@ -25,8 +26,6 @@ export interface PlatformCredentials {
   readonly projectId: string
   readonly teamId: string | undefined
 }
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const Variables = Schema.Struct({
   envs: Schema.Array(Schema.Struct({

@@ -3,19 +3,20 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { windowNames } from "../../config/schema.ts"
+import { optional } from "../../domain/optional.ts"
+import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
 import { StoreView } from "../usage/Api.ts"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const Window = Schema.Literals(windowNames)
 
 /** What a key may use of a window. */
 export const KeyLimitView = Schema.Struct({
-  window: Window,
+  window: Window.annotate({ description: "UTC; a week begins on Monday." }),
   requests: Schema.NullOr(Schema.Int),
   tokens: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "KeyLimit" })
@@ -31,16 +32,22 @@ const recordFields = {
   name: optional(Schema.String),
   note: optional(Schema.String),
   disabled: optional(Schema.Boolean),
-  expires_at: optional(Schema.String),
-  models: optional(Schema.Array(Schema.String)),
-  max_inflight: optional(Schema.Int),
-  limits: optional(Schema.Array(KeyLimitRequest))
+  expires_at: optional(Schema.String).annotate({
+    description: "RFC 3339 with its zone; from then on the key is refused."
+  }),
+  models: optional(Schema.Array(Schema.String)).annotate({
+    description: "Models that the key may use; every one when left out."
+  }),
+  max_inflight: optional(Schema.Int).annotate({ description: "Requests that the key may have under way at once." }),
+  limits: optional(Schema.Array(KeyLimitRequest)).annotate({
+    description: "What the key may use of a window: requests, tokens, or both."
+  })
 }
 
 /** Body of `POST /admin/keys`: exactly one of `key` and `generate`. */
 export const AddKeyRequest = Schema.Struct({
-  key: optional(Schema.String),
-  generate: optional(Schema.Boolean),
+  key: optional(Schema.String).annotate({ description: "The key; or `generate`." }),
+  generate: optional(Schema.Boolean).annotate({ description: "Make a key: `sk-gw-` and 43 characters." }),
   ...recordFields
 }).annotate({ identifier: "AddKeyRequest" })
 
@@ -54,14 +61,14 @@ export const KeyWindowView = Schema.Struct({
   window: Window,
   started_at: Schema.String,
   resets_at: Schema.String,
-  requests: Spent,
+  requests: Spent.annotate({ description: "`used` has in it what is reserved for running requests." }),
   tokens: Spent
 }).annotate({ identifier: "KeyWindow" })
 
 /** A key without the key itself. */
 export const KeyItem = Schema.Struct({
-  id: Schema.String,
-  preview: Schema.String,
+  id: Schema.String.annotate({ description: "The first 16 hex digits of the key's SHA-256." }),
+  preview: Schema.String.annotate({ description: "The beginning of the key, then `...`." }),
   state: Schema.Literals(["active", "disabled", "expired"]),
   name: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
@@ -113,12 +120,29 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
       q: Schema.optionalKey(Schema.String)
     },
     success: KeyList
-  }),
-  HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }),
+  }).annotateMerge(documented({
+    summary: "List business keys",
+    description: "By their ids, with what each may do and has used; never the keys themselves.",
+    errors: [...reading, "invalid_request"]
+  })),
+  HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(
+    documented({
+      summary: "Add a business key",
+      description: "One that is given, or with `generate` a new one, which is shown this once.",
+      errors: changing,
+      example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
+    })
+  ),
   HttpApiEndpoint.patch("change", "/admin/keys/:id", {
     params: { id: Schema.NonEmptyString },
     payload: ChangeKeyRequest,
     success: ChangeKeyReply
-  }),
+  }).annotateMerge(documented({
+    summary: "Change what a business key may do",
+    description: "Fields that are left out stay as they are, `null` clears one; lists are replaced whole.",
+    errors: [...changing, "not_found"],
+    example: { max_inflight: 4, expires_at: "2030-01-01T00:00:00Z" }
+  })),
   HttpApiEndpoint.delete("remove", "/admin/keys/:key", { params: { key: Schema.NonEmptyString }, success: KeysReply })
-).middleware(AdminEdge) {}
+    .annotateMerge(documented({ summary: "Remove a business key", errors: [...changing, "not_found"] }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: business keys") {}

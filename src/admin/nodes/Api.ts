@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { documented, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
 
 /** Times are Unix milliseconds. */
@@ -37,5 +39,9 @@ export const NodesReply = Schema.Struct({
 }).annotate({ identifier: "Nodes" })
 
 export class AdminNodesGroup extends HttpApiGroup.make("admin-nodes").add(
-  HttpApiEndpoint.get("nodes", "/admin/nodes", { success: NodesReply })
-).middleware(AdminEdge) {}
+  HttpApiEndpoint.get("nodes", "/admin/nodes", { success: NodesReply }).annotateMerge(documented({
+    summary: "Read which nodes are this gateway, and how this one finds their store",
+    description: "`store` is `null` where there is none; while it is lost, `nodes` has this node only.",
+    errors: reading
+  }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: nodes that are one gateway") {}

@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { documented, finding, reading } from "../../http/documented.ts"
 import { recordedStyles } from "../../styles/names.ts"
 import { AdminEdge } from "../edges.ts"
 import { PageNumber } from "../query.ts"
@@ -135,10 +137,22 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
       account: Schema.optionalKey(Schema.String)
     },
     success: RequestList
-  }),
+  }).annotateMerge(documented({
+    summary: "List records of requests",
+    description:
+      "Newest first. `status` is an outcome, an HTTP status, or `4xx` or `5xx`; `model` is the model as asked for " +
+      "or as it resolved. Filters are exact, and all of them must fit.",
+    errors: [...reading, "invalid_request"]
+  })),
   HttpApiEndpoint.get("get", "/admin/requests/:id", {
     params: { id: Schema.NonEmptyString },
     success: RequestDetail
-  }),
-  HttpApiEndpoint.delete("clear", "/admin/requests", { success: RequestsCleared })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Read the record of one request, both sides with their frames",
+    description: "By the record's id, or by the request's id: the newest record that has it.",
+    errors: finding
+  })),
+  HttpApiEndpoint.delete("clear", "/admin/requests", { success: RequestsCleared }).annotateMerge(
+    documented({ summary: "Forget the records of requests that are over", errors: reading })
+  )
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: records of requests") {}

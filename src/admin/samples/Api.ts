@@ -4,21 +4,22 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { bodies, completing, documented, finding, reading } from "../../http/documented.ts"
 import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
 import { playedStyles } from "../../styles/names.ts"
 import { AdminEdge } from "../edges.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
 /** Without `messages`, `message` is the one user turn. */
 export const CaptureSampleRequest = Schema.Struct({
-  message: optional(Schema.String),
-  messages: optional(Schema.Array(Schema.Json)),
+  message: optional(Schema.String).annotate({ description: "The one user turn, without `messages`." }),
+  messages: optional(Schema.Array(Schema.Json)).annotate({ description: "The conversation; or `message`." }),
   model: optional(Schema.String),
   stream: optional(Schema.Boolean),
   api_key: optional(Schema.String),
-  sample_id: optional(Schema.String)
+  sample_id: optional(Schema.String).annotate({ description: "Name of the sample's folder; made up when left out." })
 }).annotate({ identifier: "CaptureSampleRequest" })
 
 export const SampleQueryItem = Schema.Struct({
@@ -87,27 +88,47 @@ export const ReplaySampleRequest = Schema.Struct({
 export const SampleRemoved = Schema.Struct({ success: Schema.Boolean })
 
 export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
-  HttpApiEndpoint.get("list", "/admin/dev/raw-samples", { success: SavedSamplesReply }),
+  HttpApiEndpoint.get("list", "/admin/dev/raw-samples", { success: SavedSamplesReply }).annotateMerge(
+    documented({ summary: "List saved samples", errors: reading })
+  ),
   // The reply is that of the style, from the sample alone.
   HttpApiEndpoint.post("replay", "/admin/dev/raw-samples/replay", {
     payload: ReplaySampleRequest,
     success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
-  }),
+  }).annotateMerge(documented({
+    summary: "Play a saved sample in a style",
+    description: "The reply is the one that a caller of the style would get, from the sample alone.",
+    errors: [...finding, ...bodies],
+    example: { sample_id: "a-sample", style: "chat", stream: false }
+  })),
   HttpApiEndpoint.delete("remove", "/admin/dev/raw-samples/:sample_id", {
     params: { sample_id: Schema.NonEmptyString },
     success: SampleRemoved
-  }),
+  }).annotateMerge(documented({ summary: "Delete a saved sample", errors: finding })),
   // The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.
   HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
     payload: CaptureSampleRequest,
     success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
-  }),
+  }).annotateMerge(documented({
+    summary: "Send a chat request and save what the upstream replied",
+    description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",
+    errors: completing,
+    example: { message: "Hello", model: "upstream-chat", stream: false }
+  })),
   HttpApiEndpoint.get("query", "/admin/dev/raw-samples/query", {
     query: { q: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Schema.FiniteFromString) },
     success: SampleQueryReply
-  }),
+  }).annotateMerge(documented({
+    summary: "Search the captures for chains to save",
+    errors: [...reading, "invalid_request"]
+  })),
   HttpApiEndpoint.post("save", "/admin/dev/raw-samples/save", {
     payload: SaveSampleRequest,
     success: SaveSampleReply
-  })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Save a captured chain as a sample",
+    description: "Exactly one of `chain_key`, `capture_id` and `query` says which.",
+    errors: [...finding, ...bodies],
+    example: { query: "Hello" }
+  }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: raw samples") {}

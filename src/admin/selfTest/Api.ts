@@ -3,10 +3,11 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { bodies, documented, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /** The key is the first configured one where none is given. */
 export const SelfTestRequest = Schema.Struct({
@@ -23,5 +24,11 @@ export const SelfTestReply = Schema.Struct({
 }).annotate({ identifier: "SelfTestReply" })
 
 export class AdminSelfTestGroup extends HttpApiGroup.make("admin-self-test").add(
-  HttpApiEndpoint.post("test", "/admin/test", { payload: SelfTestRequest, success: SelfTestReply })
-).middleware(AdminEdge) {}
+  HttpApiEndpoint.post("test", "/admin/test", { payload: SelfTestRequest, success: SelfTestReply }).annotateMerge(
+    documented({
+      summary: "Send a request through the gateway itself",
+      errors: [...reading, ...bodies],
+      example: { model: "upstream-chat", message: "Hello" }
+    })
+  )
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: self-test") {}

@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { always, bodies, documented, finding } from "../../http/documented.ts"
 import { LoginRequest } from "../auth/Api.ts"
 import { AdminOpenEdge } from "../edges.ts"
 
@@ -26,7 +28,21 @@ export const SessionEnded = Schema.Struct({ success: Schema.Boolean })
 
 /** All take the cookie, and set one, only with `Sec-Fetch-Site: same-origin`. */
 export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(
-  HttpApiEndpoint.post("create", "/admin/session", { payload: LoginRequest, success: SessionCreated }),
-  HttpApiEndpoint.get("get", "/admin/session", { success: SessionReply }),
-  HttpApiEndpoint.delete("end", "/admin/session", { success: SessionEnded })
-).middleware(AdminOpenEdge) {}
+  HttpApiEndpoint.post("create", "/admin/session", { payload: LoginRequest, success: SessionCreated }).annotateMerge(
+    documented({
+      summary: "Sign a browser in",
+      description: "For pages of the gateway's own origin: the login is a cookie that no script can read.",
+      errors: [...finding, ...bodies, "rate_limit_exceeded"],
+      example: { admin_key: "your-admin-key", expire_hours: 24 }
+    })
+  ),
+  HttpApiEndpoint.get("get", "/admin/session", { success: SessionReply }).annotateMerge(documented({
+    summary: "Read whether a browser is signed in",
+    errors: [...always, "not_found"]
+  })),
+  HttpApiEndpoint.delete("end", "/admin/session", { success: SessionEnded }).annotateMerge(documented({
+    summary: "Sign a browser out",
+    description: "Ends the login itself, wherever its token is.",
+    errors: finding
+  }))
+).middleware(AdminOpenEdge).annotate(OpenApi.Description, "Operators: sessions of browsers") {}

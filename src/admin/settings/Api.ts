@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
 
@@ -15,7 +17,9 @@ const Aliases = Schema.Record(Schema.String, Schema.String)
 export const SettingsReply = Schema.Struct({
   success: Schema.Boolean,
   env_backed: Schema.Boolean,
-  needs_host_sync: Schema.Boolean,
+  needs_host_sync: Schema.Boolean.annotate({
+    description: "Only a sync to the hosting platform keeps the latest changes."
+  }),
   admin: Schema.Struct({
     has_password_hash: Schema.Boolean,
     jwt_expire_hours: Schema.Int,
@@ -34,7 +38,9 @@ export const SettingsReply = Schema.Struct({
   embeddings: Schema.Struct({ provider: Schema.String }),
   auto_delete: Schema.Struct({ mode: Mode }),
   msgcompat_mapping: Mapping,
-  model_aliases: Aliases
+  model_aliases: Aliases.annotate({
+    description: "Names that callers may use, each with the model that it stands for."
+  })
 }).annotate({ identifier: "Settings" })
 
 const setting = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -118,13 +124,32 @@ export const PasswordReply = Schema.Struct({
 })
 
 export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
-  HttpApiEndpoint.get("get", "/admin/settings", { success: SettingsReply }),
-  HttpApiEndpoint.get("fields", "/admin/settings/fields", { success: SettingsFieldsReply }),
+  HttpApiEndpoint.get("get", "/admin/settings", { success: SettingsReply }).annotateMerge(
+    documented({ summary: "Read the runtime settings", errors: reading })
+  ),
+  HttpApiEndpoint.get("fields", "/admin/settings/fields", { success: SettingsFieldsReply }).annotateMerge(documented({
+    summary: "List every setting with its range, default and values",
+    description: "Made from the configuration's schemas. `revision` names the configuration that the values are of.",
+    errors: reading
+  })),
   HttpApiEndpoint.put("set", "/admin/settings", {
     // A revision of `GET /admin/settings/fields`: 409 where the configuration is another one by now.
     headers: { "if-match": Schema.optionalKey(Schema.String) },
     payload: SettingsRequest,
     success: SettingsSaved
-  }),
+  }).annotateMerge(documented({
+    summary: "Change runtime settings",
+    description:
+      "Groups and fields that are left out stay as they are. A 400 lists all `faults`. With `If-Match` and a " +
+      "revision of `GET /admin/settings/fields` it is a 409 where the configuration is another one by now.",
+    errors: changing,
+    example: { runtime: { account_max_inflight: 4 }, compat: { strip_reference_markers: true } }
+  })),
   HttpApiEndpoint.post("password", "/admin/settings/password", { payload: PasswordRequest, success: PasswordReply })
-).middleware(AdminEdge) {}
+    .annotateMerge(documented({
+      summary: "Set the admin password",
+      description: "Invalidates every JWT that was issued before.",
+      errors: changing,
+      example: { new_password: "a long new password" }
+    }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: runtime settings and password") {}

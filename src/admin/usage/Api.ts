@@ -4,7 +4,9 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { documented, reading } from "../../http/documented.ts"
 import { measureNames } from "../../usage/UsageEntry.ts"
 import { groupings } from "../../usage/UsageQuery.ts"
 import { AdminEdge } from "../edges.ts"
@@ -29,13 +31,17 @@ export const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "Usa
 
 /** What rows are made by, and the measures. */
 export const UsageRowView = Schema.Struct({
-  key: Schema.optionalKey(Schema.String),
+  key: Schema.optionalKey(Schema.String).annotate({ description: "A key's id, `direct`, `embedded` or `none`." }),
   key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model: Schema.optionalKey(Schema.String),
-  account: Schema.optionalKey(Schema.String),
+  account: Schema.optionalKey(Schema.String).annotate({
+    description: "What stands for the account in the log, or `none`."
+  }),
   account_identifier: Schema.optionalKey(Schema.NullOr(Schema.String)),
   style: Schema.optionalKey(Schema.String),
-  hour: Schema.optionalKey(Schema.String),
+  hour: Schema.optionalKey(Schema.String).annotate({
+    description: "When requests began, UTC; days older than 90 stand at their hour 00."
+  }),
   day: Schema.optionalKey(Schema.String),
   ...measures
 }).annotate({ identifier: "UsageRow" })
@@ -55,9 +61,18 @@ const text = Schema.optionalKey(Schema.String)
 const query = { from: text, to: text, by: text, key: text, model: text, account: text, style: text, limit: text }
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
-  HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }),
+  HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
+    summary: "Read usage: sums, and rows by key, model, account, style, hour or day",
+    description:
+      "`from` and `to` are RFC 3339 times, days or Unix seconds, of whole hours; the last 24 hours by default.",
+    errors: [...reading, "invalid_request"]
+  })),
   HttpApiEndpoint.get("csv", "/admin/usage.csv", {
     query,
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
-  })
-).middleware(AdminEdge) {}
+  }).annotateMerge(documented({
+    summary: "Read usage as CSV",
+    description: "`x-truncated: true` says that rows were cut off.",
+    errors: [...reading, "invalid_request"]
+  }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: usage") {}

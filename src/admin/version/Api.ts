@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { documented, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
 
 /** What is not known of the latest release is `null`, and `check_error` says why. */
@@ -22,15 +24,19 @@ export const VersionReply = Schema.Struct({
     form: Schema.Literals(["source", "bundle", "package", "executable"])
   }),
   /** ISO 8601: when the latest release was looked up. */
-  checked_at: Schema.String,
+  checked_at: Schema.String.annotate({ description: "ISO 8601." }),
   latest_tag: Schema.NullOr(Schema.String),
   latest_version: Schema.NullOr(Schema.String),
   release_url: Schema.NullOr(Schema.String),
   published_at: Schema.NullOr(Schema.String),
   has_update: Schema.Boolean,
-  check_error: Schema.optionalKey(Schema.String)
+  check_error: Schema.optionalKey(Schema.String).annotate({ description: "Why the latest release is not known." })
 }).annotate({ identifier: "Version" })
 
 export class AdminVersionGroup extends HttpApiGroup.make("admin-version").add(
-  HttpApiEndpoint.get("version", "/admin/version", { success: VersionReply })
-).middleware(AdminEdge) {}
+  HttpApiEndpoint.get("version", "/admin/version", { success: VersionReply }).annotateMerge(documented({
+    summary: "Read the running version and the latest release",
+    description: "HTTP 200 with `check_error` where the release could not be looked up.",
+    errors: reading
+  }))
+).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: version") {}

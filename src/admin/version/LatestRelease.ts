@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as SemVer from "effect/SemVer"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { optional } from "../../domain/optional.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
 import { currentVersion } from "./currentVersion.ts"
 
@@ -39,8 +40,6 @@ const rememberFound = 3_600_000
 /** Not for long, but long enough that a console which asks every second does not ask the server each time. */
 const rememberUnknown = 60_000
 const mostRedirects = 3
-
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const Document = Schema.Struct({
   tag_name: Schema.String,

@@ -2,10 +2,14 @@
  * The OpenAPI document: what `HttpApi` knows of every endpoint, completed by what it cannot say. Bodies are decoded leniently,
  * so the document forbids no further fields; each operation lists the statuses that it may answer with, and no others.
  */
+import * as Context from "effect/Context"
+import * as HttpApi from "effect/http-api/HttpApi"
+import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as OpenApi from "effect/http-api/OpenApi"
+import * as Option from "effect/Option"
 import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
-import { fields } from "./fields.ts"
-import { type Access, groups, type Operation, operations } from "./operations.ts"
+import { type Documentation, Documented } from "../../http/documented.ts"
+import { type Access, edgeOf } from "../../http/edgeFacts.ts"
 
 type Spec = OpenApi.OpenAPISpec
 type PathItem = Spec["paths"][string]
@@ -78,9 +82,35 @@ const statusesOf = (errors: ReadonlyArray<ErrorCode>): ReadonlyMap<number, Reado
   return statuses
 }
 
+/** What is said of the endpoint of an operation. */
+interface Said extends Documentation {
+  readonly access: Access
+}
+
+/** By operation id: group and endpoint. */
+type Everything = ReadonlyMap<string, Said>
+
+const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>
+): Everything => {
+  const said = new Map<string, Said>()
+  HttpApi.reflect(api, {
+    onGroup: () => undefined,
+    onEndpoint({ endpoint, group, mergedAnnotations }) {
+      const documented = Context.getOption(mergedAnnotations, Documented)
+      if (Option.isSome(documented)) {
+        const { access } = edgeOf(endpoint)
+        said.set(`${group.identifier}.${endpoint.identifier}`, { access, ...documented.value })
+      }
+    }
+  })
+  return said
+}
+
 const describeResponses = (
   responses: SpecOperation["responses"],
-  { errors, summary }: Operation
+  { errors }: Said,
+  summary: string
 ): SpecOperation["responses"] => {
   const statuses = statusesOf(errors)
   return Object.fromEntries(
@@ -112,19 +142,17 @@ const describeBody = (
   )
 })
 
-const describeOperation = (operation: SpecOperation): SpecOperation => {
-  const said = operations[operation.operationId]
+const describeOperation = (operation: SpecOperation, everything: Everything): SpecOperation => {
+  const said = everything.get(operation.operationId)
   if (said === undefined) return operation
-  const { access, description, example, summary } = said
+  const { access, example } = said
   const called = access === "business" || access === "generate"
   return {
     ...operation,
-    summary,
-    ...(description === undefined ? {} : { description }),
     security: requirements[access].map((scheme) => ({ [scheme]: [] })),
     parameters: called && example !== undefined ? [...operation.parameters, targetAccount] : operation.parameters,
     ...(operation.requestBody === undefined ? {} : { requestBody: describeBody(operation.requestBody, example) }),
-    responses: describeResponses(operation.responses, said)
+    responses: describeResponses(operation.responses, said, operation.summary ?? "")
   }
 }
 
@@ -139,11 +167,11 @@ const headOf = (get: SpecOperation): SpecOperation => ({
   )
 })
 
-const describePath = (path: string, item: PathItem): PathItem => {
+const describePath = (path: string, item: PathItem, everything: Everything): PathItem => {
   const described: PathItem = { ...item }
   for (const method of ["get", "post", "put", "patch", "delete"] as const) {
     const operation = item[method]
-    if (operation !== undefined) described[method] = describeOperation(operation)
+    if (operation !== undefined) described[method] = describeOperation(operation, everything)
   }
   if (probes.has(path) && described.get !== undefined) described.head = headOf(described.get)
   return described
@@ -160,33 +188,18 @@ const lenient = (schema: unknown): unknown => {
   )
 }
 
-type Schemas = Spec["components"]["schemas"]
-
-const describeSchemas = (schemas: Schemas): Schemas =>
-  Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => {
-      const said = fields[name]
-      const properties: unknown = schema["properties"]
-      if (said === undefined || typeof properties !== "object" || properties === null) return [name, schema]
-      return [name, {
-        ...schema,
-        properties: Object.fromEntries(
-          Object.entries(properties).map(([field, value]) => [
-            field,
-            said[field] === undefined ? value : { ...value, description: said[field] }
-          ])
-        )
-      }]
-    })
-  )
-
-/** Completes the document that `OpenApi.fromApi` makes of the gateway's API. */
-export const completeDocument = (spec: Spec): Spec => {
+/** Completes the document that `OpenApi.fromApi` makes of an API. */
+export const completeDocument = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  spec: Spec
+): Spec => {
+  const everything = everythingSaid(api)
   const completed: Spec = {
     ...spec,
-    tags: spec.tags.map((tag) => ({ ...tag, description: groups[tag.name] ?? tag.name })),
-    paths: Object.fromEntries(Object.entries(spec.paths).map(([path, item]) => [path, describePath(path, item)])),
-    components: { schemas: describeSchemas(spec.components.schemas), securitySchemes }
+    paths: Object.fromEntries(
+      Object.entries(spec.paths).map(([path, item]) => [path, describePath(path, item, everything)])
+    ),
+    components: { schemas: spec.components.schemas, securitySchemes }
   }
   return lenient(completed) as Spec
 }

@@ -4,11 +4,13 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** A part of a message's content; parts of unknown types are accepted. */
@@ -78,22 +80,30 @@ export const ResponseFormat = Schema.Union([
 
 /** Body of `POST /v1/chat/completions`; fields that are not named here are accepted and ignored. */
 export const ChatRequest = Schema.Struct({
-  model: Schema.NonEmptyString,
-  messages: Schema.NonEmptyArray(ChatMessage),
-  stream: optional(Schema.Boolean),
+  model: Schema.NonEmptyString.annotate({
+    description: "A native model id, an alias, or a name of a well-known model family."
+  }),
+  messages: Schema.NonEmptyArray(ChatMessage).annotate({ description: "The conversation so far." }),
+  stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
   stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
-  tools: optional(Schema.Array(ChatTool)),
-  tool_choice: optional(ChatToolChoice),
+  tools: optional(Schema.Array(ChatTool)).annotate({ description: "Functions that the model may call." }),
+  tool_choice: optional(ChatToolChoice).annotate({
+    description: "`auto` (the default), `none`, `required`, or one function."
+  }),
   parallel_tool_calls: optional(Schema.Boolean),
   n: optional(Schema.Int),
-  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
-  response_format: optional(ResponseFormat),
-  temperature: optional(Schema.Finite),
-  top_p: optional(Schema.Finite),
+  stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])).annotate({
+    description: "Sequences that end the reply before they appear."
+  }),
+  response_format: optional(ResponseFormat).annotate({
+    description: "Asks for JSON, or for JSON that a schema describes."
+  }),
+  temperature: optional(Schema.Finite).annotate({ description: "Accepted; its effect depends on the upstream." }),
+  top_p: optional(Schema.Finite).annotate({ description: "Accepted; its effect depends on the upstream." }),
   top_k: optional(Schema.Finite),
   max_tokens: optional(Schema.Int),
   max_completion_tokens: optional(Schema.Int),
-  seed: optional(Schema.Int),
+  seed: optional(Schema.Int).annotate({ description: "Accepted; its effect depends on the upstream." }),
   presence_penalty: optional(Schema.Finite),
   frequency_penalty: optional(Schema.Finite),
   logit_bias: optional(Schema.Record(Schema.String, Schema.Finite)),
@@ -178,5 +188,23 @@ export class ChatGroup extends HttpApiGroup.make("chat").add(
   HttpApiEndpoint.post("completions", "/v1/chat/completions", {
     payload: ChatRequest,
     success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
-  })
-).middleware(OpenAiEdge) {}
+  }).annotateMerge(documented({
+    summary: "Create a chat completion",
+    description:
+      "With `stream` the reply is a stream of chunks that ends with `data: [DONE]`. Tool calls that the model " +
+      "writes as text come as `tool_calls`, in streams as soon as they are certain.",
+    errors: completing,
+    example: {
+      model: "upstream-chat",
+      messages: [{ role: "user", content: "Say hello in one short sentence." }],
+      tools: [{
+        type: "function",
+        function: {
+          name: "weather",
+          description: "The weather",
+          parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+        }
+      }]
+    }
+  }))
+).middleware(OpenAiEdge).annotate(OpenApi.Description, "Chat completions") {}

@@ -3,16 +3,23 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
 import { dimensionsRange } from "../../embeddings/inputs.ts"
+import { documented, embedding } from "../../http/documented.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
 const fields = {
-  model: Schema.NonEmptyString,
-  dimensions: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))),
-  encoding_format: optional(Schema.Literals(["float", "base64"])),
+  model: Schema.NonEmptyString.annotate({
+    description: "A native model id, an alias, or a name of a well-known model family."
+  }),
+  dimensions: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
+    description: "Length of the vectors; 256 by default where the gateway makes them, else the upstream's."
+  }),
+  encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
+    description: "`float` (the default) or `base64`."
+  }),
   user: optional(Schema.String)
 }
 
@@ -24,7 +31,7 @@ export const EmbeddingsRequest = Schema.Struct({
     Schema.NonEmptyArray(Schema.NonEmptyString),
     Schema.NonEmptyArray(Schema.Int),
     Schema.NonEmptyArray(Schema.NonEmptyArray(Schema.Int))
-  ])
+  ]).annotate({ description: "A text, texts, a token array or token arrays." })
 }).annotate({ identifier: "EmbeddingsRequest" })
 
 /** The same as it is read: `decodeInputs` looks at the elements, which can be millions, once and in place. */
@@ -49,4 +56,10 @@ export const EmbeddingsList = Schema.Struct({
 /** The embeddings endpoint. */
 export class EmbeddingsGroup extends HttpApiGroup.make("embeddings").add(
   HttpApiEndpoint.post("create", "/v1/embeddings", { payload: EmbeddingsRequest, success: EmbeddingsList })
-).middleware(OpenAiEdge) {}
+    .annotateMerge(documented({
+      summary: "Create embeddings",
+      description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
+      errors: embedding,
+      example: { model: "upstream-chat", input: ["one text", "another"] }
+    }))
+).middleware(OpenAiEdge).annotate(OpenApi.Description, "Embeddings") {}

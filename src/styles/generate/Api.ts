@@ -6,13 +6,15 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
 import { dimensionsRange } from "../../embeddings/inputs.ts"
+import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 const Blob = Schema.Struct({
@@ -110,9 +112,11 @@ export const GenerationConfig = Schema.Struct({
 
 /** Body of a content generation; fields that are not named here are accepted and ignored. */
 export const GenerateRequest = Schema.Struct({
-  contents: Schema.NonEmptyArray(Content),
-  systemInstruction: optional(Content),
-  tools: optional(Schema.Array(GenerateTool)),
+  contents: Schema.NonEmptyArray(Content).annotate({ description: "The conversation so far." }),
+  systemInstruction: optional(Content).annotate({ description: "System prompt." }),
+  tools: optional(Schema.Array(GenerateTool)).annotate({
+    description: "Function declarations that the model may call."
+  }),
   toolConfig: optional(ToolConfig),
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
@@ -167,15 +171,21 @@ export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ 
 
 /** Body of an embedding. `taskType` and `title` are accepted: the vectors are for every task. */
 export const EmbedContentRequest = Schema.Struct({
-  model: optional(Schema.String),
-  content: Content,
-  taskType: optional(Schema.String),
-  title: optional(Schema.String),
-  outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange)))
+  model: optional(Schema.String).annotate({ description: "As in the path, or left out." }),
+  content: Content.annotateKey({ description: "The text, as one part or more." }),
+  taskType: optional(Schema.String).annotate({ description: "Accepted; the vectors are for every task." }),
+  title: optional(Schema.String).annotate({ description: "Accepted; no part of what is embedded." }),
+  outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
+    description: "Length of the vector; 256 by default where the gateway makes it, else the upstream's."
+  })
 }).annotate({ identifier: "EmbedContentRequest" })
 
 /** Body of several embeddings, whose dimensions are the same. */
-export const BatchEmbedContentsRequest = Schema.Struct({ requests: Schema.NonEmptyArray(EmbedContentRequest) })
+export const BatchEmbedContentsRequest = Schema.Struct({
+  requests: Schema.NonEmptyArray(EmbedContentRequest).annotate({
+    description: "Contents to embed; their dimensions and model must be the same."
+  })
+})
   .annotate({ identifier: "BatchEmbedContentsRequest" })
 
 const ContentEmbedding = Schema.Struct({ values: Schema.Array(Schema.Finite) })
@@ -205,49 +215,104 @@ export const GenerateModel = Schema.Struct({
 
 const params = { model: Schema.NonEmptyString }
 
-const generate = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
-  HttpApiEndpoint.post(name, path, { params, payload: GenerateRequest, success: GenerateResponse })
-    .middleware(GenerateEdge)
+const contents = [{ role: "user", parts: [{ text: "Say hello in one short sentence." }] }]
 
-const stream = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+const generate = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
+  HttpApiEndpoint.post(name, path, { params, payload: GenerateRequest, success: GenerateResponse }).annotateMerge(
+    documented({
+      summary,
+      errors: [...completing, "not_found"],
+      example: { contents, systemInstruction: { parts: [{ text: "You are brief." }] } }
+    })
+  ).middleware(GenerateEdge)
+
+const stream = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
   HttpApiEndpoint.post(name, path, {
     params,
     payload: GenerateRequest,
     success: HttpApiSchema.StreamSse({
       events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, generateErrors.body])) })
     })
-  }).middleware(GenerateEdge)
+  }).annotateMerge(documented({
+    summary,
+    errors: [...completing, "not_found"],
+    example: { contents, systemInstruction: { parts: [{ text: "You are brief." }] } }
+  })).middleware(GenerateEdge)
 
-const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
-  HttpApiEndpoint.post(name, path, { params, payload: CountTokensBody, success: TokenCount }).middleware(GenerateEdge)
+const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
+  HttpApiEndpoint.post(name, path, { params, payload: CountTokensBody, success: TokenCount }).annotateMerge(documented({
+    summary,
+    description: "An estimate by the gateway; takes no account and never waits.",
+    errors: [...calling, "not_found"],
+    example: { contents }
+  })).middleware(GenerateEdge)
 
-const embed = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+const embed = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
   HttpApiEndpoint.post(name, path, { params, payload: EmbedContentRequest, success: EmbedContentResponse })
-    .middleware(GenerateEdge)
+    .annotateMerge(documented({
+      summary,
+      description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
+      errors: [...embedding, "not_found"],
+      example: { content: contents[0], outputDimensionality: 256 }
+    })).middleware(GenerateEdge)
 
-const embedBatch = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+const embedBatch = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
   HttpApiEndpoint.post(name, path, {
     params,
     payload: BatchEmbedContentsRequest,
     success: BatchEmbedContentsResponse
-  }).middleware(GenerateEdge)
+  }).annotateMerge(documented({
+    summary,
+    description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
+    errors: [...embedding, "not_found"],
+    example: { requests: [{ model: "models/upstream-chat", content: contents[0] }] }
+  })).middleware(GenerateEdge)
 
 /** The content-generation endpoints; the model list needs no credential. */
 export class GenerateGroup extends HttpApiGroup.make("generate").add(
-  generate("generateContent", "/v1beta/models/:model:generateContent"),
-  generate("generateContentV1", "/v1/models/:model:generateContent"),
-  stream("streamGenerateContent", "/v1beta/models/:model:streamGenerateContent"),
-  stream("streamGenerateContentV1", "/v1/models/:model:streamGenerateContent"),
-  countTokens("countTokens", "/v1beta/models/:model:countTokens"),
-  countTokens("countTokensV1", "/v1/models/:model:countTokens"),
-  embed("embedContent", "/v1beta/models/:model:embedContent"),
-  embed("embedContentV1", "/v1/models/:model:embedContent"),
-  embedBatch("batchEmbedContents", "/v1beta/models/:model:batchEmbedContents"),
-  embedBatch("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents"),
+  generate("generateContent", "/v1beta/models/:model:generateContent", "Generate content"),
+  generate("generateContentV1", "/v1/models/:model:generateContent", "Generate content (compatible path)"),
+  stream("streamGenerateContent", "/v1beta/models/:model:streamGenerateContent", "Generate content as a stream"),
+  stream(
+    "streamGenerateContentV1",
+    "/v1/models/:model:streamGenerateContent",
+    "Generate content as a stream (compatible path)"
+  ),
+  countTokens("countTokens", "/v1beta/models/:model:countTokens", "Count the tokens of contents"),
+  countTokens("countTokensV1", "/v1/models/:model:countTokens", "Count the tokens of contents (compatible path)"),
+  embed("embedContent", "/v1beta/models/:model:embedContent", "Embed a content"),
+  embed("embedContentV1", "/v1/models/:model:embedContent", "Embed a content (compatible path)"),
+  embedBatch("batchEmbedContents", "/v1beta/models/:model:batchEmbedContents", "Embed contents"),
+  embedBatch("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents", "Embed contents (compatible path)"),
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
-  })
+  }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: always }))
     .middleware(GeneratePublicEdge),
-  HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel })
+  HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel }).annotateMerge(
+    documented({
+      summary: "Read one of the content-generation style's models",
+      errors: [...always, "model_not_found", "not_found"]
+    })
+  )
     .middleware(GeneratePublicEdge)
-) {}
+).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}

@@ -6,13 +6,15 @@ import * as Effect from "effect/Effect"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { always, calling, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** A message of the conversation. */
@@ -40,10 +42,14 @@ export const MessagesToolChoice = Schema.Struct({
 const OutputFormat = Schema.Struct({ type: Schema.Literal("json_schema"), schema: JsonObject })
 
 const conversationFields = {
-  model: Schema.NonEmptyString,
+  model: Schema.NonEmptyString.annotate({
+    description: "A model of the messages style, or a name that the chat style accepts."
+  }),
   messages: Schema.NonEmptyArray(MessageParam),
-  system: optional(Schema.Union([Schema.String, Schema.Array(SystemBlock)])),
-  tools: optional(Schema.Array(MessagesTool)),
+  system: optional(Schema.Union([Schema.String, Schema.Array(SystemBlock)])).annotate({
+    description: "System prompt."
+  }),
+  tools: optional(Schema.Array(MessagesTool)).annotate({ description: "Tools that the model may use." }),
   tool_choice: optional(MessagesToolChoice),
   thinking: optional(Schema.Struct({ type: Schema.String, budget_tokens: optional(Schema.Finite) })),
   output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) })),
@@ -57,9 +63,13 @@ export const CountTokensRequest = Schema.Struct(conversationFields).annotate({ i
 /** Body of a messages request; fields that are not named here are accepted and ignored. */
 export const MessagesRequest = Schema.Struct({
   ...conversationFields,
-  stream: optional(Schema.Boolean),
-  max_tokens: optional(Schema.Int.annotate({ description: "8192 when absent; not strictly enforced" })),
-  stop_sequences: optional(Schema.Array(Schema.String)),
+  stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
+  max_tokens: optional(Schema.Int.annotate({ description: "8192 when absent; not strictly enforced" })).annotate({
+    description: "8192 when left out; not strictly enforced."
+  }),
+  stop_sequences: optional(Schema.Array(Schema.String)).annotate({
+    description: "Sequences that end the reply before they appear."
+  }),
   temperature: optional(Schema.Finite),
   top_p: optional(Schema.Finite),
   top_k: optional(Schema.Finite)
@@ -190,7 +200,16 @@ const versionHeaders = {
   "anthropic-version": Schema.optionalKey(Schema.String)
 }
 
-const create = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+const example = {
+  model: "msgcompat-sonnet-4-5",
+  messages: [{ role: "user", content: "Say hello in one short sentence." }]
+}
+
+const create = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
   HttpApiEndpoint.post(name, path, {
     headers: versionHeaders,
     payload: MessagesRequest,
@@ -200,27 +219,49 @@ const create = <const Name extends string, const Path extends HttpRouter.PathInp
         events: Schema.Struct({ event: Schema.String, data: Schema.fromJsonString(MessagesStreamEvent) })
       })
     ]
-  }).middleware(MessagesEdge)
+  }).annotateMerge(documented({
+    summary,
+    description: "Without `max_tokens` it is 8192. With `stream` the reply is a stream of named events.",
+    errors: completing,
+    example: { ...example, max_tokens: 1024 }
+  })).middleware(MessagesEdge)
 
-const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(name: Name, path: Path) =>
+const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(
+  name: Name,
+  path: Path,
+  summary: string
+) =>
   HttpApiEndpoint.post(name, path, {
     headers: versionHeaders,
     payload: CountTokensRequest,
     success: TokenCount
-  }).middleware(MessagesEdge)
+  }).annotateMerge(documented({
+    summary,
+    description: "An estimate by the gateway; takes no account and never waits.",
+    errors: calling,
+    example
+  })).middleware(MessagesEdge)
 
 /** The messages endpoints; the model list needs no credential. */
 export class MessagesGroup extends HttpApiGroup.make("messages").add(
-  create("create", "/msgcompat/v1/messages"),
-  create("createV1", "/v1/messages"),
-  create("createShort", "/messages"),
-  countTokens("countTokens", "/msgcompat/v1/messages/count_tokens"),
-  countTokens("countTokensV1", "/v1/messages/count_tokens"),
-  countTokens("countTokensShort", "/messages/count_tokens"),
-  HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList })
+  create("create", "/msgcompat/v1/messages", "Create a message"),
+  create("createV1", "/v1/messages", "Create a message (shortcut)"),
+  create("createShort", "/messages", "Create a message (shortcut)"),
+  countTokens("countTokens", "/msgcompat/v1/messages/count_tokens", "Count the tokens of a message"),
+  countTokens("countTokensV1", "/v1/messages/count_tokens", "Count the tokens of a message (shortcut)"),
+  countTokens("countTokensShort", "/messages/count_tokens", "Count the tokens of a message (shortcut)"),
+  HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList }).annotateMerge(
+    documented({ summary: "List the messages style's models", errors: always })
+  )
     .middleware(MessagesPublicEdge),
   HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
     params: { id: Schema.NonEmptyString },
     success: MessagesModel
-  }).middleware(MessagesPublicEdge)
+  }).annotateMerge(documented({
+    summary: "Read one of the messages style's models",
+    errors: [...always, "model_not_found", "not_found"]
+  })).middleware(MessagesPublicEdge)
+).annotate(
+  OpenApi.Description,
+  "The messages style; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`"
 ) {}

@@ -3,8 +3,8 @@
  * to the model.
  */
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
 
-const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** Any other type than the known ones, so that a fault in a known block is told of that block. */

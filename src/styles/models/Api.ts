@@ -3,7 +3,9 @@
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { always, documented } from "../../http/documented.ts"
 import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
 
 /** An entry of the list. */
@@ -19,6 +21,13 @@ export const ModelEntry = Schema.Struct({
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelEntry) })
 
 export class ModelsGroup extends HttpApiGroup.make("models").add(
-  HttpApiEndpoint.get("list", "/v1/models", { success: ModelList }),
+  HttpApiEndpoint.get("list", "/v1/models", { success: ModelList }).annotateMerge(
+    documented({ summary: "List models", errors: always })
+  ),
   HttpApiEndpoint.get("get", "/v1/models/:id", { params: { id: Schema.NonEmptyString }, success: ModelEntry })
-).middleware(OpenAiPublicEdge) {}
+    .annotateMerge(documented({
+      summary: "Read a model",
+      description: "An alias is accepted; the model that it stands for is returned.",
+      errors: [...always, "model_not_found", "not_found"]
+    }))
+).middleware(OpenAiPublicEdge).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -4,10 +4,13 @@
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
+import { completing, documented, finding } from "../../http/documented.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ResponseFrame } from "./events.ts"
-import { InputItem, InputMessage, JsonObject, optional, otherTypes } from "./items.ts"
+import { InputItem, InputMessage, JsonObject, otherTypes } from "./items.ts"
 import { ResponseObject, TextFormat } from "./ResponseObject.ts"
 
 const functionFields = {
@@ -53,19 +56,25 @@ export const ResponseToolChoice = Schema.Union([
 
 /** Body of `POST /v1/responses`; fields that are not named here are accepted and ignored. */
 export const ResponseRequest = Schema.Struct({
-  model: Schema.NonEmptyString,
+  model: Schema.NonEmptyString.annotate({
+    description: "A native model id, an alias, or a name of a well-known model family."
+  }),
   input: optional(
     Schema.Union([Schema.String, Schema.Array(Schema.Union([Schema.String, InputItem])), InputItem])
-  ),
-  messages: optional(Schema.NonEmptyArray(InputMessage)),
-  instructions: optional(Schema.String),
-  stream: optional(Schema.Boolean),
-  store: optional(Schema.Boolean),
+  ).annotate({ description: "What the model is asked; or `messages`." }),
+  messages: optional(Schema.NonEmptyArray(InputMessage)).annotate({
+    description: "The conversation in the chat style's shape, in the place of `input`."
+  }),
+  instructions: optional(Schema.String).annotate({ description: "Prepended as a system message." }),
+  stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
+  store: optional(Schema.Boolean).annotate({ description: "False keeps the response out of the store." }),
   previous_response_id: optional(Schema.String),
   conversation: optional(Schema.Union([Schema.String, Schema.Struct({ id: Schema.String })])),
   prompt: optional(Schema.Struct({ id: Schema.String })),
-  tools: optional(Schema.Array(ResponseTool)),
-  tool_choice: optional(ResponseToolChoice),
+  tools: optional(Schema.Array(ResponseTool)).annotate({ description: "Functions that the model may call." }),
+  tool_choice: optional(ResponseToolChoice).annotate({
+    description: "`auto` (the default), `none`, `required`, or one function."
+  }),
   parallel_tool_calls: optional(Schema.Boolean),
   text: optional(Schema.Struct({ format: optional(TextFormat), verbosity: optional(Schema.String) })),
   reasoning: optional(Schema.Struct({ effort: optional(Schema.String), summary: optional(Schema.String) })),
@@ -104,16 +113,25 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
   HttpApiEndpoint.post("create", "/v1/responses", {
     payload: ResponseRequest,
     success: [ResponseObject, HttpApiSchema.StreamSse({ events: ResponseFrame })]
-  }),
+  }).annotateMerge(documented({
+    summary: "Create a response",
+    description:
+      "A reply that is not a stream is kept for `responses.store_ttl_seconds`, readable by the key that made it.",
+    errors: completing,
+    example: { model: "upstream-chat", instructions: "You are brief.", input: "Say hello in one short sentence." }
+  })),
   HttpApiEndpoint.get("retrieve", "/v1/responses/:id", {
     params,
     query: { stream: Schema.optionalKey(Schema.String) },
     success: ResponseObject
-  }),
+  }).annotateMerge(documented({
+    summary: "Read a stored response",
+    errors: [...finding, "invalid_request"]
+  })),
   HttpApiEndpoint.delete("remove", "/v1/responses/:id", {
     params,
     success: Schema.Struct({ id: Schema.String, object: Schema.Literal("response"), deleted: Schema.Literal(true) })
-  }),
+  }).annotateMerge(documented({ summary: "Delete a stored response", errors: finding })),
   HttpApiEndpoint.get("inputItems", "/v1/responses/:id/input_items", {
     params,
     query: {
@@ -124,5 +142,8 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
       after: Schema.optionalKey(Schema.String)
     },
     success: InputItemList
-  })
-).middleware(OpenAiEdge) {}
+  }).annotateMerge(documented({
+    summary: "List the input items of a stored response",
+    errors: [...finding, "invalid_request"]
+  }))
+).middleware(OpenAiEdge).annotate(OpenApi.Description, "Responses, stored and streamed") {}

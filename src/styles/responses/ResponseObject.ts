@@ -3,7 +3,8 @@
  * beginning and end carry. It has every field that the vendor's SDK requires.
  */
 import * as Schema from "effect/Schema"
-import { JsonObject, optional, OutputItem } from "./items.ts"
+import { optional } from "../../domain/optional.ts"
+import { JsonObject, OutputItem } from "./items.ts"
 
 /** A declared function, echoed with every field that the SDK requires. */
 const FunctionTool = Schema.Struct({

@@ -3,8 +3,8 @@
  * earlier outputs included; items of types that are not named here are accepted.
  */
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/optional.ts"
 
-export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 export const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** A part of a message's content, in the words of this style or of chat completions; other types are accepted. */
