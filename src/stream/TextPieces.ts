@@ -3,35 +3,39 @@
  * costs no more memory than its length, and no more time than twice.
  */
 
-const mostPieces = 512
+/** UTF-16 units after which pieces are joined. */
+const blockSize = 2048
 
 export class TextPieces {
   /** UTF-16 units so far. */
   length = 0
-  private pieces: Array<string> = []
-  private joined: Array<string> = []
+  private blocks: Array<string> = []
+  private recent = ""
 
   push(piece: string): void {
-    if (piece === "") return
     this.length += piece.length
-    this.pieces.push(piece)
-    if (this.pieces.length < mostPieces) return
-    this.joined.push(this.pieces.join(""))
-    this.pieces = []
+    if (this.recent.length < blockSize) {
+      this.recent += piece
+    } else {
+      // Unlike `+`, which keeps its operands, this makes one string of what many additions left.
+      this.blocks.push([this.recent, piece].join(""))
+      this.recent = ""
+    }
   }
 
   clear(): void {
     this.length = 0
-    this.pieces = []
-    this.joined = []
+    this.blocks = []
+    this.recent = ""
   }
 
   /** The whole text; costs its length where something was added since it was asked for. */
   toString(): string {
-    if (this.pieces.length === 0 && this.joined.length === 1) return this.joined[0]!
-    const text = this.joined.join("") + this.pieces.join("")
-    this.joined = text === "" ? [] : [text]
-    this.pieces = []
+    if (this.blocks.length === 0) return this.recent
+    if (this.blocks.length === 1 && this.recent === "") return this.blocks[0]!
+    const text = this.blocks.join("") + this.recent
+    this.blocks = [text]
+    this.recent = ""
     return text
   }
 }

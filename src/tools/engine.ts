@@ -7,6 +7,7 @@
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
+import { TextPieces } from "../stream/TextPieces.ts"
 import type { Machine } from "../stream/transducer.ts"
 import type { Context, Form, Tools } from "./form.ts"
 import { bounds, lineLetters, Openings } from "./openings.ts"
@@ -14,12 +15,51 @@ import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
 
-/** A call that was started. */
-interface OpenCall {
-  readonly index: number
-  readonly id: string
-  readonly name: string
+/** A form at work. */
+interface FormAtWork {
+  readonly reading: Reading<void>
+  /** Takes the text in place of the form until it is complete. */
+  reader: Reader | undefined
+  /** The most characters that its decision can need; narrowed when it is known which form it is. */
+  bound: number
 }
+
+/** What a form has read and is neither text nor a call yet. */
+interface Held {
+  readonly form: FormAtWork
+  /** What came in earlier pieces; of the present piece it is what stands from `from` on. */
+  text: string
+  from: number
+  /** The most characters that may be held: the form's bound, or no bound once it is certain that a call comes. */
+  most: number
+}
+
+/** What the engine does with the text. */
+type State =
+  /** Follows it to where a form may begin. */
+  | { readonly _tag: "Prose" }
+  /** Waits for more: a glance does not decide what begins here, so that this stands before the next piece. */
+  | { readonly _tag: "Glance"; readonly text: string }
+  /** Lets a form read of which it is not known yet whether it is a call. */
+  | (Held & { readonly _tag: "Opening" })
+  /** Lets a form read the arguments of a call that was started. */
+  | {
+    readonly _tag: "Call"
+    readonly form: FormAtWork
+    readonly index: number
+    readonly id: string
+    readonly name: string
+    /** The arguments that have left. */
+    readonly args: TextPieces
+    /** The arguments that the present piece brought. */
+    pending: string
+  }
+  /** Lets a form read on after a call: the end of its wrapper, or another call. */
+  | (Held & { readonly _tag: "Between" })
+
+type Call = Extract<State, { readonly _tag: "Call" }>
+
+const followsProse: State = { _tag: "Prose" }
 
 export class Engine implements Machine<string, SieveEvent>, Context {
   readonly source: Source = { text: "", pos: 0, stop: 0, ended: false }
@@ -28,29 +68,12 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   private readonly callId: (index: number) => string
   private readonly prose = new Prose(lineLetters)
   private readonly openings: Openings
+  private state: State = followsProse
   private out: Array<SieveEvent> = []
   private isEnded = false
   /** Where the text begins that has not left. */
   private textFrom = 0
-
-  /** The end of a piece, from a trigger on, that a glance does not decide yet; it is put before the next piece. */
-  private deferred = ""
-  private reading: Reading<void> | undefined
-  private reader: Reader | undefined
-  /** No call has been started since the form began. */
-  private isUndecided = false
-  private isHolding = false
-  /** What is on hold may be of any length. */
-  private isCommitted = false
-  /** What is on hold from earlier pieces; of the present piece it is what stands from `holdFrom` on. */
-  private hold = ""
-  private holdFrom = 0
-  private bound = 0
-
   private calls = 0
-  private call: OpenCall | undefined
-  private args = ""
-  private pendingArgs = ""
 
   constructor(tools: Tools, callId: (index: number) => string) {
     this.tools = tools
@@ -60,141 +83,152 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   push(text: string, out: Array<SieveEvent>): void {
     if (text === "") return
-    if (this.reading === undefined && this.deferred === "" && this.prose.passPlain(text)) {
+    const { state } = this
+    if (state === followsProse && this.prose.passPlain(text)) {
       out.push(TextDelta(text))
       return
     }
-    this.out = out
-    this.source.text = this.deferred + text
-    this.run()
+    this.run(state._tag === "Glance" ? state.text + text : text, out)
   }
 
   end(out: Array<SieveEvent>): void {
-    this.out = out
     this.isEnded = true
-    this.source.text = this.deferred
-    this.run()
+    this.run(this.state._tag === "Glance" ? this.state.text : "", out)
   }
 
   readonly start = (name: string): void => {
-    this.emitText(this.holdFrom)
-    this.isHolding = false
-    this.isUndecided = false
-    this.isCommitted = false
-    this.hold = ""
-    this.limit()
+    const { state } = this
+    if (state._tag !== "Opening" && state._tag !== "Between") return
+    this.emitText(state.from)
     const index = this.calls++
-    this.call = { index, id: this.callId(index), name }
-    this.args = ""
-    this.out.push(CallStarted(index, this.call.id, name))
+    const id = this.callId(index)
+    this.state = { _tag: "Call", form: state.form, index, id, name, args: new TextPieces(), pending: "" }
+    this.limit()
+    this.out.push(CallStarted(index, id, name))
   }
 
   readonly write = (piece: string): void => {
-    this.pendingArgs += piece
+    if (this.state._tag === "Call") this.state.pending += piece
   }
 
   readonly finish = (): void => {
-    this.emitArguments()
-    const { call } = this
-    if (call !== undefined) this.out.push(CallFinished(call.index, call.id, call.name, this.args))
-    this.call = undefined
+    const { state } = this
+    if (state._tag === "Call") {
+      this.emitArguments(state)
+      this.out.push(CallFinished(state.index, state.id, state.name, state.args.toString()))
+    }
     this.settle()
   }
 
   readonly cutOff = (): void => {
-    this.emitArguments()
-    const { call } = this
-    if (call !== undefined) this.out.push(CallCutOff(call.index, call.id, call.name, this.args))
-    this.call = undefined
+    const { state } = this
+    if (state._tag === "Call") {
+      this.emitArguments(state)
+      this.out.push(CallCutOff(state.index, state.id, state.name, state.args.toString()))
+    }
     this.settle()
   }
 
   readonly settle = (): void => {
-    this.holdFrom = this.source.pos
-    this.textFrom = this.source.pos
-    this.hold = ""
-    this.isHolding = true
-    this.isCommitted = false
+    const { state } = this
+    const from = this.source.pos
+    if (state._tag === "Call") {
+      this.state = { _tag: "Between", form: state.form, text: "", from, most: state.form.bound }
+    } else if (state._tag === "Opening" || state._tag === "Between") {
+      state.text = ""
+      state.from = from
+      state.most = state.form.bound
+    }
+    this.textFrom = from
     this.limit()
   }
 
   readonly commit = (): void => {
-    this.isHolding = true
-    this.isCommitted = true
+    const { state } = this
+    if (state._tag === "Opening" || state._tag === "Between") state.most = Number.POSITIVE_INFINITY
     this.limit()
   }
 
   /** Reads all that has come. */
-  private run(): void {
-    this.deferred = ""
-    this.source.pos = 0
+  private run(text: string, out: Array<SieveEvent>): void {
+    const { source } = this
+    this.out = out
+    source.text = text
+    source.pos = 0
     this.textFrom = 0
-    this.holdFrom = 0
+    if (this.state._tag === "Glance") this.state = followsProse
+    else if (this.state._tag === "Opening" || this.state._tag === "Between") this.state.from = 0
     for (;;) {
-      if (this.reading !== undefined) {
-        if (!this.advance(this.reading)) break
-      } else {
-        const at = this.prose.scan(this.source.text, this.source.pos)
-        this.source.pos = at
+      if (this.state === followsProse) {
+        const at = this.prose.scan(source.text, source.pos)
+        source.pos = at
         const { trigger } = this.prose
         if (trigger === undefined) break
-        const seen = this.openings.glance(this.source.text, at, this.prose, this.isEnded)
+        const seen = this.openings.glance(source.text, at, this.prose, this.isEnded)
         if (seen === "more") {
           this.emitText(at)
-          this.deferred = this.source.text.slice(at)
+          this.state = { _tag: "Glance", text: source.text.slice(at) }
           return
         }
-        if (seen === "none") this.source.pos = this.prose.skip(at)
+        if (seen === "none") source.pos = this.prose.skip(at)
         else this.begin(at, trigger)
+      } else if (!this.advance()) {
+        break
       }
     }
-    this.emitArguments()
-    if (this.reading === undefined) {
-      this.emitText(this.source.text.length)
-    } else if (this.isHolding) {
-      this.emitText(this.holdFrom)
-      this.hold += this.source.text.slice(this.holdFrom)
+    const { state } = this
+    if (state._tag === "Prose") {
+      this.emitText(source.text.length)
+    } else if (state._tag === "Call") {
+      this.emitArguments(state)
+    } else if (state._tag !== "Glance") {
+      this.emitText(state.from)
+      state.text += source.text.slice(state.from)
     }
   }
 
   private begin(at: number, trigger: Trigger): void {
-    this.isUndecided = true
-    this.isHolding = true
-    this.isCommitted = false
-    this.hold = ""
-    this.holdFrom = at
-    this.bound = bounds[trigger]
-    this.reading = this.openings.read(this, trigger, this.prose, this.narrow)
+    const bound = bounds[trigger]
+    const reading = this.openings.read(this, trigger, this.prose, this.narrow)
+    this.state = {
+      _tag: "Opening",
+      form: { reading, reader: undefined, bound },
+      text: "",
+      from: at,
+      most: bound
+    }
   }
 
   /** Lets the form read on. False when it waits for more text. */
-  private advance(reading: Reading<void>): boolean {
-    const { source } = this
+  private advance(): boolean {
+    const { source, state } = this
+    if (state._tag === "Prose" || state._tag === "Glance") return true
+    const { form } = state
     this.limit()
     if (source.pos === source.stop && !source.ended) return this.wait()
     for (;;) {
-      if (this.reader === undefined) {
-        const step = reading.next()
+      if (form.reader === undefined) {
+        const step = form.reading.next()
         if (step.done === true) {
           this.leave()
           return true
         }
-        this.reader = step.value
+        form.reader = step.value
         if (step.value === undefined && source.pos === source.stop && !source.ended) return this.wait()
-      } else if (this.reader.read(source)) {
-        this.reader = undefined
+      } else if (form.reader.read(source)) {
+        form.reader = undefined
       } else {
         return this.wait()
       }
     }
   }
 
-  /** Sets how far may be read: while it is not decided, no further than the bound. */
+  /** Sets how far may be read: no more than may be held. */
   private limit(): void {
-    const { source } = this
+    const { source, state } = this
     const end = source.text.length
-    const bound = this.isHolding && !this.isCommitted ? this.holdFrom + this.bound - this.hold.length : end
-    source.stop = Math.min(end, Math.max(bound, source.pos))
+    const isHeld = state._tag === "Opening" || state._tag === "Between"
+    source.stop = isHeld ? Math.min(end, Math.max(state.from + state.most - state.text.length, source.pos)) : end
     source.ended = this.isEnded && source.stop === end
   }
 
@@ -207,24 +241,22 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   /** The form has read what it can. */
   private leave(): void {
-    if (this.call !== undefined) this.cutOff()
+    if (this.state._tag === "Call") this.cutOff()
     this.release()
   }
 
   /** Ends the reading; what is on hold goes on as text. */
   private release(): void {
-    const { source } = this
-    this.reading = undefined
-    this.reader = undefined
-    this.isHolding = false
-    if (this.hold !== "") {
-      source.text = this.hold + source.text
-      this.hold = ""
+    const { source, state } = this
+    if (state._tag !== "Opening" && state._tag !== "Between") return
+    this.state = followsProse
+    source.pos = state.from
+    if (state.text !== "") {
+      source.text = state.text + source.text
+      source.pos = 0
       this.textFrom = 0
-      this.holdFrom = 0
     }
-    source.pos = this.holdFrom
-    if (this.isUndecided) source.pos = this.prose.pass(source.pos)
+    if (state._tag === "Opening") source.pos = this.prose.pass(source.pos)
     else this.prose.afterCall()
   }
 
@@ -236,17 +268,20 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.textFrom = to
   }
 
-  private emitArguments(): void {
-    const { call, pendingArgs } = this
-    if (pendingArgs === "" || call === undefined) return
-    this.out.push(CallArguments(call.index, pendingArgs))
-    this.args += pendingArgs
-    this.pendingArgs = ""
+  private emitArguments(call: Call): void {
+    const { pending } = call
+    if (pending === "") return
+    this.out.push(CallArguments(call.index, pending))
+    call.args.push(pending)
+    call.pending = ""
   }
 
   /** From here on only this form is in question. */
   private readonly narrow = (form: Form): void => {
-    this.bound = form.bound
+    const { state } = this
+    if (state._tag !== "Opening") return
+    state.form.bound = form.bound
+    state.most = form.bound
     this.limit()
   }
 }

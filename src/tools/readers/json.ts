@@ -124,17 +124,19 @@ export class JsonReader {
   feed(text: string, from: number, to: number): number {
     let out = ""
     let i = from
+    // What stands from here on is passed on as it is, in one slice.
+    let kept = from
     while (i < to && !this.done && !this.failed) {
       const c = text.charCodeAt(i)
       switch (this.state) {
         case STRING: {
+          const { quote } = this
           const start = i
           let d = c
-          while (d !== this.quote && d !== QUOTE && d !== BACKSLASH && d >= 32) {
+          while (d !== quote && d !== QUOTE && d !== BACKSLASH && d >= 32) {
             if (++i === to) break
             d = text.charCodeAt(i)
           }
-          if (i > start) out += text.slice(start, i)
           if (this.isLoose && this.isBlankLine) this.isBlankLine = isBlankText(text, start, i)
           if (i === to) break
           if (d === 10 && this.isLoose) {
@@ -144,32 +146,42 @@ export class JsonReader {
             }
             this.isBlankLine = true
           }
-          i++
-          if (d === this.quote) {
-            if (this.tripled) {
-              this.quotes = 1
-              this.state = QUOTES
-            } else {
-              out += "\""
-              this.endString()
-            }
-          } else if (d === BACKSLASH) {
+          if (d === QUOTE && quote === QUOTE && !this.tripled) {
+            i++
+            this.endString()
+            break
+          }
+          if (d === BACKSLASH && i + 1 < to && isSimpleEscape(text.charCodeAt(i + 1))) {
+            i += 2
+            break
+          }
+          if (i > kept) out += text.slice(kept, i)
+          kept = ++i
+          if (d === BACKSLASH) {
             this.state = ESCAPE
-          } else {
+          } else if (d !== quote) {
             this.repaired = true
             out += escapeCharacter(text.charAt(i - 1))
+          } else if (this.tripled) {
+            this.quotes = 1
+            this.state = QUOTES
+          } else {
+            out += "\""
+            this.endString()
           }
           break
         }
         case ESCAPE:
           this.state = STRING
           if (isSimpleEscape(c)) {
-            out += "\\" + text.charAt(i++)
+            out += "\\" + text.charAt(i)
+            kept = ++i
           } else if (c === 117 || (this.python && c === 120)) {
-            this.held = "\\" + text.charAt(i++)
+            this.held = "\\" + text.charAt(i)
+            kept = ++i
             this.state = HEX
           } else if (this.python && c === APOSTROPHE) {
-            out += text.charAt(i++)
+            i++
           } else {
             this.repaired = true
             out += "\\\\"
@@ -178,7 +190,8 @@ export class JsonReader {
         case HEX: {
           const isByte = this.held.charCodeAt(1) === 120
           if (isHex(c)) {
-            this.held += text.charAt(i++)
+            this.held += text.charAt(i)
+            kept = ++i
             if (this.held.length < (isByte ? 4 : 6)) break
             out += isByte ? "\\u00" + this.held.slice(2) : this.held
           } else {
@@ -191,17 +204,15 @@ export class JsonReader {
         }
         case QUOTES:
           out += this.afterQuotes(c)
-          if (c === this.quote) i++
+          if (c === this.quote) kept = ++i
           break
         case NUMBER: {
-          const start = i
           let next = nextInNumber(this.number, c)
           while (next >= 0) {
             this.number = next
             if (++i === to) break
             next = nextInNumber(next, text.charCodeAt(i))
           }
-          out += text.slice(start, i)
           if (i === to) break
           if (isWholeNumber(this.number)) this.endValue()
           else this.failed = true
@@ -219,35 +230,45 @@ export class JsonReader {
             this.failed = true
             break
           }
-          i++
+          kept = ++i
           break
         }
-        case BARE_KEY: {
-          const start = i
+        case BARE_KEY:
           while (i < to && isKeyCharacter(text.charCodeAt(i))) i++
-          out += text.slice(start, i)
           if (i === to) break
-          out += "\""
+          out += text.slice(kept, i) + "\""
+          kept = i
           this.state = COLON
           break
-        }
-        default:
+        default: {
           if (isBlank(c)) {
-            if (this.held === "") out += text.charAt(i)
-            else this.held += text.charAt(i)
-            i++
-          } else {
-            if (this.held !== "" && c !== this.closers[this.closers.length - 1]) out += this.held
-            else if (this.held !== "") {
-              this.repaired = true
-              out += this.held.slice(1)
+            if (this.held !== "") {
+              this.held += text.charAt(i)
+              kept = i + 1
             }
-            this.held = ""
-            out += this.take(c)
-            if (!this.failed && this.state !== NUMBER && this.state !== WORD) i++
+            i++
+            break
           }
+          if (this.held !== "" && c !== this.closers[this.closers.length - 1]) out += this.held
+          else if (this.held !== "") {
+            this.repaired = true
+            out += this.held.slice(1)
+          }
+          this.held = ""
+          const taken = this.take(c)
+          if (this.failed || this.state === NUMBER) break
+          if (taken.length === 1 && taken.charCodeAt(0) === c) {
+            i++
+            break
+          }
+          if (i > kept) out += text.slice(kept, i)
+          out += taken
+          if (this.state !== WORD) i++
+          kept = i
+        }
       }
     }
+    if (i > kept) out += text.slice(kept, i)
     if (out !== "") this.sink(out)
     return i
   }
