@@ -7,6 +7,7 @@ import { markerMachine } from "../stream/referenceMarkers.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
 import type { Machine, Transducer } from "../stream/transducer.ts"
+import { clear } from "../stream/transducer.ts"
 import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart, Text } from "./ReplyPart.ts"
 
 /** What is to be taken out. */
@@ -35,13 +36,13 @@ export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart
     if (stop === undefined) return text(piece, out)
     stop.push(piece, stopped)
     for (const passed of stopped) text(passed, out)
-    stopped.length = 0
+    clear(stopped)
     const found = stop.found()
     if (found !== undefined) end(Ending("stop_sequence", found), out)
   }
   const unmarked = (out: Array<ReplyPart>) => {
     for (let i = 0; i < strings.length && !ended; i++) toStop(strings[i]!, out)
-    strings.length = 0
+    clear(strings)
   }
   const toMarkers = (piece: string, out: Array<ReplyPart>) => {
     if (markers === undefined) return toStop(piece, out)
@@ -57,7 +58,7 @@ export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart
     if (stop !== undefined && !ended) {
       stop.flush(stopped)
       for (const passed of stopped) text(passed, out)
-      stopped.length = 0
+      clear(stopped)
     }
   }
   const end = (ending: ReplyPart, out: Array<ReplyPart>) => {
@@ -84,7 +85,7 @@ export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
       }
     }
-    sieved.length = 0
+    clear(sieved)
   }
 
   return {
