@@ -39,7 +39,8 @@ export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
    * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
-   * that was removed, the admin key or password, a token of the admin API.
+   * that was removed, the admin key or password, a token of the admin API. Looks when it is called; a configured key is
+   * told at once.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
   /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
@@ -72,30 +73,29 @@ export class Callers extends Context.Service<Callers, {
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
     return Callers.of({
-      identify: (token, target) =>
-        Effect.suspend((): Effect.Effect<Caller, GatewayError> => {
-          sync()
-          const owner = digest(token)
-          const current = config.unsafeCurrent()
-          if (keys.has(owner)) {
-            const key = keyIdOfDigest(owner)
-            const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
-            return refusal === undefined
-              ? Effect.succeed({ _tag: "Managed", owner, target, key })
-              : Effect.fail(refusal)
-          }
-          if (
-            !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
-            config.isAdminKey(token)
-          ) {
-            return Effect.fail(refused)
-          }
-          return Effect.flatMap(
-            password.isPassword(token),
-            (is): Effect.Effect<Caller, GatewayError> =>
-              is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
-          )
-        }),
+      identify: (token, target): Effect.Effect<Caller, GatewayError> => {
+        sync()
+        const owner = digest(token)
+        const current = config.unsafeCurrent()
+        if (keys.has(owner)) {
+          const key = keyIdOfDigest(owner)
+          const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
+          return refusal === undefined
+            ? Effect.succeed({ _tag: "Managed", owner, target, key })
+            : Effect.fail(refusal)
+        }
+        if (
+          !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
+          config.isAdminKey(token)
+        ) {
+          return Effect.fail(refused)
+        }
+        return Effect.flatMap(
+          password.isPassword(token),
+          (is): Effect.Effect<Caller, GatewayError> =>
+            is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
+        )
+      },
       activeKey: (token) => {
         sync()
         const owner = digest(token)

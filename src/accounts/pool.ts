@@ -89,7 +89,7 @@ export const makePool: Effect.Effect<
   const currentDriver = Effect.flatMap(
     upstream.driver,
     (driver) =>
-      Effect.map(roster.apply(config.unsafeCurrent, driver), (changed) => {
+      Effect.mapEager(roster.apply(config.unsafeCurrent, driver), (changed) => {
         if (changed) health.wake()
         return driver
       })
@@ -224,7 +224,7 @@ export const makePool: Effect.Effect<
     const claimed = (taken: Claim): Effect.Effect<Lease> => {
       const { slot } = taken
       // The wait may have been long enough for another upstream to be configured.
-      return Effect.flatMap(hasWaited ? currentDriver : Effect.succeed(firstDriver), (driver) => {
+      return Effect.flatMapEager(hasWaited ? currentDriver : Effect.succeed(firstDriver), (driver) => {
         counters.leases++
         const holding = held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
         const give = (): Lease => ({
@@ -238,29 +238,26 @@ export const makePool: Effect.Effect<
       })
     }
     // What gives the slot back stands before there is one: nothing can come between.
-    return Scope.addFinalizer(
-      scope,
-      Effect.sync(() => {
-        if (ticket !== undefined) release(ticket, held)
-      })
-    ).pipe(
-      Effect.flatMap(() => {
-        const wish = wishOf(caller, options)
-        const first = claim(wish, clock, hold, options.style)
-        // Staying on an account is a preference, unlike a pin.
-        const isPreference = wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
-        if (!isPreference) return first
-        return Effect.catchIf(
+    const giveBack = Effect.sync(() => {
+      if (ticket !== undefined) release(ticket, held)
+    })
+    return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
+      const wish = wishOf(caller, options)
+      const first = claim(wish, clock, hold, options.style)
+      // Staying on an account is a preference, unlike a pin.
+      const isPreference = wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
+      const granted = isPreference
+        ? Effect.catchIf(
           first,
           (refusal) => refusal._tag !== "Late",
           () => claim({ _tag: "Any", avoid: options.avoid ?? nobody }, clock, hold, options.style)
         )
-      }),
-      Effect.matchEffect({
-        onSuccess: claimed,
-        onFailure: (refusal) => Effect.fail(refusalError(refusal, monotonicMillis(clock), outage()))
-      })
-    )
+        : first
+      return Effect.flatMapEager(
+        Effect.mapErrorEager(granted, (refusal) => refusalError(refusal, monotonicMillis(clock), outage())),
+        claimed
+      )
+    })
   }
 
   /** Why no account is in rotation, where they are all out. */

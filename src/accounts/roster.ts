@@ -73,18 +73,16 @@ export const makeRoster = (state: PoolState<PooledAccount>) => {
     nextConfig === config && nextDriver === driver
 
   return {
-    /** True where the configuration or the driver is another one than before. */
+    /** True where the configuration or the driver is another one than before; looks when it is called. */
     apply: (current: () => GatewayConfig, nextDriver: Driver): Effect.Effect<boolean> =>
-      Effect.suspend(() =>
-        isApplied(current(), nextDriver)
-          ? Effect.succeed(false)
-          // Half a roster must not stay: once begun it is taken to its end.
-          : turn.withPermit(Effect.suspend(() => {
-            const next = current()
-            return isApplied(next, nextDriver)
-              ? Effect.succeed(false)
-              : Effect.uninterruptible(inSlices(take(next, nextDriver)))
-          }))
-      )
+      isApplied(current(), nextDriver)
+        ? Effect.succeed(false)
+        // Half a roster must not stay: once begun it is taken to its end.
+        : turn.withPermit(Effect.suspend(() => {
+          const next = current()
+          return isApplied(next, nextDriver)
+            ? Effect.succeed(false)
+            : Effect.uninterruptible(inSlices(take(next, nextDriver)))
+        }))
   }
 }

@@ -15,7 +15,7 @@ import { Captures } from "../captures/Captures.ts"
 import { Deadlines } from "../clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { holdBytes } from "../config/CurrentLimits.ts"
-import { inSlices } from "../config/inSlices.ts"
+import { begunInSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -61,25 +61,28 @@ export class Completion extends Context.Service<Completion, {
         return refusal === undefined ? Effect.void : Effect.fail(refusal)
       }
       return keyLimits.countsTokens(keyOf(caller))
-        ? Effect.flatMap(inSlices(estimateSliced(conversation)), admitted)
+        ? Effect.flatMapEager(begunInSlices(estimateSliced(conversation)), admitted)
         : admitted()
     }
 
     const opened = (input: CompletionInput, clock: Clock.Clock, scope: Scope.Scope, traced: boolean) =>
-      Effect.flatMap(admit(input), () =>
-        Effect.flatMap(input.whole === true ? holdBytes : Effect.undefined, (held) => {
-          if (held?.add(0) === false) return Effect.fail(tooMuchHeld)
-          const current = config.unsafeCurrent()
-          return new Attempts(input, {
-            accounts,
-            startReply,
-            deadlines,
-            config: current,
-            makeBudget: () => new Budget(current.limits, clock, held),
-            scope,
-            traced
-          }).open()
-        }))
+      Effect.flatMapEager(
+        admit(input),
+        () =>
+          Effect.flatMapEager(input.whole === true ? holdBytes : Effect.undefined, (held) => {
+            if (held?.add(0) === false) return Effect.fail(tooMuchHeld)
+            const current = config.unsafeCurrent()
+            return new Attempts(input, {
+              accounts,
+              startReply,
+              deadlines,
+              config: current,
+              makeBudget: () => new Budget(current.limits, clock, held),
+              scope,
+              traced
+            }).open()
+          })
+      )
 
     return Completion.of({
       open: (input) =>

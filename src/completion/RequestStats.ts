@@ -2,6 +2,7 @@
  * What is learned of a request while it runs, for its log line, its `Server-Timing` and the metrics. One mutable record a
  * request: it is written on the way and read once at the end.
  */
+import type { Effect } from "effect/Effect"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
@@ -63,6 +64,8 @@ export interface RequestStats {
   embedding: "begun" | "done" | undefined
   /** What is kept of the request for operators to look at; `undefined` where nothing is. */
   record: RequestRecord | undefined
+  /** Takes the record when the request is over, its body included; run once by whoever began the record. */
+  ended: (() => Effect<void>) | undefined
 }
 
 /** A record for a request that starts now. */
@@ -97,7 +100,8 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   calls: 0,
   brokenCalls: 0,
   embedding: undefined,
-  record: undefined
+  record: undefined,
+  ended: undefined
 })
 
 /** Whether a reply that began has no end. */

@@ -98,9 +98,9 @@ export class Attempts {
     stats.attempts = this.count
     stats.driver = config.upstream.driver
     stats.waiting = { for: "queued", since: deadlines.now() }
-    return accounts.lease(caller, { avoid: this.avoid, stay: this.stay, style: stats.style }).pipe(
-      Scope.provide(attempt),
-      Effect.matchEffect({
+    const leased = Effect.matchEffect(
+      accounts.lease(caller, { avoid: this.avoid, stay: this.stay, style: stats.style }),
+      {
         onFailure: (error) =>
           Effect.fail(
             error.code === this.before?.code
@@ -111,15 +111,16 @@ export class Attempts {
               : error
           ),
         onSuccess: (lease) => this.on(lease, attempt)
-      })
+      }
     )
+    return Scope.provide(leased, attempt)
   }
 
   /** One attempt on a lease, and what follows from it. */
   private on(
     lease: Lease,
     attempt: Scope.Closeable
-  ): Effect.Effect<CompletionOutput, GatewayError> {
+  ): Effect.Effect<CompletionOutput, GatewayError, Scope.Scope> {
     const { config, deadlines } = this.options
     const { conversation, model, stats } = this.input
     stats.queued += lease.waited
@@ -159,7 +160,10 @@ export class Attempts {
   }
 
   /** The reply on a lease, up to the first events that show something, or to the end where it is wanted whole. */
-  private begin(lease: Lease, attempt: Scope.Scope): Effect.Effect<Begun, UpstreamFailure | GatewayError> {
+  private begin(
+    lease: Lease,
+    attempt: Scope.Scope
+  ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
     const { config, deadlines, makeBudget, startReply } = this.options
     const { input } = this
     const budget = this.budget ??= makeBudget()
@@ -167,7 +171,8 @@ export class Attempts {
     let produced = 0
     const first = Effect.flatMap(
       startReply({ ...input, budget, config }, lease, attempt),
-      (reply) => Effect.map(Effect.flatMap(reply.next, checkFirst), (batch) => ({ reply, batch }))
+      (reply) =>
+        Effect.flatMap(reply.next, (batch) => Effect.mapEager(checkFirst(batch), (batch) => ({ reply, batch })))
     )
     return within(
       first,
@@ -184,10 +189,10 @@ export class Attempts {
       Effect.flatMap(({ batch, reply }) => {
         input.stats.firstEventAt = deadlines.now()
         input.stats.record?.progressed()
-        const begun = input.whole === true
-          ? Effect.map(collectReply(batch, reply.next), (whole): Begun => ({ reply, batch: whole }))
-          : Effect.succeed<Begun>({ reply, batch })
-        return Effect.andThen(lease.report(undefined, undefined), begun)
+        return Effect.flatMap(lease.report(undefined, undefined), () =>
+          input.whole === true
+            ? Effect.mapEager(collectReply(batch, reply.next), (whole): Begun => ({ reply, batch: whole }))
+            : Effect.succeed<Begun>({ reply, batch }))
       })
     )
   }

@@ -60,18 +60,17 @@ class Joined {
   }
 }
 
-/** Waits for all that follows the first events, and gives everything. */
+/** Waits for all that follows the first events, and gives everything; at once where they are the last ones. */
 export const collectReply = <E>(
   first: Batch,
   next: Effect.Effect<Batch | undefined, E>
-): Effect.Effect<Batch, E> =>
-  Effect.suspend(() => {
-    const joined = new Joined()
-    for (const event of first) joined.push(event)
-    const step: Effect.Effect<Batch, E> = Effect.flatMap(next, (batch) => {
-      if (batch === undefined) return Effect.succeed(joined.batch())
-      for (const event of batch) joined.push(event)
-      return step
-    })
-    return step
-  })
+): Effect.Effect<Batch, E> => {
+  const joined = new Joined()
+  const take = (batch: Batch | undefined): Effect.Effect<Batch, E> => {
+    if (batch === undefined) return Effect.succeed(joined.batch())
+    for (const event of batch) joined.push(event)
+    return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
+  }
+  const step = Effect.flatMap(next, take)
+  return take(first)
+}

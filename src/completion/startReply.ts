@@ -9,7 +9,7 @@ import * as Scope from "effect/Scope"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { inSlices } from "../config/inSlices.ts"
+import { begunInSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { toolsEnabled } from "../domain/Conversation.ts"
 import { estimateSliced } from "../domain/estimateConversation.ts"
@@ -62,8 +62,8 @@ const violation = (conversation: Conversation): GatewayError =>
 
 /** Ids of a reply's calls: unlike those of any other reply, since a history holds the calls of many. */
 const callIds = () => {
-  const seed = crypto.randomUUID().replaceAll("-", "").slice(0, 20)
-  return (index: number) => `call_${seed}${index}`
+  let seed: string | undefined
+  return (index: number) => `call_${seed ??= crypto.randomUUID().replaceAll("-", "").slice(0, 20)}${index}`
 }
 
 const withReminder = (conversation: Conversation): Conversation => ({
@@ -118,7 +118,10 @@ const turnOf = (
 /** Starts a reply on a lease. */
 export type ReplyStarter = ReturnType<typeof replyStarter>
 
-/** Makes the function that starts replies. Its scope holds the upstream's connections. */
+/**
+ * Makes the function that starts replies. The scope, which is also the one that it is started in, holds the upstream's
+ * connections.
+ */
 export const replyStarter = (captures: Captures["Service"]) => {
   const startTurn = (
     { budget, caller, config, model, stats }: ReplyInput,
@@ -126,23 +129,23 @@ export const replyStarter = (captures: Captures["Service"]) => {
     conversation: Conversation,
     policy: PolicyMachine | undefined,
     scope: Scope.Scope
-  ): Effect.Effect<Turn, UpstreamFailure> =>
-    lease.driver.complete({
-      model,
-      conversation,
-      credential: lease.credential,
-      direct: caller._tag === "Direct",
-      recorder: captures.recorder(lease.identifier, stats.id, stats.record),
-      budget,
-      onSession: lease.usedSession,
-      onContinue: () => {
-        stats.continues++
-      }
-    }).pipe(
-      Scope.provide(scope),
-      Effect.flatMap((reply) =>
+  ): Effect.Effect<Turn, UpstreamFailure, Scope.Scope> =>
+    Effect.flatMap(
+      lease.driver.complete({
+        model,
+        conversation,
+        credential: lease.credential,
+        direct: caller._tag === "Direct",
+        recorder: captures.recorder(lease.identifier, stats.id, stats.record),
+        budget,
+        onSession: lease.usedSession,
+        onContinue: () => {
+          stats.continues++
+        }
+      }),
+      (reply) =>
         Effect.flatMap(pullOf(reply.events, scope), (pull) =>
-          Effect.map(inSlices(estimateSliced(conversation)), (promptTokens) => {
+          Effect.mapEager(begunInSlices(estimateSliced(conversation)), (promptTokens) => {
             const { tools } = conversation
             const enabled = toolsEnabled(conversation)
             const callId = callIds()
@@ -163,14 +166,13 @@ export const replyStarter = (captures: Captures["Service"]) => {
             stats.soFar = machine
             return turnOf(reply.id, pull, machine, policy)
           }))
-      )
     )
 
   return (
     input: ReplyInput,
     lease: Lease,
     scope: Scope.Scope
-  ): Effect.Effect<StartedReply<UpstreamFailure | GatewayError>, UpstreamFailure> => {
+  ): Effect.Effect<StartedReply<UpstreamFailure | GatewayError>, UpstreamFailure, Scope.Scope> => {
     const { conversation } = input
     if (!toolsEnabled(conversation) || !demandsCall(conversation.toolChoice)) {
       return startTurn(input, lease, conversation, undefined, scope)
@@ -186,7 +188,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           second = true
           policy = toolPolicy(conversation.toolChoice, true)
           return Effect.flatMap(
-            startTurn(input, lease, withReminder(conversation), policy, scope),
+            Scope.provide(startTurn(input, lease, withReminder(conversation), policy, scope), scope),
             (started) => {
               turn = started
               return next

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Scope } from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { defaultLimits, type Limits } from "../domain/limits.ts"
 import { ConfigStore } from "./ConfigStore.ts"
 
@@ -34,21 +34,19 @@ export interface Held {
 }
 
 /** Counts what a request holds until its scope closes. */
-export const holdBytes: Effect.Effect<Held, never, Scope> = Effect.gen(function*() {
-  const sum = yield* CurrentBufferedBytes
-  const limits = yield* CurrentLimits
+export const holdBytes: Effect.Effect<Held, never, Scope.Scope> = Effect.withFiber((fiber) => {
+  const sum = fiber.getRef(CurrentBufferedBytes)
+  const limits = fiber.getRef(CurrentLimits)
   let held = 0
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      sum.used -= held
-      held = 0
-    })
-  )
-  return {
-    add: (bytes) => {
+  const release = Effect.sync(() => {
+    sum.used -= held
+    held = 0
+  })
+  return Effect.as(Scope.addFinalizer(Context.getUnsafe(fiber.context, Scope.Scope), release), {
+    add: (bytes: number) => {
       held += bytes
       sum.used += bytes
       return sum.used <= limits().buffered_bytes
     }
-  }
+  })
 })

@@ -161,6 +161,8 @@ const recorded = (
   return response
 }
 
+/** Hands on the record of a request that is over. */
+const overOf = (stats: RequestStats): Effect.Effect<void> => Effect.suspend(() => stats.ended?.() ?? Effect.void)
 /** What an edge adds to what its handler is given. */
 type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
 
@@ -187,37 +189,44 @@ const edge = <R>(
     const scope = Context.getUnsafe(context, Scope.Scope)
     const clock = fiber.getRef(Clock.Clock)
     const watch = fiber.getRef(CurrentRequestWatch)
-    const stats = makeRequestStats(request.headers["x-request-id"] ?? crypto.randomUUID(), monotonicMillis(clock))
+    // Whoever answers every request has begun its record.
+    const begun = Context.getOrUndefined(context, CurrentRequest)
+    const stats = begun ?? makeRequestStats(crypto.randomUUID(), monotonicMillis(clock))
     stats.style = style ?? group.identifier
     const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
     const handled = (span: Tracer.Span | undefined) => {
       const parent = span ?? outer
-      const ended = Effect.suspend(() => {
+      stats.ended = () => {
         recorder?.ended(stats)
         stats.record?.ended()
         return watch.ended(stats, span)
-      })
-      return Scope.addFinalizer(scope, ended).pipe(
-        Effect.flatMap(() => admit(request, stats, endpoint)),
-        Effect.flatMap((adds) =>
-          Effect.updateContext(httpEffect, (given: Context.Context<never>) => {
-            const known = Context.add(adds(given), CurrentRequest, stats)
-            return (parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)) as Context.Context<R2>
-          })
+      }
+      return Effect.matchCauseEffect(
+        Effect.suspend(() =>
+          Effect.flatMapEager(
+            admit(request, stats, endpoint),
+            (adds) =>
+              Effect.updateContext(httpEffect, (given: Context.Context<never>) => {
+                const known = begun === undefined ? Context.add(adds(given), CurrentRequest, stats) : adds(given)
+                const spanned = parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)
+                return spanned as Context.Context<unknown> as Context.Context<R2>
+              })
+          )
         ),
-        Effect.matchCauseEffect({
+        {
           onSuccess: (response) => Effect.succeed(answered(response, idHeader, stats, monotonicMillis(clock))),
           onFailure: (cause) =>
             Effect.map(
               rendered(errors, stats)(cause),
               (response) => answered(response, idHeader, stats, monotonicMillis(clock))
             )
-        })
+        }
       )
     }
-    return watch.traced
+    const run = watch.traced
       ? Effect.flatMap(Scope.provide(requestSpan(outer, endpoint, stats), scope), handled)
       : handled(undefined)
+    return begun === undefined ? Effect.andThen(Scope.addFinalizer(scope, overOf(stats)), run) : run
   })
 
 const nothing = Effect.succeed<Adds<never>>((context) => context)
@@ -235,7 +244,7 @@ export const businessEdge = (facts: EdgeFacts) =>
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         if (token === undefined) return Effect.fail(missing)
-        return Effect.map(callers.identify(token, target === "" ? undefined : target), (known) => {
+        return Effect.mapEager(callers.identify(token, target === "" ? undefined : target), (known) => {
           const key = keyOf(known)
           stats.key = key
           if (requests._tag === "Some" && endpoint.method === "POST") {

@@ -5,17 +5,18 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Headers from "effect/http/Headers"
+import type * as Headers from "effect/http/Headers"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
 import { shuttingDown } from "../accounts/refusals.ts"
-import { makeRequestStats } from "../completion/RequestStats.ts"
+import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { CurrentRequestWatch } from "../http/edge.ts"
+import { CurrentRequestWatch, type RequestWatch } from "../http/edge.ts"
+import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -38,26 +39,25 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** Notes in a record of its own that a request was refused before it had a route. */
-const refused = Effect.fnUntraced(function*(
+/** Notes in the request's record that it was refused before it had a route. */
+const refused = (
+  stats: RequestStats,
   path: string,
-  id: string,
   response: HttpServerResponse.HttpServerResponse,
-  code: ErrorCode
-) {
-  const stats = makeRequestStats(id, monotonicMillis(yield* Clock.Clock))
+  code: ErrorCode,
+  watch: RequestWatch
+) => {
   stats.path = path
   stats.status = response.status
   stats.error = code
-  const watch = yield* CurrentRequestWatch
-  yield* Effect.addFinalizer(() => watch.ended(stats, undefined))
+  stats.ended = () => watch.ended(stats, undefined)
   return response
-})
+}
 
 /** Answers what no route takes. */
-const refuse = (method: string, path: string, id: string) => {
-  const response = unrouted(method, path, id)
-  return refused(path, id, response, response.status === 404 ? "not_found" : "method_not_allowed")
+const refuse = (method: string, path: string, stats: RequestStats, watch: RequestWatch) => {
+  const response = unrouted(method, path, stats.id)
+  return refused(stats, path, response, response.status === 404 ? "not_found" : "method_not_allowed", watch)
 }
 
 /** Applies to all requests of a router that the gateway has to itself. */
@@ -74,28 +74,33 @@ export const EveryRequest = HttpRouter.middleware(
     }
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
-        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-        const id = requestId(request.headers)
-        const path = pathOf(request.url)
-        const known = request.headers["x-request-id"] === id
-          ? request
-          : request.modify({ headers: Headers.set(request.headers, "x-request-id", id) })
-        const routed = Effect.provideService(
-          Effect.catchIf(httpEffect, isRouteNotFound, () => refuse(request.method, path, id)),
-          HttpServerRequest.HttpServerRequest,
-          known
-        )
-        const answer = (effect: typeof routed) => Effect.map(effect, (response) => named(response, id, path))
-        if (isProbe(path)) return answer(routed)
-        if (lifecycle.isDraining()) {
-          return answer(refused(path, id, errorOfPath(path, shuttingDown, id), shuttingDown.code))
-        }
-        if (asksMethod(request.method, path)) return answer(refuse(request.method, path, id))
-        const end = lifecycle.begin()
-        return Effect.flatMap(
-          Scope.addFinalizer(Context.getUnsafe(fiber.context, Scope.Scope), Effect.sync(end)),
-          () => answer(routed)
-        )
+        const { context } = fiber
+        const { headers, method, url } = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+        const path = pathOf(url)
+        const watch = fiber.getRef(CurrentRequestWatch)
+        const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
+        const { id } = stats
+        const isRefused = lifecycle.isDraining() && !isProbe(path)
+        const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
+        const over = Effect.suspend(() => Effect.map(stats.ended?.() ?? Effect.void, end))
+        // One finalizer for all that is done at the end of a request: the library's scopes keep a single one in place.
+        return Effect.flatMap(Scope.addFinalizer(Context.getUnsafe(context, Scope.Scope), over), () => {
+          if (isRefused) {
+            return Effect.succeed(
+              named(refused(stats, path, errorOfPath(path, shuttingDown, id), shuttingDown.code, watch), id, path)
+            )
+          }
+          if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, stats, watch), id, path))
+          // Whoever serves the request restores its context at the end.
+          fiber.setContext(Context.add(context, CurrentRequest, stats))
+          return Effect.matchEffect(httpEffect, {
+            onSuccess: (response) => Effect.succeed(named(response, id, path)),
+            onFailure: (error) =>
+              isRouteNotFound(error)
+                ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))
+                : Effect.fail(error)
+          })
+        })
       })
   }),
   { global: true }

@@ -3,12 +3,14 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
+import type * as Scope from "effect/Scope"
 import { layerAdminEnvironment } from "../admin/AdminEnvironment.ts"
 import { buildInfo } from "../admin/version/buildInfo.ts"
 import { currentVersion } from "../admin/version/currentVersion.ts"
@@ -42,6 +44,19 @@ const NodeUpstream = Layer.provide(UpstreamLayer.layer, layerUndici)
 const NodeGatewayServices = gatewayServices(NodeUpstream)
 const SharedGatewayServices = gatewayServices(NodeUpstream, SharedState)
 
+/** Services that a request adds to those of the server, one by one. */
+const mostAdded = 16
+
+/**
+ * Builds a layer so that what is added to its context does not copy it: by default the ninth service that is added makes a new
+ * map of all, for each request.
+ */
+const withRoomToAdd = <E, R>(layer: Layer.Layer<never, E, R>): Layer.Layer<never, E, R> =>
+  Layer.effectDiscard(
+    Effect.updateContext(Layer.build(layer), (context: Context.Context<R | Scope.Scope>) =>
+      Context.makeUnsafe<R | Scope.Scope>(new Map(context.mapUnsafe), { maxDepth: mostAdded }))
+  )
+
 const serveServices = <A, E, R>(
   options: ListenOptions,
   services: Layer.Layer<A | Layer.Success<typeof NodeGatewayServices>, E, R>
@@ -50,11 +65,11 @@ const serveServices = <A, E, R>(
   const node = NodeServer(options, shutdown)
   return node.drain.pipe(
     Layer.provideMerge(
-      HttpRouter.serve(Layer.merge(GatewayRoutes, ConsoleRoutes), {
+      withRoomToAdd(HttpRouter.serve(Layer.merge(GatewayRoutes, ConsoleRoutes), {
         routerConfig,
         disableLogger: true,
         disableListenLog: true
-      })
+      }))
     ),
     Layer.provideMerge(services),
     Layer.provide(Layer.succeed(CurrentClientWriter, nodeClientWriter)),

@@ -9,6 +9,7 @@ import { AdminSecrets } from "../admin/auth/AdminSecrets.ts"
 import { SampleFolder } from "../admin/samples/SampleFolder.ts"
 import { currentVersion } from "../admin/version/currentVersion.ts"
 import { Captures } from "../captures/Captures.ts"
+import { Deadlines } from "../clock/Deadlines.ts"
 import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { layerLimits } from "../config/CurrentLimits.ts"
@@ -55,6 +56,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
+    Layer.provideMerge(Deadlines.layer),
     Layer.provideMerge(layerLimits)
   )
 

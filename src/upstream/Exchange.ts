@@ -156,10 +156,10 @@ export class Exchange {
     this.fail(new UpstreamFailure({ phase, kind: code === connectTimeout ? "timeout" : "transport", cause }))
   }
 
-  /** Fails once the reply's head is known to be missing; succeeds when it is there. */
-  readonly head: Effect.Effect<void, UpstreamFailure> = Effect.suspend(() =>
-    this.state === "head" ? this.headToCome : this.headExit()
-  )
+  /** Fails once the reply's head is known to be missing; succeeds when it is there. An `Exit` where that is known already. */
+  get head(): Effect.Effect<void, UpstreamFailure> {
+    return this.state === "head" ? this.headToCome : this.headExit()
+  }
 
   /**
    * The bytes that have come since the last read, as one piece; waits where there are none. Fails with `transport` or
@@ -236,7 +236,8 @@ export class Exchange {
   }
 
   private readonly headToCome: Effect.Effect<void, UpstreamFailure> = Effect.callback((resume) => {
-    this.waitFor(() => resume(this.headExit()))
+    if (this.state === "head") this.waitFor(() => resume(this.headExit()))
+    else resume(this.headExit())
   })
 
   private headExit(): Exit.Exit<void, UpstreamFailure> {

@@ -25,14 +25,17 @@ export type DecodedBody<A> = Pull.Pull<NonEmptyReadonlyArray<A>, UpstreamFailure
 /** How a body ended: read to its end, or by a failure of the decoder or of the exchange. */
 export type BodyEnd = Cause.Cause<UpstreamFailure | Cause.Done>
 
-/** Runs a decoder over an exchange's body. `over` says what comes when the body has ended; by default that it has. */
+/**
+ * Runs a decoder over an exchange's body. `over` says what comes when the body has ended; by default that it has. To be asked
+ * for each read anew, by whoever runs already: the function looks when it is called.
+ */
 export const decodeBody = <A>(
   exchange: Exchange,
   decoder: BodyDecoder<A>,
   over: (end: BodyEnd) => DecodedBody<A> = Effect.failCause
-): DecodedBody<A> => {
+): () => DecodedBody<A> => {
   let ended = false
-  const emit = (out: Array<A>): DecodedBody<A> => isArrayNonEmpty(out) ? Effect.succeed(out) : next
+  const emit = (out: Array<A>): DecodedBody<A> => isArrayNonEmpty(out) ? Effect.succeed(out) : next()
   const end = (out: Array<A>) => {
     ended = true
     decoder.end(out)
@@ -46,10 +49,10 @@ export const decodeBody = <A>(
     },
     onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : over(cause)
   })
-  const next: DecodedBody<A> = Effect.suspend(() => {
+  const next = (): DecodedBody<A> => {
     const failure = decoder.failure()
     if (failure !== undefined) return over(Cause.fail(failure))
     return ended ? over(Cause.fail(Cause.Done())) : read
-  })
+  }
   return next
 }

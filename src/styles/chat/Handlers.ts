@@ -11,6 +11,7 @@ import { Completion } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { resolveModel } from "../../domain/models.ts"
+import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
@@ -68,4 +69,4 @@ export const ChatHandlers = HttpApiBuilder.group(
       })
     )
   })
-).pipe(Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))
+).pipe(directRoutes(ChatGroup), Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))

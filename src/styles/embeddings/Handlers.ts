@@ -13,6 +13,7 @@ import { resolveModel } from "../../domain/models.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../../embeddings/vector.ts"
 import { own } from "../../http/decodePieces.ts"
+import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
@@ -79,4 +80,4 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
       })
     )
   })
-).pipe(Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))
+).pipe(directRoutes(EmbeddingsGroup), Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))

@@ -15,6 +15,7 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { listedModels, resolveModel } from "../../domain/models.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { counting } from "../../http/counting.ts"
+import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
@@ -161,8 +162,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
             : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
         }))
   })
-).pipe(
-  Layer.provide([
+).pipe(directRoutes(GenerateGroup), Layer.provide([
     Deadlines.layer,
     Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
     Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))

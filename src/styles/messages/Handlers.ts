@@ -14,6 +14,7 @@ import { inSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
+import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
@@ -118,8 +119,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
           return entry === undefined ? Effect.fail(modelNotFound(params.id, model_table, "id")) : Effect.succeed(entry)
         }))
   })
-).pipe(
-  Layer.provide([
+).pipe(directRoutes(MessagesGroup), Layer.provide([
     Deadlines.layer,
     Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
     Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))

@@ -14,6 +14,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
+import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, jsonText, modelNotFound, respond, wholeEvents } from "../../http/reply.ts"
@@ -162,4 +163,4 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         })
       )
   })
-).pipe(Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))
+).pipe(directRoutes(ResponsesGroup), Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))

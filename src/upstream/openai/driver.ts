@@ -2,12 +2,13 @@
  * The `openai` driver: any server with an OpenAI-compatible `POST {base_url}/chat/completions`.
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices } from "../../config/inSlices.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { decodeBody } from "../decodeBody.ts"
@@ -155,43 +156,43 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     }
     let running: Exchange | undefined
     // Stands before the request is sent: whatever ends the scope leaves nothing running.
-    return Scope.addFinalizer(
-      scope,
-      Effect.sync(() => {
-        running?.leave()
-        round?.closed(running?.cause)
-      })
-    ).pipe(
-      Effect.flatMap(() => exchanges.start(post, { phase: "completion", limits, budget })),
-      Effect.flatMap((exchange) => {
-        running = exchange
-        return Effect.flatMap(exchange.head, (): Effect.Effect<CompletionReply, UpstreamFailure> => {
-          const { status } = exchange
-          const contentType = exchange.header("content-type")
-          round?.opened(status, contentType)
-          if (status < 200 || status >= 300 || isPage(contentType)) {
-            return Effect.flatMap(
-              readBody(exchange, round),
-              (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
-            )
-          }
-          const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
-          const events = Stream.fromPull(Effect.succeed(decodeBody(exchange, decoder)))
-          return Effect.succeed({ id, sessionId: undefined, events })
+    const leave = Effect.sync(() => {
+      running?.leave()
+      round?.closed(running?.cause)
+    })
+    return Effect.flatMap(
+      Scope.addFinalizer(scope, leave),
+      () =>
+        Effect.flatMap(exchanges.start(post, { phase: "completion", limits, budget }), (exchange) => {
+          running = exchange
+          return Effect.flatMap(exchange.head, (): Effect.Effect<CompletionReply, UpstreamFailure> => {
+            const { status } = exchange
+            const contentType = exchange.header("content-type")
+            round?.opened(status, contentType)
+            if (status < 200 || status >= 300 || isPage(contentType)) {
+              return Effect.flatMap(
+                readBody(exchange, round),
+                (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
+              )
+            }
+            const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
+            const events = Stream.fromPull(Effect.succeed(Effect.suspend(decodeBody(exchange, decoder))))
+            return Effect.succeed({ id, sessionId: undefined, events })
+          })
         })
-      })
     )
   }
 
   const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMap(request.credential.token, (token) =>
-      Effect.flatMap(Effect.scope, (scope) => {
+      Effect.withFiber((fiber) => {
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const { budget, conversation, model } = request
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const asked = { id: model.id, name: names.get(model.id) ?? model.id }
-        return Effect.flatMap(
-          inSlices(chatRequest(asked.name, conversation, options.tools)),
+        return Effect.flatMapEager(
+          begunInSlices(chatRequest(asked.name, conversation, options.tools)),
           ({ body, stop }) => send(request, asked, token, body, stop, scope)
         )
       }))

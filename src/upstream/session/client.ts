@@ -124,16 +124,14 @@ export const makeSessionClient = (
     Effect.flatMap(exchanges.start(request, { phase, limits }), (exchange) =>
       leaving(
         exchange,
-        Effect.flatMap(
-          Effect.flatMap(exchange.head, () => exchange.text(longestBody, limits.silence)),
-          (body) => {
+        Effect.flatMap(exchange.head, () =>
+          Effect.flatMap(exchange.text(longestBody, limits.silence), (body) => {
             exchange.leave()
             const envelope = readEnvelope(exchange.status, body)
             return envelope._tag === "Accepted"
               ? Effect.succeed(envelope.data)
               : refusal(phase, exchange, envelope.facts, body, tokenIn(request))
-          }
-        )
+          }))
       ))
 
   const post = (phase: FailurePhase, path: string, token: string | undefined, body: JsonRecord) =>

@@ -3,11 +3,12 @@
  *
  * A completion runs in a session of its own. Whatever ends its scope leaves nothing running upstream.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamModel } from "../Upstream.ts"
@@ -101,36 +102,30 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       return openContinue(request, sessionId, messageId, begun)
     })
     // Stands before the first round is sent: whatever ends the scope leaves nothing running.
-    return Scope.addFinalizer(
-      scope,
-      Effect.suspend(() => {
-        rounds.leave()
-        const messageId = rounds.unfinished()
-        return messageId === undefined ? Effect.void : stop(credential, sessionId, messageId)
+    const leave = Effect.suspend(() => {
+      rounds.leave()
+      const messageId = rounds.unfinished()
+      return messageId === undefined ? Effect.void : stop(credential, sessionId, messageId)
+    })
+    const begin = (prompt: string) => {
+      const body = JSON.stringify({
+        chat_session_id: sessionId,
+        parent_message_id: null,
+        prompt,
+        ref_file_ids: [],
+        thinking_enabled: model.reasoning,
+        search_enabled: model.search
       })
-    ).pipe(
-      Effect.flatMap(() => inSlices(renderPrompt(conversation))),
-      Effect.flatMap((prompt) => {
-        const body = JSON.stringify({
-          chat_session_id: sessionId,
-          parent_message_id: null,
-          prompt,
-          ref_file_ids: [],
-          thinking_enabled: model.reasoning,
-          search_enabled: model.search
-        })
-        return openRound(
-          request,
-          sessionId,
-          { path: "chat/completion", phase: "completion", body, token },
-          rounds.begun
-        )
-      }),
-      Effect.map((first) => ({
+      const call = { path: "chat/completion", phase: "completion", body, token } as const
+      return Effect.map(openRound(request, sessionId, call, rounds.begun), (first) => ({
         id: sessionId,
         sessionId,
         events: Stream.fromPull(Effect.succeed(rounds.events(first)))
       }))
+    }
+    return Effect.flatMap(
+      Scope.addFinalizer(scope, leave),
+      () => Effect.flatMapEager(begunInSlices(renderPrompt(conversation)), begin)
     )
   }
 
@@ -140,7 +135,9 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       budget.startReply()
       if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("session"))
       return Effect.flatMap(client.createSession(token), (sessionId) => {
-        const goOn = Effect.flatMap(Effect.scope, (scope) => completeIn(request, sessionId, token, scope))
+        const goOn = Effect.withFiber<CompletionReply, UpstreamFailure, Scope.Scope>((fiber) =>
+          completeIn(request, sessionId, token, Context.getUnsafe(fiber.context, Scope.Scope))
+        )
         return onSession === undefined ? goOn : Effect.andThen(onSession(sessionId), goOn)
       })
     })

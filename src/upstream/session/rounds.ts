@@ -111,7 +111,7 @@ export class Rounds {
   /** The upstream may still be at the reply. */
   private running = true
   private round: Round | undefined
-  private current: { readonly pull: DecodedBody<UpstreamEvent>; readonly body: Body } | undefined
+  private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: Body } | undefined
 
   constructor(budget: Budget, openContinue: OpenContinue) {
     this.budget = budget
@@ -159,7 +159,7 @@ export class Rounds {
   }
 
   private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() =>
-    this.finished ? Cause.done() : this.current!.pull
+    this.finished ? Cause.done() : this.current!.pull()
   )
 
   /** The body of a round has ended. */
