@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -102,13 +103,13 @@ export interface EdgeOptions {
 /** The handler behind an edge. */
 export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
-/** The request's span, below the caller's own where it sent one. Neither queries nor headers are in it. */
+/** The request's span, below the caller's own where it sent one; it ends with the record. Neither queries nor headers are in it. */
 const requestSpan = (
   outer: Tracer.ExternalSpan | undefined,
   endpoint: HttpApiEndpoint.Top,
   stats: RequestStats
 ) =>
-  Effect.makeSpanScoped(`${endpoint.method} ${endpoint.path}`, {
+  Effect.makeSpan(`${endpoint.method} ${endpoint.path}`, {
     kind: "server",
     ...(outer === undefined ? {} : { parent: outer }),
     attributes: {
@@ -199,7 +200,9 @@ const edge = <R>(
       stats.ended = () => {
         recorder?.ended(stats)
         stats.record?.ended()
-        return watch.ended(stats, span)
+        const told = watch.ended(stats, span)
+        if (span === undefined) return told
+        return Effect.map(told, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
       }
       return Effect.matchCauseEffect(
         Effect.suspend(() =>
@@ -224,7 +227,7 @@ const edge = <R>(
       )
     }
     const run = watch.traced
-      ? Effect.flatMap(Scope.provide(requestSpan(outer, endpoint, stats), scope), handled)
+      ? Effect.flatMap(requestSpan(outer, endpoint, stats), handled)
       : handled(undefined)
     return begun === undefined ? Effect.andThen(Scope.addFinalizer(scope, overOf(stats)), run) : run
   })
