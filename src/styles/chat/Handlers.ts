@@ -69,4 +69,7 @@ export const ChatHandlers = HttpApiBuilder.group(
       })
     )
   })
-).pipe(directRoutes(ChatGroup), Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))
+).pipe(
+  directRoutes(ChatGroup),
+  Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))])
+)

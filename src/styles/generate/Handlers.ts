@@ -162,7 +162,9 @@ export const GenerateHandlers = HttpApiBuilder.group(
             : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
         }))
   })
-).pipe(directRoutes(GenerateGroup), Layer.provide([
+).pipe(
+  directRoutes(GenerateGroup),
+  Layer.provide([
     Deadlines.layer,
     Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
     Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))

@@ -119,7 +119,9 @@ export const MessagesHandlers = HttpApiBuilder.group(
           return entry === undefined ? Effect.fail(modelNotFound(params.id, model_table, "id")) : Effect.succeed(entry)
         }))
   })
-).pipe(directRoutes(MessagesGroup), Layer.provide([
+).pipe(
+  directRoutes(MessagesGroup),
+  Layer.provide([
     Deadlines.layer,
     Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
     Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))

@@ -163,4 +163,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         })
       )
   })
-).pipe(directRoutes(ResponsesGroup), Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))]))
+).pipe(
+  directRoutes(ResponsesGroup),
+  Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))])
+)
