@@ -4,6 +4,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -63,12 +64,12 @@ const requestCost = Effect.gen(function*() {
       stats.model = model.id
       stats.key = id
       stats.accountHash = `account ${i % 10}`
-      const refusal = admitRequest(limits, {
+      const admitted = Effect.runSyncExit(admitRequest(limits, {
         caller: { _tag: "Managed", owner: id, target: undefined, key: id },
         model,
         stats
-      }, () => 100)
-      if (refusal !== undefined) throw refusal
+      }, () => 100))
+      if (Exit.isFailure(admitted)) throw new Error("refused")
       stats.upstreamCalled = true
       stats.attempts = 1
       stats.status = 200

@@ -56,10 +56,7 @@ export class Completion extends Context.Service<Completion, {
       const { caller, conversation } = input
       const fault = toolChoiceFault(conversation)
       if (fault !== undefined) return Effect.fail(fault)
-      const admitted = () => {
-        const refusal = admitRequest(keyLimits, input, () => estimateConversation(conversation))
-        return refusal === undefined ? Effect.void : Effect.fail(refusal)
-      }
+      const admitted = () => admitRequest(keyLimits, input, () => estimateConversation(conversation))
       return keyLimits.countsTokens(keyOf(caller))
         ? Effect.flatMapEager(begunInSlices(estimateSliced(conversation)), admitted)
         : admitted()

@@ -7,7 +7,7 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import type { RequestRecord } from "../requests/RequestRecord.ts"
-import type { Admission } from "../usage/Admission.ts"
+import type { Admitted } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 import type { UsageSoFar } from "./assembleReply.ts"
@@ -24,7 +24,7 @@ export interface RequestStats {
   /** Id of the caller's key, or what stands for it; `none` while nobody is known. */
   key: string
   /** The request's share in what its key may use, from when it was admitted. */
-  admission: Admission | undefined
+  admission: Admitted | undefined
   /** What is left of the key's limits, as far as it has any. */
   rateLimits: RateLimits | undefined
   accountHash: string | undefined

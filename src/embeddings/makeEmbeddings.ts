@@ -137,8 +137,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, ConfigStore | KeyL
         const byUpstream = provider() === "upstream"
         stats.embedding = "begun"
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
-        const refusal = admitRequest(keyLimits, asked, () => estimate)
-        if (refusal !== undefined) return yield* refusal
+        yield* admitRequest(keyLimits, asked, () => estimate)
         return byUpstream ? yield* fromUpstream(asked) : fromHere(asked)
       })
     }

@@ -114,7 +114,7 @@ export const serve = Effect.gen(function*() {
   const gateway = shared === undefined
     ? serveGateway(listen).pipe(Layer.provide(UsageStore.layer), Layer.provideMerge(ConfigStore.layer))
     : serveSharedGateway(listen).pipe(
-      Layer.provide(UsageStore.layer),
+      Layer.provide(UsageStore.layerShared),
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provide(Store.layerRedis(shared)),
       // All that it logs says which node it is.

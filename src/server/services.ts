@@ -25,20 +25,22 @@ import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
 
 /** What many nodes may share. */
-export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes
+export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes | KeyLimits
 
 /** State that lives and ends with the process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
   Layer.merge(ResponsesStore.layer),
-  Layer.merge(AdminSecrets.layer)
+  Layer.merge(AdminSecrets.layer),
+  Layer.merge(KeyLimits.layer)
 )
 
 /** State that the nodes of a store share; needs a `Store`, and the configuration that they share (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
   Layer.merge(ResponsesStore.layerShared),
-  Layer.merge(AdminSecrets.layerShared)
+  Layer.merge(AdminSecrets.layerShared),
+  Layer.merge(KeyLimits.layerShared)
 )
 
 const servicesOver = <E, R, E2, R2>(
@@ -50,7 +52,7 @@ const servicesOver = <E, R, E2, R2>(
       Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer).pipe(Layer.provideMerge(state))
     ),
     Layer.provideMerge(Callers.layer),
-    Layer.provideMerge(Layer.merge(KeyLimits.layer, UsageRecorder.layer)),
+    Layer.provideMerge(UsageRecorder.layer),
     Layer.provideMerge(UsageStore.layerOrMemory),
     Layer.provideMerge(upstream),
     Layer.provide(SampleFolder.layerRecordings),

@@ -46,6 +46,7 @@ export const scripts = {
   cleaned: poolScript("cleaned", text(new URL("./scripts/cleaned.lua", import.meta.url))),
   configure: poolScript("configure", text(new URL("./scripts/configure.lua", import.meta.url)), documentPatience),
   facts: poolScript("facts", text(new URL("./scripts/facts.lua", import.meta.url))),
+  keys: poolScript("keys", text(new URL("./scripts/keys.lua", import.meta.url))),
   late: poolScript("late", text(new URL("./scripts/late.lua", import.meta.url))),
   leave: poolScript("leave", text(new URL("./scripts/leave.lua", import.meta.url))),
   login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
@@ -53,7 +54,8 @@ export const scripts = {
   respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url)), bodyPatience),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),
   tell: poolScript("tell", text(new URL("./scripts/tell.lua", import.meta.url))),
-  status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url)))
+  status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url))),
+  usage: makeScript("usage", text(new URL("./scripts/usage.lua", import.meta.url)), bodyPatience)
 }
 
 export type ScriptName = keyof typeof scripts

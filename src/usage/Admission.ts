@@ -85,15 +85,26 @@ export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, tok
   return exceeded
 }
 
-/** A request that was admitted: its place and what is reserved for it, until it is settled. */
-export class Admission {
+/** A request that was admitted, until it is settled. */
+export interface Admitted {
+  /** When it was admitted: milliseconds of Unix time. */
+  readonly at: number
+  /** What was left of the key's limits then; `undefined` where it has none. */
+  readonly rateLimits: RateLimits | undefined
+  /**
+   * Gives the place back, and puts what the request really used in the place of what was reserved; one that does not count is
+   * given back whole. Only the first call counts.
+   */
+  readonly settle: (counted: boolean, tokens: number) => void
+}
+
+/** A request that was admitted by this process: its place and what is reserved for it. */
+export class Admission implements Admitted {
   readonly #state: KeyState | undefined
   /** The windows in which it began. */
   readonly #windows: ReadonlyArray<WindowCount>
   readonly #reserved: number
-  /** When it was admitted: milliseconds of Unix time. */
   readonly at: number
-  /** What was left of the key's limits then; `undefined` where it has none. */
   readonly rateLimits: RateLimits | undefined
   #settled = false
 
@@ -114,10 +125,6 @@ export class Admission {
     this.rateLimits = state === undefined || limits.length === 0 ? undefined : remainingOf(state, limits, at)
   }
 
-  /**
-   * Gives the place back, and puts what the request really used in the place of what was reserved; one that does not count is
-   * given back whole. Only the first call counts.
-   */
   settle(counted: boolean, tokens: number): void {
     if (this.#settled) return
     this.#settled = true

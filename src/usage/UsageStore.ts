@@ -7,10 +7,12 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
-import type { ConfigStore } from "../config/ConfigStore.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Environment } from "../config/Environment.ts"
+import { Store } from "../store/Store.ts"
 import { makeConfiguredStore } from "./configuredStore.ts"
 import { makeMemoryStore } from "./memoryStore.ts"
+import { makeRedisStore } from "./redisStore.ts"
 import { makeSqliteStore, type SqliteOptions } from "./sqliteStore.ts"
 import type { UsageStoreShape } from "./UsageStoreShape.ts"
 
@@ -32,6 +34,18 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
     never,
     ConfigStore | Environment | FileSystem.FileSystem | Path.Path
   > = Layer.effect(UsageStore, makeConfiguredStore)
+
+  /** Kept in the store that nodes share, as the configuration's `usage` asks. Goes with `KeyLimits.layerShared`. */
+  static readonly layerShared: Layer.Layer<UsageStore, never, ConfigStore | Store> = Layer.effect(
+    UsageStore,
+    Effect.gen(function*() {
+      const config = yield* ConfigStore
+      return yield* makeRedisStore(yield* Store, {
+        enabled: () => config.unsafeCurrent().usage.enabled,
+        keepDays: () => config.unsafeCurrent().usage.keep_days
+      })
+    })
+  )
 
   /** The store that there is already; where there is none, memory. */
   static readonly layerOrMemory: Layer.Layer<UsageStore> = Layer.unwrap(

@@ -22,8 +22,8 @@ export interface UsageStoreShape {
   /** Answers a question, with what is not written yet. */
   readonly query: (query: UsageQuery) => Effect.Effect<UsageReport>
   /**
-   * What a key has used of the windows that `now` (milliseconds) is in. Comes without suspending from stores that are this
-   * process's own.
+   * What a key has used of the windows that `now` (milliseconds) is in, for limits that this process counts alone: nothing
+   * where nodes count them together.
    */
   readonly counters: (key: string, now: number) => Effect.Effect<KeyCounters>
   /** Makes days of old hours, and removes old days. The layers do so every hour. */

@@ -270,6 +270,84 @@ describe("four gateways over one store", () => {
     for (const secret of secrets) assert.notInclude(text, secret)
   })
 
+  it("hold a key to its limits over all of them, and tell what it used on each", async () => {
+    const key = "a key that has limits"
+    const { id } = await admin(node(0).url, "POST", "/admin/keys", {
+      key,
+      limits: [{ window: "month", requests: 10 }]
+    }) as { readonly id: string }
+    const ask = async (i: number, more: { readonly stream?: boolean; readonly signal?: AbortSignal } = {}) => {
+      const response = await send(node(i).url, "!say one\n!fault hang-mid-stream after=1", {
+        key,
+        stream: true,
+        ...more
+      })
+      return response
+    }
+    const shown = async (i: number) => {
+      const { items } = await admin(node(i).url, "GET", `/admin/keys?q=${id}`) as {
+        readonly items: ReadonlyArray<{
+          readonly max_inflight: number | null
+          readonly usage: {
+            readonly in_flight: number
+            readonly windows: ReadonlyArray<
+              { readonly requests: { readonly used: number; readonly remaining: number } }
+            >
+          }
+        }>
+      }
+      return items[0]
+    }
+    /** Waits until the key is so on every node: a change takes a moment to be everywhere. */
+    const untilShown = async (holds: (item: NonNullable<Awaited<ReturnType<typeof shown>>>) => boolean) => {
+      for (const i of times(4, Number)) {
+        for (;;) {
+          const item = await shown(i)
+          if (item !== undefined && holds(item)) break
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+      }
+    }
+    await untilShown(() => true)
+    // All at once on all nodes: as many as the month allows, and not one more.
+    const said = await Promise.all(times(24, (i) => chat(node(i).url, "!say one", { key })))
+    assert.deepStrictEqual(
+      [200, 429].map((status) => said.filter((one) => one.status === status).length),
+      [10, 14]
+    )
+    await untilShown(({ usage: { windows: [month] } }) => month?.requests.used === 10 && month.requests.remaining === 0)
+    const used = async (i: number) => {
+      const { rows } = await admin(node(i).url, "GET", `/admin/usage?by=key&key=${id}`) as {
+        readonly rows: ReadonlyArray<{ readonly requests: number; readonly counted_requests: number }>
+      }
+      return rows[0]
+    }
+    // Each node writes what it had within a second.
+    for (const i of times(4, Number)) {
+      while ((await used(i))?.requests !== 24) await new Promise((resolve) => setTimeout(resolve, 50))
+      assert.strictEqual((await used(i))?.counted_requests, 10)
+    }
+
+    await admin(node(1).url, "PATCH", `/admin/keys/${id}`, { limits: null, max_inflight: 3 })
+    await untilShown(({ max_inflight }) => max_inflight === 3)
+    const other = await cluster.add("other")
+    const held = await Promise.all([
+      send(other.url, "!say one\n!fault hang-mid-stream after=1", { key, stream: true }),
+      ...times(2, (i) => ask(i))
+    ])
+    assert.deepStrictEqual(held.map(({ status }) => status), [200, 200, 200])
+    const refused = await chat(node(3).url, "!say no", { key })
+    assert.deepStrictEqual([refused.status, refused.retryAfter], [429, "1"])
+    assert.strictEqual((await shown(3))?.usage.in_flight, 3)
+    // A node that dies gives its places back.
+    await other.kill()
+    await untilShown(({ usage }) => usage.in_flight === 2)
+    assert.strictEqual(textOf(await chat(node(3).url, "!say yes", { key })), "yes")
+    for (const response of held.slice(1)) await response.body?.cancel()
+    await untilShown(({ usage }) => usage.in_flight === 0)
+    await untilIdle(cluster)
+  })
+
   it("drain: a node that is asked to stop ends what runs and is gone from the list", async () => {
     const leaving = await cluster.add("leaving")
     const running = chat(leaving.url, "!pace 20\n!count 40", { stream: true })

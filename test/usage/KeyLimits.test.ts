@@ -11,8 +11,8 @@ import { sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
 import { keyId } from "../../src/domain/identity.ts"
-import { Admission, type Admission as Admitted } from "../../src/usage/Admission.ts"
-import { KeyLimits, Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
+import { Admission, type Admitted } from "../../src/usage/Admission.ts"
+import { type Asking, KeyLimits, Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { windowAt } from "../../src/usage/windows.ts"
@@ -189,7 +189,8 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
       }
       const after = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
       for (const key of ids) {
-        const seen = keyLimits.usageOf(key)
+        const [seen] = yield* keyLimits.usageOf([key])
+        assert(seen !== undefined)
         assert.strictEqual(seen.inFlight, inFlight(key))
         for (const { requests, resetsAt, startedAt, tokens, window } of seen.windows) {
           assert.deepStrictEqual({ start: startedAt, end: resetsAt }, windowAt(window, after))
@@ -198,15 +199,15 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
       }
     }
     for (const one of known) yield* Scope.close(one.scope, Exit.void)
-    for (const key of ids) assert.strictEqual(keyLimits.usageOf(key).inFlight, 0)
+    for (const { inFlight } of yield* keyLimits.usageOf(ids)) assert.strictEqual(inFlight, 0)
   }).pipe(from(Date.parse(beginning), { keys: [...keys] }), Effect.provide(TestClock.layer()))
 
-const admitted = (result: Admission | Refused): Admission => {
+const admitted = (result: Admitted | Refused | Asking): Admission => {
   assert.instanceOf(result, Admission)
   return result
 }
 
-const refused = (result: Admission | Refused): Refused => {
+const refused = (result: Admitted | Refused | Asking): Refused => {
   assert.instanceOf(result, Refused)
   return result
 }

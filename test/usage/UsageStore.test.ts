@@ -1,41 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as TestClock from "effect/testing/TestClock"
-import * as fc from "fast-check"
-import type { UsageEntry } from "../../src/usage/UsageEntry.ts"
-import type { UsageQuery } from "../../src/usage/UsageQuery.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
-import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
-import { dayLength, dayOf } from "../../src/usage/windows.ts"
-import { runs } from "../support/effort.ts"
-import {
-  entries,
-  entry,
-  everything,
-  expectedCounters,
-  expectedReport,
-  keyA,
-  keyB,
-  NodeServices,
-  plain,
-  queries,
-  sqliteStore,
-  start,
-  usageFile
-} from "./support.ts"
-
-/** A store, and the same after a restart of the process: memory stands for a process that goes on. */
-interface Run {
-  readonly store: UsageStoreShape
-  readonly restarted: Effect.Effect<UsageStoreShape, never, Scope.Scope>
-}
-
-type Made = Effect.Effect<Run, never, FileSystem.FileSystem | Scope.Scope>
+import { type Made, storeSuite } from "./storeSuite.ts"
+import { sqliteStore, usageFile } from "./support.ts"
 
 const inMemory: Made = Effect.gen(function*() {
   const store = Context.get(yield* Layer.build(UsageStore.layerMemory), UsageStore)
@@ -51,98 +21,5 @@ const inFile: Made = Effect.gen(function*() {
   }
 }).pipe(Effect.orDie)
 
-const stores: ReadonlyArray<readonly [name: string, make: Made]> = [["memory", inMemory], ["sqlite", inFile]]
-
-/** What happens to a store between two looks at it. */
-type Act = { readonly add: ReadonlyArray<UsageEntry> } | { readonly pass: number }
-
-const acts = fc.array(
-  fc.oneof(
-    fc.array(entries(3), { maxLength: 12 }).map((add): Act => ({ add })),
-    fc.constantFrom<Act>({ pass: 400 }, { pass: 1000 })
-  ),
-  { maxLength: 8 }
-)
-
-const check = (
-  make: Made,
-  steps: ReadonlyArray<Act>,
-  asked: ReadonlyArray<UsageQuery>
-) =>
-  Effect.gen(function*() {
-    yield* TestClock.setTime(start)
-    const { store } = yield* make
-    const told: Array<UsageEntry> = []
-    for (const step of steps) {
-      if ("pass" in step) {
-        yield* TestClock.adjust(step.pass)
-        continue
-      }
-      for (const one of step.add) {
-        store.add(one)
-        told.push(one)
-      }
-      for (const query of asked) {
-        assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(told, query))
-      }
-      for (const key of [keyA, keyB]) {
-        for (const now of [start, start + 2.5 * dayLength, told.at(-1)?.at ?? start]) {
-          assert.deepStrictEqual(yield* store.counters(key, now), expectedCounters(told, key, now))
-        }
-      }
-    }
-  }).pipe(Effect.scoped, Effect.provide([TestClock.layer(), NodeServices.layer]))
-
-for (const [name, make] of stores) {
-  describe(`the ${name} store`, () => {
-    it("says of whatever it was told what a plain sum says, written or not", async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          acts,
-          fc.array(queries(3), { minLength: 1, maxLength: 3 }),
-          (steps, asked) => Effect.runPromise(check(make, steps, asked))
-        ),
-        { numRuns: runs(60) }
-      )
-    })
-
-    it.effect("makes days of hours after 90 days, and keeps days for 400", () =>
-      Effect.gen(function*() {
-        const told = fc.sample(entries(420), { numRuns: runs(1500) })
-        yield* TestClock.setTime(start + 420 * dayLength)
-        const run = yield* make
-        for (const one of told) run.store.add(one)
-        yield* run.store.tidy
-        const store = yield* run.restarted
-        yield* store.tidy
-        const kept = told.filter(({ at }) => at >= dayOf(start + 20 * dayLength))
-        assert.isBelow(kept.length, told.length)
-        assert.deepStrictEqual(
-          plain(yield* store.query(everything)),
-          expectedReport(kept, everything, dayOf(start + 330 * dayLength))
-        )
-      }).pipe(Effect.provide(NodeServices.layer)))
-
-    it.effect("still knows what a key has used of its month when minutes and hours are tidied away", () =>
-      Effect.gen(function*() {
-        const monthEnd = Date.UTC(2026, 2, 31, 23, 59, 59)
-        yield* TestClock.setTime(monthEnd)
-        const { store } = yield* make
-        const told = fc.sample(entries(31), { numRuns: runs(300) })
-        for (const one of told) store.add(one)
-        yield* TestClock.adjust("1 second")
-        yield* store.tidy
-        assert.deepStrictEqual(yield* store.counters(keyA, monthEnd), expectedCounters(told, keyA, monthEnd))
-      }).pipe(Effect.provide(NodeServices.layer)))
-
-    it.effect("gives rows up to the limit, and sums of all", () =>
-      Effect.gen(function*() {
-        const { store } = yield* make
-        for (let i = 0; i < 50; i++) store.add(entry({ model: `m${i % 10}`, promptTokens: i }))
-        const report = yield* store.query({ ...everything, by: ["model"], limit: 3 })
-        assert.deepStrictEqual(report.rows.map(({ model }) => model), ["m9", "m8", "m7"])
-        assert.isTrue(report.truncated)
-        assert.strictEqual(report.totals.values[0], 50)
-      }).pipe(Effect.provide(NodeServices.layer)))
-  })
-}
+storeSuite("memory", inMemory, { counts: true })
+storeSuite("sqlite", inFile, { counts: true })

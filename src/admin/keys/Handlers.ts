@@ -88,8 +88,10 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
           }
           const all = text === "" ? keys : found
           const items: Array<Schema.Json> = []
-          yield* forEachSliced(all.slice((page - 1) * page_size, page * page_size), (key) => {
-            items.push({ ...viewKey(config, limits, key, now) })
+          const shown = all.slice((page - 1) * page_size, page * page_size)
+          const used = yield* limits.usageOf(shown.map(({ id }) => id))
+          yield* forEachSliced(shown, (key) => {
+            items.push({ ...viewKey(config, used[items.length]!, key, now) })
             return itemWeight
           })
           const reply = {
@@ -150,7 +152,8 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
           )
           const key = (yield* indexKeys(saved.config)).byId.get(id)
           if (key === undefined) return yield* unknownKey
-          const item = viewKey(saved.config, limits, { id, key }, yield* Clock.currentTimeMillis)
+          const [used] = yield* limits.usageOf([id])
+          const item = viewKey(saved.config, used!, { id, key }, yield* Clock.currentTimeMillis)
           return respond(endpoint, { success: true, key: item, ...lastingOf(saved) })
         })
       )

@@ -7,7 +7,7 @@ import { forEachSliced, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
 import { keyId, tokenPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
-import { type KeyLimits, type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
+import { type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 
 /** The configured keys with their ids, in the order of `keys`. */
@@ -51,12 +51,11 @@ const windowsOf = (record: KeyRecord | undefined, { windows }: KeyUsage): Array<
 /** What is shown of a key; `now` in milliseconds. */
 export const viewKey = (
   config: GatewayConfig,
-  limits: KeyLimits["Service"],
+  usage: KeyUsage,
   { id, key }: KeyIndex["keys"][number],
   now: number
 ): typeof KeyItem.Type => {
   const record = config.key_records.get(id)
-  const usage = limits.usageOf(id)
   return {
     id,
     preview: tokenPreview(key),

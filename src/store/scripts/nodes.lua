@@ -31,6 +31,11 @@ local function close(node, ticket)
   return 'granted', account
 end
 
+-- One request less of a business key (`keys.lua`).
+local function let_key_go(key)
+  if call('HINCRBY', K .. 'usage:use', key, -1) <= 0 then call('HDEL', K .. 'usage:use', key) end
+end
+
 -- Drops a node with its leases and tickets, and what it was doing for all.
 local function drop(node)
   for _, kind in ipairs({ 'tickets:', 'leases:' }) do
@@ -48,6 +53,9 @@ local function drop(node)
     if cleaning[i + 1] == node then set_cleaning(cleaning[i], nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
+  -- What its requests were admitted with stays used: the upstream may have been called for them.
+  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
+  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   told[node] = nil

@@ -1,0 +1,166 @@
+-- What business keys may do and have used, over all nodes. A key has a hash of its windows, `usage:w:<key>`, whose fields are
+-- a window's letter, its first millisecond and `r` (requests) or `t` (tokens): used, with what is reserved. Requests whose
+-- keys have limits are admitted here and held by their node in `usage:adm:<node>`; of others the node says how many run
+-- (`usage:held:<node>`) and what they used. Operations:
+--   admit key ticket most tokens (window requests tokens)...   one request more, where all limits allow it
+--   look keys                       what keys (a JSON array) have under way and have used
+--   tell batch settled used held    JSON arrays: of tickets, whether they count and their tokens; of keys, a time, requests
+--                                   and tokens; of keys and how many of their requests run. A batch counts once. Tells how
+--                                   many requests of the node are held here
+--   sync tickets known last         the tickets (ticket, key, time, tokens) that the node has, and others that it knows of, up
+--                                   to a number: what is missing is put back, what nobody knows is given back
+-- Every reply about a key is: requests under way, last use, then requests and tokens of its five windows.
+reap()
+if not is_attached() then return finish({ 'lost' }) end
+local op = ARGV[4]
+local MINUTE, HOUR, DAY = 60000, 3600000, 86400000
+local letters = { 'm', 'h', 'd', 'w', 'M' }
+
+-- The first millisecond of the month that a time is in: days since 1 March 0000, in eras of 400 years.
+local function month_of(time)
+  local days = math.floor(time / DAY)
+  local z = days + 719468
+  local doe = z % 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local day = doy - math.floor((153 * math.floor((5 * doy + 2) / 153) + 2) / 5)
+  return (days - day) * DAY
+end
+
+-- The windows that a time is in, by their letters.
+local function windows_at(time)
+  return {
+    m = 'm' .. int(time - time % MINUTE), h = 'h' .. int(time - time % HOUR), d = 'd' .. int(time - time % DAY),
+    w = 'w' .. int(time - (time - 4 * DAY) % (7 * DAY)), M = 'M' .. int(month_of(time))
+  }
+end
+
+local current = windows_at(now)
+local is_current = {}
+for _, window in pairs(current) do is_current[window] = true end
+
+local function hash_of(key) return K .. 'usage:w:' .. key end
+
+-- Adds to the windows that a time is in, as far as they are not over.
+local function add(key, time, requests, tokens)
+  local hash = hash_of(key)
+  for _, window in pairs(windows_at(time)) do
+    if is_current[window] then
+      if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then
+        -- A new window: those that are over go.
+        for _, field in ipairs(call('HKEYS', hash)) do
+          if not is_current[string.sub(field, 1, -2)] then call('HDEL', hash, field) end
+        end
+      end
+      call('HINCRBY', hash, window .. 't', int(tokens))
+    end
+  end
+end
+
+local function under_way(key)
+  local count = tonumber(call('HGET', K .. 'usage:use', key)) or 0
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    count = count + (tonumber(call('HGET', K .. 'usage:held:' .. node, key)) or 0)
+  end
+  return count
+end
+
+-- What a key has used of its windows: by letter, requests and tokens.
+local function used_of(key)
+  local fields = {}
+  for _, letter in ipairs(letters) do
+    fields[#fields + 1] = current[letter] .. 'r'
+    fields[#fields + 1] = current[letter] .. 't'
+  end
+  local values = call('HMGET', hash_of(key), unpack(fields))
+  local counts = {}
+  for i, letter in ipairs(letters) do
+    counts[letter] = { tonumber(values[2 * i - 1]) or 0, tonumber(values[2 * i]) or 0 }
+  end
+  return counts
+end
+
+local function append(reply, key)
+  reply[#reply + 1] = int(under_way(key))
+  reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
+  local counts = used_of(key)
+  for _, letter in ipairs(letters) do
+    reply[#reply + 1] = int(counts[letter][1])
+    reply[#reply + 1] = int(counts[letter][2])
+  end
+  return reply
+end
+
+local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
+
+local function hold_key(ticket, key, time, tokens)
+  call('HSET', K .. 'usage:adm:' .. me, ticket, key .. ' ' .. int(time) .. ' ' .. int(tokens))
+  call('HINCRBY', K .. 'usage:use', key, 1)
+end
+
+-- Ends a request; only the first call does something.
+local function settle(ticket, counted, tokens)
+  local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
+  if not held then return end
+  local key, time, reserved = string.match(held, '^(%S+) (%S+) (%S+)$')
+  call('HDEL', K .. 'usage:adm:' .. me, ticket)
+  let_key_go(key)
+  add(key, tonumber(time), counted and 0 or -1, (counted and tokens or 0) - tonumber(reserved))
+end
+
+if op == 'admit' then
+  local key, ticket, most, tokens = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+  local verdict = 'ok'
+  if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
+    if most and under_way(key) >= most then verdict = 'refused' end
+    local counts = used_of(key)
+    for i = 9, #ARGV, 3 do
+      local count, requests, limit = counts[ARGV[i]], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+      if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then verdict = 'refused' end
+    end
+    if verdict == 'ok' then
+      hold_key(ticket, key, now, tokens)
+      add(key, now, 1, tokens)
+      touch(key, now)
+    end
+  end
+  return finish(append({ verdict, int(now) }, key))
+elseif op == 'look' then
+  local reply = { 'ok', int(now) }
+  for _, key in ipairs(cjson.decode(ARGV[5])) do append(reply, key) end
+  return finish(reply)
+elseif op == 'tell' then
+  local told = K .. 'usage:told:' .. me
+  if call('GET', told) ~= ARGV[5] then
+    call('SET', told, ARGV[5], 'PX', DAY)
+    for _, one in ipairs(cjson.decode(ARGV[6])) do settle(one[1], one[2] == 1, one[3]) end
+    for _, one in ipairs(cjson.decode(ARGV[7])) do
+      add(one[1], one[2], one[3], one[4])
+      touch(one[1], one[2])
+    end
+  end
+  for _, one in ipairs(cjson.decode(ARGV[8])) do
+    if one[2] > 0 then
+      call('HSET', K .. 'usage:held:' .. me, one[1], one[2])
+    else
+      call('HDEL', K .. 'usage:held:' .. me, one[1])
+    end
+  end
+  -- Keys that nobody has used for longer than any window.
+  for _, key in ipairs(call('ZRANGEBYSCORE', K .. 'usage:last', '-inf', now - 400 * DAY, 'LIMIT', 0, 10)) do
+    call('ZREM', K .. 'usage:last', key)
+    call('DEL', hash_of(key))
+  end
+  return finish({ 'ok', int(call('HLEN', K .. 'usage:adm:' .. me)) })
+elseif op == 'sync' then
+  local knows = {}
+  for _, ticket in ipairs(cjson.decode(ARGV[6])) do knows[ticket] = true end
+  for _, one in ipairs(cjson.decode(ARGV[5])) do
+    knows[one[1]] = true
+    if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(one[1], one[2], one[3], one[4]) end
+  end
+  for _, ticket in ipairs(call('HKEYS', K .. 'usage:adm:' .. me)) do
+    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then settle(ticket, false, 0) end
+  end
+end
+return finish({ 'ok' })

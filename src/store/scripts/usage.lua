@@ -1,0 +1,61 @@
+-- The history of usage: an hour's buckets are a hash, `usage:h:<its first millisecond>`, of a bucket's names to its sums and
+-- errors (`<code>=<count>`), with blanks between; `usage:hours` has the hours that there are. Operations:
+--   add batch buckets       buckets as a JSON array of hour, names, sums, errors; a batch counts once
+--   fold hour day           makes an hour part of a day, some buckets a call: how many are left
+--   drop hour               an hour, or a day, that is too old
+local K = 'gw:{main}:'
+local call = redis.call
+local op = ARGV[4]
+
+local function int(number) return string.format('%.0f', number) end
+
+local function merge(hash, names, sums, errors)
+  local before = call('HGET', hash, names)
+  if before then
+    local i = 0
+    for word in string.gmatch(before, '%S+') do
+      local code, count = string.match(word, '^(.+)=(%d+)$')
+      if code then
+        errors[code] = (errors[code] or 0) + tonumber(count)
+      else
+        i = i + 1
+        sums[i] = (sums[i] or 0) + tonumber(word)
+      end
+    end
+  end
+  local words = {}
+  for i, sum in ipairs(sums) do words[i] = int(sum) end
+  for code, count in pairs(errors) do words[#words + 1] = code .. '=' .. int(count) end
+  call('HSET', hash, names, table.concat(words, ' '))
+end
+
+if op == 'add' then
+  local told = K .. 'usage:added:' .. ARGV[2]
+  if call('GET', told) == ARGV[5] then return { 'ok' } end
+  call('SET', told, ARGV[5], 'PX', 86400000)
+  for _, bucket in ipairs(cjson.decode(ARGV[6])) do
+    local hour = int(bucket[1])
+    merge(K .. 'usage:h:' .. hour, bucket[2], bucket[3], bucket[4])
+    call('ZADD', K .. 'usage:hours', hour, hour)
+  end
+elseif op == 'fold' then
+  local from, into = K .. 'usage:h:' .. ARGV[5], K .. 'usage:h:' .. ARGV[6]
+  local some = call('HSCAN', from, '0', 'COUNT', 200)[2]
+  for i = 1, #some, 2 do
+    local sums, errors = {}, {}
+    for word in string.gmatch(some[i + 1], '%S+') do
+      local code, count = string.match(word, '^(.+)=(%d+)$')
+      if code then errors[code] = tonumber(count) else sums[#sums + 1] = tonumber(word) end
+    end
+    merge(into, some[i], sums, errors)
+    call('HDEL', from, some[i])
+  end
+  call('ZADD', K .. 'usage:hours', ARGV[6], ARGV[6])
+  local left = call('HLEN', from)
+  if left == 0 then call('ZREM', K .. 'usage:hours', ARGV[5]) end
+  return { 'ok', int(left) }
+elseif op == 'drop' then
+  call('UNLINK', K .. 'usage:h:' .. ARGV[5])
+  call('ZREM', K .. 'usage:hours', ARGV[5])
+end
+return { 'ok' }
