@@ -22,12 +22,12 @@ export interface AdminConfig {
   readonly generation: number
 }
 
-export interface RuntimeConfig {
+/** The group's settings; those that follow from the accounts are worked out. */
+export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max_inflight"> {
   readonly account_max_inflight: number
   /** Waiting requests that are held; 0 means that none waits. */
   readonly account_max_queue: number
   readonly global_max_inflight: number
-  readonly token_refresh_interval_hours: number
   /** Requests that a business key without a limit of its own has under way at once; `undefined` for no limit. */
   readonly key_max_inflight: number | undefined
   /** Accounts multiplied by `account_max_inflight`. */

@@ -147,10 +147,10 @@ const toRuntime = (
   const recommended_concurrency = total * account_max_inflight
   const automatic = Math.max(1, recommended_concurrency)
   return {
+    ...group,
     account_max_inflight,
     account_max_queue: group.account_max_queue ?? automatic,
     global_max_inflight: group.global_max_inflight ?? automatic,
-    token_refresh_interval_hours: group.token_refresh_interval_hours,
     key_max_inflight: group.key_max_inflight,
     recommended_concurrency,
     configured: {

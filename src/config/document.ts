@@ -2,6 +2,7 @@
  * The configuration file as one schema: what it may hold, for editors, for misspelt fields and for the types of embedders.
  */
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { AccountEntry, Host, KeyEntry, KeyRecordEntry, MessagesMapping, settingGroups, StoreGroup } from "./schema.ts"
 
 const optional = Schema.optionalKey
@@ -15,27 +16,10 @@ export const ConfigDocument = Schema.Struct({
     Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
   ),
   accounts: optional(Schema.Array(AccountEntry).annotate({ description: "Accounts of the pool." })),
-  runtime: optional(settingGroups.runtime),
-  compat: optional(settingGroups.compat),
-  responses: optional(settingGroups.responses),
-  embeddings: optional(settingGroups.embeddings),
-  auto_delete: optional(settingGroups.auto_delete),
-  msgcompat_mapping: optional(settingGroups.msgcompat_mapping),
+  ...Struct.map(settingGroups, Schema.optionalKey),
   msgcompat_model_mapping: optional(
     MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })
   ),
-  model_aliases: optional(settingGroups.model_aliases),
-  admin: optional(settingGroups.admin),
-  captures: optional(settingGroups.captures),
-  requests: optional(settingGroups.requests),
-  upstream: optional(settingGroups.upstream),
-  auth: optional(settingGroups.auth),
-  limits: optional(settingGroups.limits),
-  usage: optional(settingGroups.usage),
-  console: optional(settingGroups.console),
-  metrics: optional(settingGroups.metrics),
-  telemetry: optional(settingGroups.telemetry),
-  samples: optional(settingGroups.samples),
   host: optional(Host),
   store: optional(StoreGroup)
 })

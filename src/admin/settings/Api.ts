@@ -5,13 +5,14 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { settingGroups } from "../../config/schema.ts"
+import { SettingsPatch } from "../../config/settings.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { lasting } from "../changes.ts"
 import { AdminEdge } from "../edges.ts"
 
-const Mode = Schema.Literals(["none", "single", "all"])
-const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
-const Aliases = Schema.Record(Schema.String, Schema.String)
+const { compat, embeddings, model_aliases, msgcompat_mapping, responses, runtime } = settingGroups
 
 /** Reply of `GET /admin/settings`: the values in effect. */
 export const SettingsReply = Schema.Struct({
@@ -27,56 +28,19 @@ export const SettingsReply = Schema.Struct({
     default_password_warning: Schema.Boolean
   }),
   runtime: Schema.Struct({
+    ...Struct.map(runtime.fields, Schema.toType),
     account_max_inflight: Schema.Int,
     account_max_queue: Schema.Int,
     global_max_inflight: Schema.Int,
-    token_refresh_interval_hours: Schema.Int,
     key_max_inflight: Schema.NullOr(Schema.Int)
   }),
-  compat: Schema.Struct({ wide_input_strict_output: Schema.Boolean, strip_reference_markers: Schema.Boolean }),
-  responses: Schema.Struct({ store_ttl_seconds: Schema.Int }),
-  embeddings: Schema.Struct({ provider: Schema.String }),
-  auto_delete: Schema.Struct({ mode: Mode }),
-  msgcompat_mapping: Mapping,
-  model_aliases: Aliases.annotate({
-    description: "Names that callers may use, each with the model that it stands for."
-  })
+  compat: Schema.toType(compat),
+  responses: Schema.toType(responses),
+  embeddings: Schema.toType(embeddings),
+  auto_delete: Schema.Struct({ mode: Schema.Literals(["none", "single", "all"]) }),
+  msgcompat_mapping: Schema.toType(msgcompat_mapping),
+  model_aliases: Schema.toType(model_aliases)
 }).annotate({ identifier: "Settings" })
-
-const setting = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-/** Body of `PUT /admin/settings`: what it does not name stays, `null` unsets where there is a default. */
-export const SettingsRequest = Schema.Struct({
-  admin: setting(Schema.Struct({ jwt_expire_hours: setting(Schema.Int) })),
-  runtime: setting(Schema.Struct({
-    account_max_inflight: setting(Schema.Int),
-    account_max_queue: setting(Schema.Int),
-    global_max_inflight: setting(Schema.Int),
-    token_refresh_interval_hours: setting(Schema.Int),
-    key_max_inflight: setting(Schema.Int)
-  })),
-  compat: setting(Schema.Struct({
-    wide_input_strict_output: setting(Schema.Boolean),
-    strip_reference_markers: setting(Schema.Boolean)
-  })),
-  responses: setting(Schema.Struct({ store_ttl_seconds: setting(Schema.Int) })),
-  embeddings: setting(Schema.Struct({ provider: setting(Schema.String) })),
-  auto_delete: setting(Schema.Struct({ mode: setting(Mode), sessions: setting(Schema.Boolean) })),
-  msgcompat_mapping: setting(Schema.Struct({ fast: setting(Schema.String), slow: setting(Schema.String) })),
-  model_aliases: setting(Aliases),
-  captures: setting(Schema.Struct({
-    enabled: setting(Schema.Boolean),
-    limit: setting(Schema.Int),
-    max_body_bytes: setting(Schema.Int)
-  })),
-  requests: setting(Schema.Struct({
-    enabled: setting(Schema.Boolean),
-    bodies: setting(Schema.Boolean),
-    limit: setting(Schema.Int),
-    max_body_bytes: setting(Schema.Int),
-    max_total_bytes: setting(Schema.Int)
-  }))
-}).annotate({ identifier: "SettingsRequest" })
 
 /** One setting as a form needs it. */
 export const SettingsField = Schema.Struct({
@@ -135,7 +99,7 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
   HttpApiEndpoint.put("set", "/admin/settings", {
     // A revision of `GET /admin/settings/fields`: 409 where the configuration is another one by now.
     headers: { "if-match": Schema.optionalKey(Schema.String) },
-    payload: SettingsRequest,
+    payload: SettingsPatch,
     success: SettingsSaved
   }).annotateMerge(documented({
     summary: "Change runtime settings",

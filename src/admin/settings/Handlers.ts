@@ -54,21 +54,13 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
               jwt_valid_after_unix: admin.jwt_valid_after_unix,
               default_password_warning: store.adminKeyGenerated && admin.password_hash === undefined
             },
-            runtime: {
-              account_max_inflight: runtime.account_max_inflight,
-              account_max_queue: runtime.account_max_queue,
-              global_max_inflight: runtime.global_max_inflight,
-              token_refresh_interval_hours: runtime.token_refresh_interval_hours,
-              key_max_inflight: runtime.key_max_inflight ?? null
-            },
-            compat: {
-              wide_input_strict_output: compat.wide_input_strict_output,
-              strip_reference_markers: compat.strip_reference_markers
-            },
-            responses: { store_ttl_seconds: responses.store_ttl_seconds },
-            embeddings: { provider: embeddings.provider },
-            auto_delete: { mode: auto_delete.mode },
-            msgcompat_mapping: { fast: msgcompat_mapping.fast, slow: msgcompat_mapping.slow },
+            // What follows from other settings is no setting: the reply's schema leaves it out.
+            runtime: { ...runtime, key_max_inflight: runtime.key_max_inflight ?? null },
+            compat,
+            responses,
+            embeddings,
+            auto_delete,
+            msgcompat_mapping,
             model_aliases: Object.fromEntries(model_aliases)
           }
         })

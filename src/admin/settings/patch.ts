@@ -1,51 +1,34 @@
 /**
- * From the body of `PUT /admin/settings` to the configuration that it asks for. Only the settings listed here can be written;
- * whether they are of the right types and in their ranges is for the configuration's own check.
+ * From the body of `PUT /admin/settings` to the configuration that it asks for. Only the settings of `config/settings.ts` can be
+ * written; whether they are of the right types and in their ranges is for the configuration's own check.
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { ConfigInvalid, type Fault, fault, maxFaults } from "../../config/ConfigError.ts"
 import { setField } from "../../config/edit.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { settingsOf, writableGroups } from "../../config/settings.ts"
 import { fieldName } from "../../domain/fieldName.ts"
 import { nearest } from "../../domain/nearest.ts"
 import { patchMapping } from "../mapping.ts"
 
-/** The groups and fields that can be written, beside the mapping and the aliases. */
-const groups: ReadonlyArray<readonly [group: string, fields: ReadonlyArray<string>]> = [
-  ["admin", ["jwt_expire_hours"]],
-  [
-    "runtime",
-    [
-      "account_max_inflight",
-      "account_max_queue",
-      "global_max_inflight",
-      "token_refresh_interval_hours",
-      "key_max_inflight"
-    ]
-  ],
-  ["compat", ["wide_input_strict_output", "strip_reference_markers"]],
-  ["responses", ["store_ttl_seconds"]],
-  ["embeddings", ["provider"]],
-  ["auto_delete", ["mode"]],
-  ["captures", ["enabled", "limit", "max_body_bytes"]],
-  ["requests", ["enabled", "bodies", "limit", "max_body_bytes", "max_total_bytes"]]
-]
+/** Fields of each group that can be written; `undefined` for the aliases, whose names are the operator's. */
+const settings: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map(
+  writableGroups.map((name) => [name, settingsOf(name)])
+)
 
 /** Dotted paths of all settings that can be written. */
-export const writablePaths: ReadonlySet<string> = new Set([
-  ...groups.flatMap(([group, fields]) => fields.map((field) => `${group}.${field}`)),
-  "msgcompat_mapping.fast",
-  "msgcompat_mapping.slow",
-  "model_aliases"
-])
+export const writablePaths: ReadonlySet<string> = new Set(
+  [...settings].flatMap(([group, fields]) => fields?.map((field) => `${group}.${field}`) ?? [group])
+)
 
-/** Fields of each group that can be written; `undefined` for the aliases, whose names are the operator's. */
-const fieldsByGroup: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map([
-  ...groups.map(([group, fields]) => [group, group === "auto_delete" ? [...fields, "sessions"] : fields] as const),
-  ["msgcompat_mapping", ["fast", "slow"]],
-  ["model_aliases", undefined]
-])
+/** The same with older names, which are accepted. */
+const fieldsByGroup: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map(
+  [...settings].map(([group, fields]) => [group, group === "auto_delete" ? [...fields ?? [], "sessions"] : fields])
+)
+
+/** Groups that are laid over a configuration in another way than field by field. */
+const onTheirOwn: ReadonlySet<string> = new Set(["msgcompat_mapping", "model_aliases"])
 
 const refusal = (path: ReadonlyArray<string>, known: Iterable<string>): Fault => {
   const name = path.at(-1)!
@@ -108,8 +91,8 @@ export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<R
   const refused = refusals(patch)
   if (refused.length > 0) return Result.fail(ConfigInvalid.of(refused))
   let next = raw
-  for (const [name, fields] of groups) {
-    const values = given(patch, name)
+  for (const [name, fields = []] of settings) {
+    const values = onTheirOwn.has(name) ? undefined : given(patch, name)
     if (values === undefined) continue
     if (values !== null && !isJsonObject(values)) next = setField(next, [name], values)
     else if (values !== null && name === "auto_delete") next = patchAutoDelete(next, values)

@@ -1,0 +1,92 @@
+/** A new setting is one entry: a field with its words in a group of the configuration, and all else follows. */
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { OpenApi } from "effect/http-api"
+import type * as Real from "../../src/config/schema.ts"
+import type { RunningGateway } from "../support/gateway.ts"
+
+/** The entry. */
+const entry = {
+  toy_count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }, { message: "must be between 1 and 9" }))
+    .annotate({ description: "How many toys there are." })
+    .pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(3)))
+}
+
+const schemaModule = "../../src/config/schema.ts"
+
+let gateway: RunningGateway
+let adminKey: string
+
+beforeAll(async () => {
+  vi.resetModules()
+  vi.doMock(schemaModule, async (original) => {
+    const real = await original<typeof Real>()
+    const Compat = Schema.Struct({ ...real.Compat.fields, ...entry })
+    return { ...real, Compat, settingGroups: { ...real.settingGroups, compat: Compat } }
+  })
+  const support = await import("../support/gateway.ts")
+  adminKey = support.adminKey
+  gateway = await support.startGateway({ compat: { toy_count: 4 } })
+})
+afterAll(async () => {
+  vi.doUnmock(schemaModule)
+  vi.resetModules()
+  await gateway.stop()
+})
+
+const call = async (method: string, path: string, body?: unknown) => {
+  const response = await fetch(`${gateway.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  return { status: response.status, json: await response.json() as Record<string, unknown> }
+}
+
+const fieldOf = async () => {
+  const { json } = await call("GET", "/admin/settings/fields")
+  return (json["fields"] as ReadonlyArray<Readonly<Record<string, unknown>>>).find(({ path }) =>
+    path === "compat.toy_count"
+  )
+}
+
+const shown = async () => (await call("GET", "/admin/settings")).json["compat"]
+
+describe("a field that is added to a group of the configuration", () => {
+  it("is in the list that forms are made of", async () => {
+    assert.deepStrictEqual(await fieldOf(), {
+      path: "compat.toy_count",
+      type: "integer",
+      minimum: 1,
+      maximum: 9,
+      choices: null,
+      default: 3,
+      configured: 4,
+      effective: 4,
+      writable: true,
+      description: "How many toys there are."
+    })
+  })
+
+  it("is shown, written, unset and held to its range", async () => {
+    assert.deepInclude(await shown(), { toy_count: 4 })
+    assert.strictEqual((await call("PUT", "/admin/settings", { compat: { toy_count: 7 } })).status, 200)
+    assert.deepInclude(await shown(), { toy_count: 7 })
+    const refused = await call("PUT", "/admin/settings", { compat: { toy_count: 10 } })
+    assert.deepEqual([refused.status, refused.json["detail"]], [400, "compat.toy_count must be between 1 and 9"])
+    const misspelt = await call("PUT", "/admin/settings", { compat: { toy_cuont: 2 } })
+    assert.match(String(misspelt.json["detail"]), /did you mean compat\.toy_count/)
+    assert.strictEqual((await call("PUT", "/admin/settings", { compat: { toy_count: null } })).status, 200)
+    assert.deepInclude(await shown(), { toy_count: 3 })
+  })
+
+  it("is in the API documents", async () => {
+    const { json } = await call("GET", "/openapi.json")
+    const { components } = json as unknown as OpenApi.OpenAPISpec
+    for (const name of ["Settings", "SettingsRequest"]) {
+      const text = JSON.stringify(components.schemas[name])
+      assert.include(text, "\"toy_count\"", name)
+      assert.include(text, "How many toys there are.", name)
+    }
+  })
+})
