@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import { pause } from "../clock/pause.ts"
 
 /** Milliseconds before the first retry and the second. */
 const delays = [100, 400]
@@ -14,5 +15,5 @@ const jitter = 0.25
 export const retryDelay = (count: number): Effect.Effect<void> =>
   Effect.flatMap(
     Random.next,
-    (random) => Effect.sleep(delays[Math.min(count, delays.length) - 1]! * (1 + jitter * random))
+    (random) => pause(delays[Math.min(count, delays.length) - 1]! * (1 + jitter * random))
   )

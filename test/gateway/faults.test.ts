@@ -3,13 +3,15 @@
  * account, with two, pinned to one of two, and with a token of the caller's own.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
+import { Captures } from "../../src/captures/Captures.ts"
 import type { CallName } from "../../src/upstream/reference/envelope.ts"
 import type { Fault } from "../../src/upstream/reference/Fault.ts"
 import { usualCall } from "../../src/upstream/reference/faults.ts"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
-import { account, admin, chat, isQuiet, type Said, type Site, startSite, textOf } from "./support.ts"
+import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
+import { account, admin, isQuiet, readSaid, type Said, send, type Site, startSite, textOf } from "./support.ts"
 
 const ownToken = "a-token-of-my-own"
 
@@ -74,6 +76,8 @@ interface Before {
   readonly retryAfter?: RegExp
   /** The upstream has to be told to stop. */
   readonly stops?: boolean
+  /** The time that passes is what fails. */
+  readonly silence?: Silence
 }
 
 const row = (fault: Before["fault"], told: Told, tries: Tries, rest: Partial<Before> = {}): Before => ({
@@ -82,6 +86,14 @@ const row = (fault: Before["fault"], told: Told, tries: Tries, rest: Partial<Bef
   tries,
   ...rest
 })
+
+/** What goes before the upstream's silence. */
+interface Silence {
+  /** What the gateway has of the reply. */
+  readonly heard?: string
+  /** The caller of a stream has it too. */
+  readonly shown?: boolean
+}
 
 /** Failures before anything was shown, at every attempt. */
 const before: ReadonlyArray<Before> = [
@@ -125,12 +137,15 @@ const before: ReadonlyArray<Before> = [
   row({ name: "error-status", after: 0 }, trouble(), thrice)
 ]
 
-/** The same for silence, which takes its time. */
+/** The same for silence, whose time is let pass. */
 const silent: ReadonlyArray<Before> = [
-  row({ name: "hang-before-headers", call: "create" }, late, onceEach),
-  row({ name: "hang-before-headers" }, late, onceEach),
-  row({ name: "hang-before-events" }, late, onceEach),
-  row({ name: "hang-mid-stream", after: 0 }, late, onceEach, { stops: true })
+  row({ name: "hang-before-headers", call: "create" }, late, onceEach, { silence: {} }),
+  row({ name: "hang-before-headers" }, late, onceEach, { silence: {} }),
+  row({ name: "hang-before-events" }, late, onceEach, { silence: {} }),
+  row({ name: "hang-mid-stream", after: 0 }, late, onceEach, {
+    stops: true,
+    silence: { heard: "response_message_id" }
+  })
 ]
 
 /** Failures of the login, which a caller with a token of its own never meets. */
@@ -157,6 +172,8 @@ interface After {
   readonly continues?: number
   readonly stops?: number
   readonly retryAfter?: RegExp
+  /** The time that passes is what fails. */
+  readonly silence?: Silence
 }
 
 /** Resumes of one request, over all its attempts (upstream-protocol). */
@@ -165,6 +182,14 @@ const mostResumes = 8
 const cut: Fault = { name: "reset-mid-stream" }
 
 const after: ReadonlyArray<After> = [
+  {
+    about: "silence",
+    faults: [{ name: "hang-mid-stream" }],
+    told: late,
+    tries: onceEach,
+    stops: 1,
+    silence: { heard: "one", shown: true }
+  },
   {
     about: "a line that is no JSON",
     faults: [{ name: "broken-line" }],
@@ -207,11 +232,7 @@ const after: ReadonlyArray<After> = [
     tries: refreshed,
     continues: 2,
     stops: 1
-  }
-]
-
-const silentAfter: ReadonlyArray<After> = [
-  { about: "silence", faults: [{ name: "hang-mid-stream" }], told: late, tries: onceEach, stops: 1 },
+  },
   {
     about: "three continues that bring nothing",
     faults: [{ name: "cut-off" }, { name: "nothing-new" }],
@@ -256,19 +277,46 @@ interface Stand {
   readonly setting: Setting
   readonly stream: boolean
   readonly site: Site
+  /** The gateway's; it stands still, so that no limit is reached unless a test lets its time pass. */
+  readonly clock: MovedClock
 }
 
-const startStands = (
-  timeouts: Readonly<Record<string, number>>,
-  wanted: ReadonlyArray<Setting> = settingNames
-) =>
+/** Seconds without a byte after which the gateway gives up; three tries are over before it tells a waiting stream to stay. */
+const patience = 2
+
+const startStands = (wanted: ReadonlyArray<Setting> = settingNames) =>
   Promise.all(wanted.flatMap((setting) =>
-    [false, true].map(async (stream): Promise<Stand> => ({
-      setting,
-      stream,
-      site: await startSite({}, { timeouts: { queue: 0, ...timeouts } })
-    }))
+    [false, true].map(async (stream): Promise<Stand> => {
+      const clock = makeMovedClock({ still: true })
+      const timeouts = { queue: 0, first_byte: patience, silence: patience }
+      return { setting, stream, clock, site: await startSite({}, { timeouts, clock }) }
+    })
   ))
+
+/** Waits until the gateway has such a part of a reply that is still open. */
+const untilHeard = async ({ site }: Stand, part: string): Promise<void> => {
+  const captures = Context.get(site.gateway.services, Captures)
+  for (;;) {
+    const replies = await Effect.runPromise(captures.list)
+    if (replies.some(({ bytes, closed }) => !closed && Buffer.from(bytes).includes(part))) return
+    await new Promise(setImmediate)
+  }
+}
+
+/**
+ * Lets the gateway's patience run out each time that the upstream has fallen silent and `ready` says that what came before is
+ * with whom it is for; ends with the answer.
+ */
+const passSilences = async ({ clock, site }: Stand, answer: Promise<unknown>, ready: () => Promise<unknown>) => {
+  let answered = false
+  const end = answer.then(() => {
+    answered = true
+  })
+  for (let count = 1; !answered; count++) {
+    await Promise.race([end, site.until(({ silences }) => silences >= count).then(ready)])
+    if (!answered) clock.move(patience * 1_000)
+  }
+}
 
 /** Makes account names of their own for each row, so that none knows what happened to another. */
 let rows = 0
@@ -287,10 +335,12 @@ interface Asked {
  * upstream any more.
  */
 const ask = async (
-  { setting, site, stream }: Stand,
+  stand: Stand,
   prompt: string,
-  faults: ReadonlyArray<FaultOrder>
+  faults: ReadonlyArray<FaultOrder>,
+  silence?: Silence
 ): Promise<Asked> => {
+  const { setting, site, stream } = stand
   const { direct, names, target } = settings[setting]
   const suffix = ++rows
   const emailOf = (letter: string) => account(`${letter}${suffix}`).email
@@ -301,11 +351,20 @@ const ask = async (
       site.reference.fail(account === undefined ? fault : { ...fault, account: emailOf(account) })
     )
   }
-  const said = await chat(site.url, prompt, {
+  const response = send(site.url, prompt, {
     stream,
     ...(direct ? { key: ownToken } : {}),
     ...(target === undefined ? {} : { target: emailOf(target) })
   })
+  const answer = response.then(readSaid)
+  if (silence !== undefined) {
+    const { heard, shown = false } = silence
+    await passSilences(stand, answer, async () => {
+      if (shown && stream) await response
+      else if (heard !== undefined) await untilHeard(stand, heard)
+    })
+  }
+  const said = await answer
   const report = await site.until(isQuiet)
   return {
     said,
@@ -342,8 +401,8 @@ const checkPlain = ({ said }: Asked, { code, status, words }: Told, retryAfter: 
 }
 
 const checkBefore = async (stand: Stand, expected: Before) => {
-  const { direct, fault, told, tries, stops = false } = expected
-  const asked = await ask(stand, "!say one", [{ ...fault, times: always }])
+  const { direct, fault, told, tries, silence, stops = false } = expected
+  const asked = await ask(stand, "!say one", [{ ...fault, times: always }], silence)
   checkPlain(asked, stand.setting === "direct" ? direct ?? told : told, expected.retryAfter)
   const made = tries[stand.setting]
   assert.strictEqual(asked.triesOf(callOf(fault)), made)
@@ -364,20 +423,14 @@ const onEach = async (stands: ReadonlyArray<Stand>, check: (stand: Stand) => Pro
 
 const stopStands = (stands: ReadonlyArray<Stand>) => Promise.all(stands.map(({ site }) => site.stop()))
 
-/** Runs rows at once, each on a gateway of its own: those that wait for time to pass. */
-const apart = async (timeouts: Readonly<Record<string, number>>, check: (stand: Stand) => Promise<void>) => {
-  const stands = await startStands(timeouts)
-  await onEach(stands, check).finally(() => stopStands(stands))
-}
-
 describe("before anything was shown,", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
-    stands = await startStands({})
+    stands = await startStands()
   })
   afterAll(() => stopStands(stands))
 
-  for (const expected of before) {
+  for (const expected of [...before, ...silent]) {
     it(`${titleOf(expected)}: ${expected.told.status} ${expected.told.code}`, () =>
       onEach(stands, (stand) => checkBefore(stand, expected)))
   }
@@ -390,7 +443,7 @@ describe("before anything was shown,", () => {
 
 describe("a reply without a word", () => {
   it("is no success: 503 upstream_empty_output", async () => {
-    const stands = await startStands({})
+    const stands = await startStands()
     await onEach(stands, async (stand) => {
       const asked = await ask(stand, "!say \"\"", [])
       checkPlain(asked, told(503, "upstream_empty_output", /^The upstream's reply was empty\.$/), undefined)
@@ -402,7 +455,7 @@ describe("a reply without a word", () => {
 describe("with a second account,", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
-    stands = await startStands({}, ["two"])
+    stands = await startStands(["two"])
   })
   afterAll(() => stopStands(stands))
 
@@ -418,21 +471,15 @@ describe("with a second account,", () => {
   }
 })
 
-describe.concurrent("before anything was shown, in time,", () => {
-  for (const expected of silent) {
-    it(`${titleOf(expected)}: ${expected.told.status} ${expected.told.code}`, () =>
-      apart({ first_byte: 0.3, silence: 0.3 }, (stand) => checkBefore(stand, expected)))
-  }
-})
-
 const checkAfter = async (
   stand: Stand,
-  { continues = 0, direct, faults, retryAfter, stops = 0, told, tries }: After
+  { continues = 0, direct, faults, retryAfter, silence, stops = 0, told, tries }: After
 ) => {
   const asked = await ask(
     stand,
     "!say one two three",
-    faults.map((fault) => ({ call: usualCall(fault.name), ...fault, times: always }))
+    faults.map((fault) => ({ call: usualCall(fault.name), ...fault, times: always })),
+    silence
   )
   const { setting, stream } = stand
   const expected = setting === "direct" ? direct ?? told : told
@@ -463,7 +510,7 @@ const checkAfter = async (
 describe("after the first frame of a stream, and in a reply that is wanted whole,", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
-    stands = await startStands({})
+    stands = await startStands()
   })
   afterAll(() => stopStands(stands))
 
@@ -500,11 +547,4 @@ describe("after the first frame of a stream, and in a reply that is wanted whole
       assert.strictEqual(said.text, Array.from({ length: 17 }, (_, i) => `${i} `).join(""))
       assert.deepInclude(report.calls, { completion: 1, continue: 16 })
     }))
-})
-
-describe.concurrent("after the first frame, in time,", () => {
-  for (const expected of silentAfter) {
-    it(`${expected.about}: ${expected.told.code}`, () =>
-      apart({ first_byte: 0.3, silence: 0.3 }, (stand) => checkAfter(stand, expected)))
-  }
 })

@@ -18,6 +18,7 @@ import {
 } from "effect"
 import { HttpServer } from "effect/http"
 import { layerAdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
+import { CurrentPace } from "../../src/clock/pause.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import { CurrentSliceWatch } from "../../src/config/inSlices.ts"
@@ -57,7 +58,7 @@ export interface GatewayOptions {
 // The services of node that each gateway has listen to it: many at once are no leak.
 process.stdin.setMaxListeners(0)
 
-/** Starts a gateway on a free port. Without an `upstream` group it answers from the embedded upstream. */
+/** Starts a gateway on a free port. It tries again without a wait. Without an `upstream` group it answers from the embedded upstream. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
@@ -69,6 +70,7 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
     Layer.provide(Logger.layer(options.logger === undefined ? [] : [options.logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, options.logLevel ?? "Info")),
     Layer.provide(Layer.succeed(CurrentSliceWatch, options.watchSlices ?? (() => undefined))),
+    Layer.provide(Layer.succeed(CurrentPace, 0)),
     Layer.provide(options.tracer === undefined ? Layer.empty : Layer.succeed(Tracer.Tracer, options.tracer)),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(options.environment ?? {})))
   )

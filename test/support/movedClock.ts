@@ -1,4 +1,7 @@
-/** The running clock, which a test moves on: what sleeps until a moment that has passed wakes, and nobody waits for hours. */
+/**
+ * The running clock, which a test moves on: what sleeps until a moment that has passed wakes, and nobody waits for hours. It may
+ * also stand still but for that.
+ */
 import { Clock, Duration, Effect } from "effect"
 
 export interface MovedClock extends Clock.Clock {
@@ -6,19 +9,39 @@ export interface MovedClock extends Clock.Clock {
   readonly move: (millis: number) => void
 }
 
+export interface MovedClockOptions {
+  /** Stands still unless it is moved: no time limit is ever reached because the machine is slow. */
+  readonly still?: boolean
+}
+
 interface Sleeper {
   readonly due: number
   readonly wake: () => void
 }
 
-export const makeMovedClock = (): MovedClock => {
+export const makeMovedClock = ({ still = false }: MovedClockOptions = {}): MovedClock => {
   const clock = Effect.runSync(Clock.Clock)
   const sleepers = new Set<Sleeper>()
   let moved = 0
-  const monotonic = () => clock.monotonicTimeNanosUnsafe() + BigInt(moved) * 1_000_000n
-  const wall = () => clock.currentTimeNanosUnsafe() + BigInt(moved) * 1_000_000n
-  const millis = () => clock.currentTimeMillisUnsafe() + moved
+  const since = (nanos: () => bigint) => {
+    const start = nanos()
+    return () => (still ? start : nanos()) + BigInt(Math.round(moved * 1e6))
+  }
+  const monotonic = since(() => clock.monotonicTimeNanosUnsafe())
+  const wall = since(() => clock.currentTimeNanosUnsafe())
+  const millis = () => Number(wall() / 1_000_000n)
   const now = () => Number(monotonic()) / 1e6
+  const move = (by: number) => {
+    moved += by
+    const at = now()
+    for (const sleeper of sleepers) if (sleeper.due <= at) sleeper.wake()
+  }
+  /** Runs after a while of the machine's time; gives what takes it back. */
+  const later = (wait: number, wake: () => void) => {
+    if (still) return () => undefined
+    const timer = setTimeout(wake, Math.min(wait, 2 ** 31 - 1))
+    return () => clearTimeout(timer)
+  }
   return {
     ...clock,
     currentTimeMillisUnsafe: millis,
@@ -32,22 +55,18 @@ export const makeMovedClock = (): MovedClock => {
         const wait = Duration.toMillis(duration)
         if (wait === Infinity) return
         const wake = () => {
-          clearTimeout(timer)
-          sleepers.delete(sleeper)
+          forget()
           resume(Effect.void)
         }
-        const timer = setTimeout(wake, Math.min(wait, 2 ** 31 - 1))
         const sleeper: Sleeper = { due: now() + wait, wake }
         sleepers.add(sleeper)
-        return Effect.sync(() => {
-          clearTimeout(timer)
+        const takeBack = later(wait, wake)
+        const forget = () => {
+          takeBack()
           sleepers.delete(sleeper)
-        })
+        }
+        return Effect.sync(forget)
       }),
-    move: (by) => {
-      moved += by
-      const at = now()
-      for (const sleeper of sleepers) if (sleeper.due <= at) sleeper.wake()
-    }
+    move
   }
 }

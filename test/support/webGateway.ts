@@ -7,6 +7,7 @@ import type { Scope } from "effect"
 import { Context, Effect, Layer, Logger } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpEffect, HttpRouter, HttpServer } from "effect/http"
+import { CurrentPace } from "../../src/clock/pause.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { GatewayRoutes, GatewayServices, routerConfig } from "../../src/server/Gateway.ts"
@@ -25,7 +26,7 @@ export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
       Layer.provideMerge(GatewayServices),
       Layer.provideMerge(ConfigStore.layerJson({ keys: [businessKey], ...config })),
       Layer.provideMerge([NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices]),
-      Layer.provide(Logger.layer([]))
+      Layer.provide([Logger.layer([]), Layer.succeed(CurrentPace, 0)])
     )
   )
   const handle = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(

@@ -14,6 +14,8 @@ export class Call {
   private readonly onEnd: (outcome: Outcome) => void
   /** Takes note of pieces that have left. */
   onProgress: (sent: number) => void = () => {}
+  /** Takes note that the reply has fallen silent until the call is stopped; all before that has left. */
+  onSilence: () => void = () => {}
   /** Gives back what the call held. */
   onClose: () => void = () => {}
   /** Ends the reply at once, set by the player. */

@@ -38,6 +38,8 @@ export interface Report {
   readonly broken: number
   /** Streams that `stop_stream` (or a continue on top of them) ended. */
   readonly stopped: number
+  /** Replies that fell silent, as asked; they last until the call is stopped. */
+  readonly silences: number
   /** Most event streams that ran at once, by account and in all. */
   readonly mostAtOnce: Readonly<Record<string, number>>
   readonly mostStreams: number
@@ -71,6 +73,7 @@ export class Ledger {
   private running = new Map<string, number>()
   private most = new Map<string, number>()
   private mostStreams = 0
+  private silences = 0
   private entries: Array<Entry> = []
   private characters = 0
   private open = 0
@@ -98,6 +101,10 @@ export class Ledger {
     entry.outcome = outcome
     this.open--
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1)
+  }
+
+  silent(): void {
+    this.silences++
   }
 
   login(account: string): void {
@@ -143,6 +150,7 @@ export class Ledger {
     this.outcomes = new Map()
     this.most = new Map(this.running)
     this.mostStreams = this.streams
+    this.silences = 0
     this.entries = []
     this.characters = 0
   }
@@ -162,6 +170,7 @@ export class Ledger {
       aborted: outcome("aborted"),
       broken: outcome("broken"),
       stopped: outcome("stopped"),
+      silences: this.silences,
       mostAtOnce: Object.fromEntries(this.most),
       mostStreams: this.mostStreams,
       prompts: this.entries.flatMap((entry) => entry.prompt === undefined ? [] : [entry.prompt]),

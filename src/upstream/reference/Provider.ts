@@ -102,6 +102,10 @@ export class Provider {
       this.ledger.closed(entry, outcome)
       this.changed()
     })
+    call.onSilence = () => {
+      this.ledger.silent()
+      this.changed()
+    }
     const fault = this.faultOrders.take({ call: name, account, body: request.body })
     if (fault !== undefined) entry.faults.push(fault.name)
     const exchange: Exchange = { call, entry, account, faults: fault === undefined ? [] : [fault] }

@@ -34,10 +34,16 @@ const broken = (request: HttpClientRequest.HttpClientRequest): HttpClientError.H
     reason: new HttpClientError.TransportError({ request, description: "the connection was reset" })
   })
 
-/** Silence until the call is stopped. */
 const untilStopped = (call: Call): Effect.Effect<void> =>
   Effect.callback((resume) => {
     call.onStop = () => resume(Effect.void)
+  })
+
+/** Silence until the call is stopped. */
+const hang = (call: Call): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    call.onSilence()
+    return untilStopped(call)
   })
 
 /** Silence for a while, unless the call is stopped. */
@@ -70,7 +76,7 @@ class Player {
       case "Wait":
         return Effect.andThen(pause(this.call, step.millis), this.head)
       case "Hang":
-        return Effect.andThen(untilStopped(this.call), this.reset)
+        return Effect.andThen(hang(this.call), this.reset)
       default:
         return this.reset
     }
@@ -88,7 +94,7 @@ class Player {
           if (chunks.length > 0) break
           this.next++
           if (step._tag === "Wait") return Effect.andThen(pause(this.call, step.millis), this.pull)
-          return step._tag === "Hang" ? Effect.andThen(untilStopped(this.call), this.pull) : this.reset
+          return step._tag === "Hang" ? Effect.andThen(hang(this.call), this.pull) : this.reset
         }
         this.next++
         chunks.push(step.bytes)

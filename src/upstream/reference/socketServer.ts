@@ -52,6 +52,7 @@ class Player {
           else this.timer = setTimeout(this.play, step.millis)
           return
         case "Hang":
+          call.onSilence()
           return
         case "Reset":
           this.reset()

@@ -6,6 +6,7 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
+import { pause } from "../../clock/pause.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
@@ -182,7 +183,7 @@ export class Rounds {
   }
 
   /** Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. */
-  private goOn(messageId: MessageId, pause: number): Effect.Effect<void, UpstreamFailure> {
+  private goOn(messageId: MessageId, wait: number): Effect.Effect<void, UpstreamFailure> {
     const open = Effect.suspend(() => {
       this.reply.startRound()
       this.phase = "resume"
@@ -190,7 +191,7 @@ export class Rounds {
       return Effect.map(this.openContinue(messageId, this.begun), (round) => this.read(round))
     })
     this.leave()
-    return Effect.catch(pause > 0 ? Effect.andThen(Effect.sleep(pause), open) : open, (failure) => {
+    return Effect.catch(wait > 0 ? Effect.andThen(pause(wait), open) : open, (failure) => {
       // The service's own refusal stands, and what is used up is; trouble on the way to it may pass.
       if (failure.kind === "refused" || failure.kind === "exhausted" || failure.kind === "overdue") {
         return Effect.fail(failure)
@@ -222,10 +223,10 @@ export class Rounds {
         }
         return this.reply.produced === 0 ? Effect.fail(asFailure(this.phase, nothing)) : this.finish("length")
       case "CutOff": {
-        const pause = messageId === undefined ? undefined : this.budget.takeResume()
-        return messageId === undefined || pause === undefined
+        const wait = messageId === undefined ? undefined : this.budget.takeResume()
+        return messageId === undefined || wait === undefined
           ? Effect.fail(asFailure(this.phase, end.trouble))
-          : Effect.andThen(this.goOn(messageId, pause), this.next)
+          : Effect.andThen(this.goOn(messageId, wait), this.next)
       }
     }
   }
