@@ -9,25 +9,10 @@ import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
+import { ContentPart } from "../shared/contentParts.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
-
-/** A part of a message's content; parts of unknown types are accepted. */
-export const ContentPart = Schema.Struct({
-  type: Schema.String,
-  text: optional(Schema.String),
-  refusal: optional(Schema.String),
-  image_url: optional(
-    Schema.Union([Schema.String, Schema.Struct({ url: Schema.String, detail: optional(Schema.String) })])
-  ),
-  input_audio: optional(Schema.Struct({ data: Schema.String, format: optional(Schema.String) })),
-  file: optional(Schema.Struct({
-    file_data: optional(Schema.String),
-    file_id: optional(Schema.String),
-    filename: optional(Schema.String)
-  }))
-})
 
 /** A call in an assistant message. */
 export const ToolCall = Schema.Struct({

@@ -2,89 +2,24 @@
  * From a chat-completions request to the canonical conversation.
  */
 import type * as Result from "effect/Result"
-import type {
-  Conversation,
-  FilePart,
-  ImagePart,
-  Part,
-  StructuredOutput,
-  TextPart,
-  ToolChoice,
-  Turn
-} from "../../domain/Conversation.ts"
+import type { Conversation, Part, StructuredOutput, ToolChoice, Turn } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
-import { dataUrl } from "../../domain/dataUrl.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { makeFaults } from "../../http/Faults.ts"
 import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
-import type { ChatMessage, ChatRequest, ContentPart } from "./Api.ts"
+import { type CarriedPart, contentPart } from "../shared/contentParts.ts"
+import type { ChatMessage, ChatRequest } from "./Api.ts"
 
 type Request = typeof ChatRequest.Type
 type Message = typeof ChatMessage.Type
-type Content = typeof ContentPart.Type
-
-const contentPart = (part: Content, field: string, faults: Faults): TextPart | ImagePart | FilePart => {
-  switch (part.type) {
-    case "text":
-    case "input_text":
-    case "output_text": {
-      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
-      return Text(part.text ?? "")
-    }
-    case "refusal":
-      return Text(part.refusal ?? "")
-    case "image_url": {
-      const image = part.image_url
-      if (image === undefined || image === null) faults.at(`${field}.image_url`, "is required")
-      const url = typeof image === "string" ? image : image?.url ?? ""
-      const detail = typeof image === "string" ? undefined : image?.detail ?? undefined
-      const inline = dataUrl(url)
-      return {
-        _tag: "Image",
-        url: inline === undefined ? url : undefined,
-        data: inline?.data,
-        mediaType: inline?.mediaType,
-        detail
-      }
-    }
-    case "input_audio": {
-      if (part.input_audio === undefined || part.input_audio === null) faults.at(`${field}.input_audio`, "is required")
-      const format = part.input_audio?.format ?? undefined
-      return {
-        _tag: "File",
-        kind: "audio",
-        name: undefined,
-        url: undefined,
-        id: undefined,
-        data: part.input_audio?.data,
-        mediaType: format === undefined ? undefined : `audio/${format}`
-      }
-    }
-    case "file": {
-      const inline = dataUrl(part.file?.file_data ?? "")
-      return {
-        _tag: "File",
-        kind: "file",
-        name: part.file?.filename ?? undefined,
-        url: undefined,
-        id: part.file?.file_id ?? undefined,
-        data: inline?.data ?? part.file?.file_data ?? undefined,
-        mediaType: inline?.mediaType
-      }
-    }
-    default:
-      // Never dropped silently: what cannot be carried is named to the model.
-      return Text(`[${part.type} omitted]`)
-  }
-}
 
 function* contentParts(
   content: Message["content"],
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<TextPart | ImagePart | FilePart>> {
+): Sliced<ReadonlyArray<CarriedPart>> {
   if (content === undefined || content === null || content === "") return []
   return typeof content === "string"
     ? [Text(content)]

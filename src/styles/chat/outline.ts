@@ -3,7 +3,8 @@
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { ChatMessage, ChatTool, ContentPart, ToolCall } from "./Api.ts"
+import { ContentPart } from "../shared/contentParts.ts"
+import { ChatMessage, ChatTool, ToolCall } from "./Api.ts"
 
 export const chatOutline: BodyOutline = {
   turns: ["messages"],

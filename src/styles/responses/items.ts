@@ -4,29 +4,9 @@
  */
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ContentPart } from "../shared/contentParts.ts"
 
 export const JsonObject = Schema.Record(Schema.String, Schema.Json)
-
-/** A part of a message's content, in the words of this style or of chat completions; other types are accepted. */
-export const ContentPart = Schema.Struct({
-  type: Schema.String,
-  text: optional(Schema.String),
-  refusal: optional(Schema.String),
-  image_url: optional(
-    Schema.Union([Schema.String, Schema.Struct({ url: Schema.String, detail: optional(Schema.String) })])
-  ),
-  detail: optional(Schema.String),
-  file_id: optional(Schema.String),
-  file_url: optional(Schema.String),
-  file_data: optional(Schema.String),
-  filename: optional(Schema.String),
-  file: optional(Schema.Struct({
-    file_data: optional(Schema.String),
-    file_id: optional(Schema.String),
-    filename: optional(Schema.String)
-  })),
-  input_audio: optional(Schema.Struct({ data: Schema.String, format: optional(Schema.String) }))
-})
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
@@ -151,7 +131,6 @@ export const InputItem = Schema.Union([ItemReference, ...itemMembers, UntypedRef
 export type Item = typeof Item.Type
 export type InputItem = typeof InputItem.Type
 export type InputContent = typeof Content.Type
-export type InputContentPart = typeof ContentPart.Type
 
 /** True for an item of a type that the gateway has no use for. */
 export const isOtherItem = (item: Item): item is typeof OtherItem.Type =>

@@ -4,8 +4,9 @@
 import * as Schema from "effect/Schema"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
+import { ContentPart } from "../shared/contentParts.ts"
 import { choiceTypes, ResponseTool } from "./Api.ts"
-import { ContentPart, InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
+import { InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
 
 export const responsesOutline: BodyOutline = {
   turns: ["input", "messages"],

@@ -1,12 +1,12 @@
 /**
  * From items to the turns of the canonical conversation.
  */
-import type { FilePart, ImagePart, Part, Role, TextPart, Turn } from "../../domain/Conversation.ts"
+import type { Part, Role, Turn } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
-import { dataUrl } from "../../domain/dataUrl.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
-import type { InputContent, InputContentPart, Item } from "./items.ts"
+import { type CarriedPart, contentPart } from "../shared/contentParts.ts"
+import type { InputContent, Item } from "./items.ts"
 import { isOtherItem } from "./items.ts"
 import { customArguments } from "./tools.ts"
 
@@ -16,83 +16,12 @@ export interface PlacedItem {
   readonly field: string
 }
 
-const imagePart = (part: InputContentPart, field: string, faults: Faults): ImagePart => {
-  const image = part.image_url
-  if (!image && !part.file_id) faults.at(`${field}.image_url`, "is required")
-  const url = typeof image === "string" ? image : image?.url
-  const detail = part.detail ?? (typeof image === "string" ? undefined : image?.detail)
-  const inline = dataUrl(url ?? "")
-  return {
-    _tag: "Image",
-    url: inline === undefined ? url : undefined,
-    data: inline?.data,
-    mediaType: inline?.mediaType,
-    detail: detail ?? undefined
-  }
-}
-
-const filePart = (part: InputContentPart, field: string, faults: Faults): FilePart => {
-  const { file } = part
-  const data = part.file_data ?? file?.file_data ?? undefined
-  const id = part.file_id ?? file?.file_id ?? undefined
-  const url = part.file_url ?? undefined
-  if (!data && !id && !url) faults.at(`${field}.file_data`, "is required")
-  const inline = dataUrl(data ?? "")
-  return {
-    _tag: "File",
-    kind: "file",
-    name: part.filename ?? file?.filename ?? undefined,
-    url,
-    id,
-    data: inline?.data ?? data,
-    mediaType: inline?.mediaType
-  }
-}
-
-const audioPart = (part: InputContentPart, field: string, faults: Faults): FilePart => {
-  const audio = part.input_audio
-  if (!audio) faults.at(`${field}.input_audio`, "is required")
-  return {
-    _tag: "File",
-    kind: "audio",
-    name: undefined,
-    url: undefined,
-    id: undefined,
-    data: audio?.data,
-    mediaType: audio?.format ? `audio/${audio.format}` : undefined
-  }
-}
-
-const contentPart = (part: InputContentPart, field: string, faults: Faults): TextPart | ImagePart | FilePart => {
-  switch (part.type) {
-    case "input_text":
-    case "output_text":
-    case "text":
-    case "summary_text":
-      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
-      return Text(part.text ?? "")
-    case "refusal":
-      return Text(part.refusal ?? "")
-    case "input_image":
-    case "image_url":
-      return imagePart(part, field, faults)
-    case "input_file":
-    case "file":
-      return filePart(part, field, faults)
-    case "input_audio":
-      return audioPart(part, field, faults)
-    default:
-      // Never dropped silently: what cannot be carried is named to the model.
-      return Text(`[${part.type} omitted]`)
-  }
-}
-
 function* contentParts(
   content: InputContent,
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<TextPart | ImagePart | FilePart>> {
+): Sliced<ReadonlyArray<CarriedPart>> {
   if (typeof content === "string") return content === "" ? [] : [Text(content)]
   return yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
 }
