@@ -4,12 +4,14 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import { hostname } from "node:os"
 import { Accounts } from "../accounts/Accounts.ts"
 import { asList, readStatus } from "../accounts/shared/poolView.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Store } from "../store/Store.ts"
+import { makePeers, noPeers, type Peers } from "./asking.ts"
 
 /** A node as the others see it. Times are Unix milliseconds. */
 export interface NodeFacts {
@@ -62,6 +64,8 @@ export class Nodes extends Context.Service<Nodes, {
   readonly list: Effect.Effect<ReadonlyArray<NodeFacts>>
   /** Says how to find out whether this node drains, for the others to see. */
   readonly watchDraining: (isDraining: () => boolean) => void
+  /** Other nodes, for what each keeps to itself. */
+  readonly peers: Peers
   /** `undefined` without a store. */
   readonly metrics: Effect.Effect<NodesMetrics | undefined>
 }>()("model-gateway/nodes/Nodes") {
@@ -92,6 +96,7 @@ export class Nodes extends Context.Service<Nodes, {
           watchDraining: (isDraining) => {
             draining = isDraining
           },
+          peers: noPeers,
           metrics: Effect.succeed(undefined)
         })
       })
@@ -106,6 +111,7 @@ export class Nodes extends Context.Service<Nodes, {
         const config = yield* ConfigStore
         const store = yield* Store
         const started = yield* Clock.currentTimeMillis
+        const fork = yield* FiberSet.makeRuntime<never, void, never>()
         let leasesLost = 0
         store.listen((kind, rest) => {
           if (kind === "dropped") leasesLost += Number(rest)
@@ -151,6 +157,7 @@ export class Nodes extends Context.Service<Nodes, {
           isReady: () => store.isUp() && config.isCurrent(),
           list,
           watchDraining: (isDraining) => store.watchDraining(isDraining),
+          peers: makePeers(store, fork),
           metrics: Effect.map(list, (nodes) => {
             const { lostWrites, scripts, seconds } = store.counts()
             return { up: store.isUp(), nodes: nodes.length, scripts, roundTripSeconds: seconds, leasesLost, lostWrites }

@@ -65,7 +65,7 @@ export interface StoreShape extends Seals {
   readonly clockOffset: () => number
   /**
    * Hears what the store and other nodes say, a line each: `grant …`, `refuse …`, `config <revision>`, `login <account>`,
-   * `cleaned <account>`, `due <account>`; and `lost`, `up`, `beat`, `restored` (attached to an
+   * `cleaned <account>`, `due <account>`, `ask <id> <node> <sealed question>`, `answer <id> <node>`; and `lost`, `up`, `beat`, `restored` (attached to an
    * empty store), `dropped <leases>` (the store had dropped this node while they ran).
    */
   readonly listen: (listener: (kind: string, rest: string) => void) => void

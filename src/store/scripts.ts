@@ -41,6 +41,7 @@ const bodyPatience = 2_000
 /** Every script, by name. */
 export const scripts = {
   acquire: poolScript("acquire", text(new URL("./scripts/acquire.lua", import.meta.url))),
+  ask: poolScript("ask", text(new URL("./scripts/ask.lua", import.meta.url)), bodyPatience),
   attach: poolScript("attach", text(new URL("./scripts/attach.lua", import.meta.url))),
   beat: poolScript("beat", text(new URL("./scripts/beat.lua", import.meta.url))),
   cleaned: poolScript("cleaned", text(new URL("./scripts/cleaned.lua", import.meta.url))),

@@ -348,6 +348,105 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
+  it("show the requests and captures of all of them as one, by ids that any of them takes", async () => {
+    for (const url of times(4, (i) => node(i).url)) await admin(url, "DELETE", "/admin/requests")
+    const words = times(9, (i) => `word${i}`)
+    for (const [i, word] of words.entries()) assert.strictEqual(textOf(await chat(node(i).url, `!say ${word}`)), word)
+
+    interface Item {
+      readonly id: string
+      readonly node: string
+      readonly request_id: string
+    }
+    interface Page {
+      readonly items: ReadonlyArray<Item>
+      readonly next_cursor: string | null
+      readonly kept: number
+      readonly nodes_missing: ReadonlyArray<string>
+    }
+    const page = (i: number, cursor: string | null) =>
+      admin(
+        node(i).url,
+        "GET",
+        `/admin/requests?limit=4${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
+      ) as unknown as Promise<Page>
+    // Page by page, each asked of another node.
+    const items: Array<Item> = []
+    let cursor: string | null = null
+    for (let i = 0; i === 0 || cursor !== null; i++) {
+      const { items: some, kept, next_cursor, nodes_missing } = await page(i, cursor)
+      assert.deepStrictEqual([kept, nodes_missing], [9, []])
+      items.push(...some)
+      cursor = next_cursor
+    }
+    assert.deepStrictEqual(items.map((item) => item.node), times(9, (i) => `n${(8 - i) % 4 + 1}`))
+    for (const [i, { id, node: of, request_id }] of items.entries()) {
+      assert.isTrue(id.startsWith(`${of}:rec_`), id)
+      for (const name of [id, request_id]) {
+        const detail = await admin(node(1).url, "GET", `/admin/requests/${encodeURIComponent(name)}`) as {
+          readonly id: string
+          readonly request: { readonly body: string }
+        }
+        assert.strictEqual(detail.id, id)
+        assert.include(detail.request.body, `word${8 - i}`)
+      }
+    }
+
+    // The captures, and a chain that another node saves where it is.
+    interface Capture {
+      readonly id: string
+      readonly node: string
+      readonly chain_key: string
+      readonly request_body: string
+    }
+    const { items: captured, nodes_missing } = await admin(node(2).url, "GET", "/admin/dev/captures") as unknown as {
+      readonly items: ReadonlyArray<Capture>
+      readonly nodes_missing: ReadonlyArray<string>
+    }
+    assert.deepStrictEqual(nodes_missing, [])
+    const fourth = captured.find(({ request_body }) => request_body.includes("!say word3"))
+    assert.strictEqual(fourth?.node, "n4")
+    const read = await admin(node(0).url, "GET", `/admin/dev/captures/${encodeURIComponent(fourth?.id ?? "")}`)
+    assert.deepInclude(read, { id: fourth?.id, chain_key: fourth?.chain_key, node: "n4" })
+    const { items: chains } = await admin(node(0).url, "GET", "/admin/dev/raw-samples/query?q=word3") as unknown as {
+      readonly items: ReadonlyArray<{ readonly chain_key: string; readonly node: string }>
+    }
+    assert.deepStrictEqual(chains.map((chain) => [chain.chain_key, chain.node]), [[fourth?.chain_key, "n4"]])
+    const sample = { sample_id: "of-another-node" }
+    const saved = await admin(node(0).url, "POST", "/admin/dev/raw-samples/save", {
+      ...sample,
+      chain_key: fourth?.chain_key
+    })
+    assert.deepInclude(saved, { success: true, ...sample, chain_key: fourth?.chain_key })
+    const samplesAt = (i: number) =>
+      admin(node(i).url, "GET", "/admin/dev/raw-samples") as unknown as Promise<
+        { readonly items: ReadonlyArray<{ readonly sample_id: string }> }
+      >
+    assert.deepInclude((await samplesAt(3)).items[0], sample)
+    await admin(node(3).url, "DELETE", "/admin/dev/raw-samples/of-another-node")
+    const unknown = await fetch(`${node(0).url}/admin/dev/captures/nobody:cap_1`, {
+      headers: { authorization: `Bearer ${adminKey}` }
+    })
+    assert.strictEqual(unknown.status, 404)
+
+    // One that hangs is told, and not waited for.
+    node(3).signal("SIGSTOP")
+    const without = await page(0, null)
+    assert.deepStrictEqual(without.nodes_missing, ["n4"])
+    assert.deepStrictEqual(without.items.map((item) => item.node), ["n1", "n3", "n2", "n1"])
+    node(3).signal("SIGCONT")
+    await untilReady(node(3))
+
+    await admin(node(1).url, "DELETE", "/admin/requests")
+    await admin(node(1).url, "DELETE", "/admin/dev/captures")
+    for (const i of times(4, Number)) {
+      assert.deepInclude(await page(i, null) as unknown as object, { kept: 0, items: [] })
+    }
+    const { items: left } = await admin(node(3).url, "GET", "/admin/dev/captures") as { readonly items: Array<unknown> }
+    assert.deepStrictEqual(left, [])
+    await untilIdle(cluster)
+  })
+
   it("drain: a node that is asked to stop ends what runs and is gone from the list", async () => {
     const leaving = await cluster.add("leaving")
     const running = chat(leaving.url, "!pace 20\n!count 40", { stream: true })

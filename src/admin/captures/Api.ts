@@ -28,7 +28,9 @@ export const CaptureItem = Schema.Struct({
   /** The upstream session, which all rounds of one reply share. */
   chain_key: Schema.String,
   /** Why the round failed, where the network or the answer told. */
-  cause: Schema.optionalKey(FailureCause)
+  cause: Schema.optionalKey(FailureCause),
+  /** The node that has it, where several share a store; ids begin with it. */
+  node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Capture" })
 
 const { request_body: _request, response_body: _response, ...head } = CaptureItem.fields
@@ -55,7 +57,9 @@ export const CapturesReply = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   max_body_bytes: Schema.Int,
-  items: Schema.Union([Schema.Array(CaptureSummary), Schema.Array(CaptureItem)])
+  items: Schema.Union([Schema.Array(CaptureSummary), Schema.Array(CaptureItem)]),
+  /** Nodes that did not answer, where several share a store. */
+  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
 }).annotate({ identifier: "Captures" })
 
 export const CapturesCleared = Schema.Struct({

@@ -46,7 +46,7 @@ export const RequestItem = Schema.Struct({
   })),
   /** False where bodies are not recorded, or were forgotten for newer ones. */
   bodies_kept: Schema.Boolean,
-  /** The node that served it, where several share a store. */
+  /** The node that served it, where several share a store; ids begin with it. */
   node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "RequestItem" })
 
@@ -60,7 +60,9 @@ export const RequestList = Schema.Struct({
   max_total_bytes: Schema.Int,
   items: Schema.Array(RequestItem),
   /** For what is older; `null` at the end. */
-  next_cursor: Schema.NullOr(Schema.String)
+  next_cursor: Schema.NullOr(Schema.String),
+  /** Nodes that did not answer, where several share a store. */
+  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
 }).annotate({ identifier: "RequestList" })
 
 /** An event with its lines as they went over the wire, or a whole body. */

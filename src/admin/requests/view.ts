@@ -24,7 +24,7 @@ const tenths = (millis: number | undefined): number | null =>
 export const viewItem = (record: RequestRecord, node: string | undefined): typeof RequestItem.Type => {
   const { facts } = record
   return {
-    id: idOf(record.number),
+    id: node === undefined ? idOf(record.number) : `${node}:${idOf(record.number)}`,
     request_id: facts.id,
     started_at: record.startedAt,
     style: facts.style ?? "",
@@ -84,7 +84,7 @@ export const viewDetail = (
       calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
     })),
     upstream: record.rounds.map((round) => ({
-      capture_id: round.captureId,
+      capture_id: node === undefined || round.captureId === "" ? round.captureId : `${node}:${round.captureId}`,
       label: round.label,
       attempt: round.attempt,
       url: blot(round.url),

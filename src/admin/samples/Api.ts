@@ -32,7 +32,9 @@ export const SampleQueryItem = Schema.Struct({
   /** What the user said last, in short. */
   request_preview: Schema.String,
   /** The beginning of the reply's text. */
-  response_preview: Schema.String
+  response_preview: Schema.String,
+  /** The node that has it, where several share a store; ids begin with it. */
+  node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "SampleQueryItem" })
 
 /** Items stand newest first. */
@@ -40,7 +42,9 @@ export const SampleQueryReply = Schema.Struct({
   query: Schema.String,
   limit: Schema.Int,
   count: Schema.Int,
-  items: Schema.Array(SampleQueryItem)
+  items: Schema.Array(SampleQueryItem),
+  /** Nodes that did not answer, where several share a store. */
+  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
 /** Exactly one of `chain_key`, `capture_id` and `query` says which chain; a query takes the newest that it finds. */

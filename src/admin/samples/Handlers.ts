@@ -13,10 +13,11 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nativeModels, resolveModel } from "../../domain/models.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import { apiId, respond } from "../../http/reply.ts"
+import { apiId, jsonText } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
+import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
 import { SelfClient } from "../SelfClient.ts"
-import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleRequest } from "./Api.ts"
+import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
 import { SampleReplay } from "./SampleReplay.ts"
@@ -26,6 +27,8 @@ const readSave = bodyOf(AdminSamplesGroup.endpoints.save)
 const readReplay = bodyOf(AdminSamplesGroup.endpoints.replay)
 
 const unknownSample = gatewayError("not_found", "There is no sample of this name")
+
+const noCapture = gatewayError("not_found", "No capture fits; it may have been pushed out by later ones")
 
 const defaultModel = "upstream-chat"
 const defaultMessage = "你好"
@@ -73,11 +76,13 @@ const nothingRecorded = ({ body, status }: ChatReply) =>
     { status: status < 400 ? 409 : status === 401 ? 400 : status }
   )
 
-const itemOf = (chain: CaptureChain): typeof SampleQueryItem.Type => {
+const itemOf = (chain: CaptureChain, { named, node }: NodeItems): typeof SampleQueryItem.Type => {
   const { request, response } = previews(chain)
+  const id = node()
   return {
-    chain_key: chain[0].chainKey,
-    capture_ids: chain.map((round) => round.id),
+    ...(id === undefined ? {} : { node: id }),
+    chain_key: named(chain[0].chainKey),
+    capture_ids: chain.map((round) => named(round.id)),
     round_count: chain.length,
     initial_label: chain[0].label,
     request_preview: request,
@@ -120,22 +125,62 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
       return reply
     }, Effect.orDie)
 
-    /** The chain that the one given selector means. */
+    const nodes = yield* makeNodeItems
+
+    /** Chains of this node; the question is how many there may be, and the words. */
+    const merged = nodes.merged(
+      "chains",
+      Effect.fnUntraced(function*(question: string) {
+        const [limit, text] = JSON.parse(question) as readonly [number, string]
+        const chains = yield* captures.query(text, limit)
+        const items = chains.map((chain, i) => ({
+          at: chain[0].createdAt,
+          place: -i,
+          json: JSON.stringify(itemOf(chain, nodes))
+        }))
+        return { head: "", items }
+      })
+    )
+    const search = (text: string, limit: number) => merged(JSON.stringify([limit, text]))
+
+    /** Saves a chain of this node as a sample here; the question is the name asked for, and which chain. */
+    const saveOwn = Effect.fnUntraced(function*(question: string): Effect.fn.Return<string, GatewayError> {
+      const [name, kind, of] = JSON.parse(question) as readonly [string | null, "chain" | "capture", string]
+      const id = yield* idOf(name)
+      const chain = kind === "chain" ? yield* captures.chain(of) : yield* captures.chainOf(of)
+      if (chain === undefined) return yield* noCapture
+      const saved = yield* folder.save({ id, chain, request: undefined })
+      return JSON.stringify(
+        {
+          success: true,
+          sample_id: saved.id,
+          dir: saved.dir,
+          sample_dir: saved.dir,
+          meta_path: saved.metaPath,
+          upstream_path: saved.upstreamPath,
+          chain_key: nodes.named(chain[0].chainKey),
+          capture_ids: chain.map((round) => nodes.named(round.id)),
+          round_count: chain.length
+        } satisfies typeof SaveSampleReply.Type
+      )
+    })
+    nodes.peers.answers("save chain", saveOwn)
+
+    /** The one given selector: of a chain or of one of its rounds, on whichever node. */
     const select = Effect.fnUntraced(function*(
       request: typeof SaveSampleRequest.Type
-    ): Effect.fn.Return<CaptureChain, GatewayError> {
+    ): Effect.fn.Return<readonly ["chain" | "capture", string], GatewayError> {
       const chainKey = given(request.chain_key)
       const captureId = given(request.capture_id)
       const query = given(request.query)
       if ([chainKey, captureId, query].filter((selector) => selector !== undefined).length !== 1) {
         return yield* invalidRequest("Give exactly one of chain_key, capture_id and query")
       }
-      const found = chainKey !== undefined
-        ? yield* captures.chain(chainKey)
-        : captureId !== undefined
-        ? yield* captures.chainOf(captureId)
-        : (yield* captures.query(query!, 1))[0]
-      return found ?? (yield* gatewayError("not_found", "No capture fits; it may have been pushed out by later ones"))
+      if (chainKey !== undefined) return ["chain", chainKey]
+      if (captureId !== undefined) return ["capture", captureId]
+      const [first] = (yield* search(query!, 1)).items
+      if (first === undefined) return yield* noCapture
+      return ["chain", (JSON.parse(first.json) as typeof SampleQueryItem.Type).chain_key]
     })
 
     return handlers
@@ -196,29 +241,32 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
         "query",
         Effect.fnUntraced(function*({ query: { limit: asked = defaultLimit, q = "" } }) {
           const limit = Math.min(mostChains, Math.max(1, Math.trunc(asked)))
-          const items = (yield* captures.query(q, limit)).map(itemOf)
-          return { query: q, limit, count: items.length, items }
+          const { items: found, missing } = yield* search(q, limit)
+          const items = found.slice(0, limit).map(({ json }) => JSON.parse(json) as typeof SampleQueryItem.Type)
+          return {
+            query: q,
+            limit,
+            count: items.length,
+            items,
+            ...(missing === undefined ? {} : { nodes_missing: missing })
+          }
         })
       )
       .handleRaw(
         "save",
-        Effect.fnUntraced(function*({ endpoint, request }) {
+        Effect.fnUntraced(function*({ request }) {
           const body = yield* readSave(request)
-          const id = yield* idOf(body.sample_id)
-          const chain = yield* select(body)
-          const saved = yield* folder.save({ id, chain, request: undefined })
+          // Its fault is told whatever is selected.
+          yield* idOf(body.sample_id)
+          const [kind, selected] = yield* select(body)
+          const elsewhere = nodes.elsewhere(selected)
+          const question = (of: string) => JSON.stringify([body.sample_id ?? null, kind, of])
+          const text = elsewhere === undefined
+            ? yield* saveOwn(question(nodes.own(selected)))
+            : yield* nodes.peers.askOne(elsewhere.node, "save chain", question(elsewhere.id))
+          if (text === undefined) return yield* noCapture
           yield* logChange("a raw sample was saved")
-          return respond(endpoint, {
-            success: true,
-            sample_id: saved.id,
-            dir: saved.dir,
-            sample_dir: saved.dir,
-            meta_path: saved.metaPath,
-            upstream_path: saved.upstreamPath,
-            chain_key: chain[0].chainKey,
-            capture_ids: chain.map((round) => round.id),
-            round_count: chain.length
-          })
+          return jsonText(text)
         })
       )
   })
