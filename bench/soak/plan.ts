@@ -108,6 +108,8 @@ const say = (pieces: ReadonlyArray<string>): string => `!say ${JSON.stringify(pi
 /** What a script asks for, and what comes of it. */
 interface Script {
   readonly lines: ReadonlyArray<string>
+  /** Where the output limit cuts the reply off. */
+  readonly cut?: string
   readonly expected: Expected
 }
 
@@ -124,7 +126,7 @@ const scripts: Readonly<Record<Kind, (random: Random, number: number) => Script>
   text: (random, number) => {
     const script = textScript(random, number)
     return random.chance(0.1)
-      ? { ...script, lines: [`!cut ${random.whole(2, 9)} ${random.pick(cuts)}`, ...script.lines] }
+      ? { ...script, cut: `!cut ${random.whole(2, 9)} ${random.pick(cuts)}` }
       : script
   },
   reasoning: (random, number) => {
@@ -238,7 +240,7 @@ export const planOf = (seed: string, number: number): Plan => {
   const behaviour = behaviourOf(random, kind)
   const stream = behaviour._tag === "Stalls" || (behaviour._tag === "Leaves" && behaviour.when === "stream") ||
     random.chance(0.6)
-  const { expected, lines } = scripts[kind](random, number)
+  const { cut, expected, lines } = scripts[kind](random, number)
   const fault = faultOf(random, kind, behaviour)
   const credential = fault?.hurts === true
     ? random.pick<Credential>(["key", "direct"])
@@ -248,6 +250,8 @@ export const planOf = (seed: string, number: number): Plan => {
   const late = behaviour._tag === "Leaves" && behaviour.when !== "half-body"
   const prompt = [
     `Request ${number} of the soak ${seed}.`,
+    // Of two cuts the later one says how often: a fault that needs one keeps its own.
+    ...(cut === undefined ? [] : [cut]),
     ...(fault?.lines ?? []),
     ...(behaviour._tag === "Stalls" ? [`!fault long-line bytes=${8 * 1024 * 1024}`] : []),
     ...(late && behaviour.when === "before" ? ["!wait 200ms"] : []),

@@ -7,6 +7,8 @@ import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
 import { World } from "../../bench/soak/world.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import { faultNames } from "../../src/upstream/reference/Fault.ts"
+import { nextCut } from "../../src/upstream/reference/Reply.ts"
+import { replyTo } from "../../src/upstream/reference/replyTo.ts"
 
 const none: ReadonlySet<ErrorCode> = new Set()
 
@@ -150,6 +152,20 @@ describe("the plans", () => {
       assert.isTrue(seen.has(each), each)
     }
     for (const { lines } of faultRows) for (const line of lines) assert.isTrue(seen.has(line), line)
+  })
+
+  it("keep the cut that their fault needs, whatever cut their script has of its own", () => {
+    const cutTwice = plans.filter(({ prompt }) => prompt.split("\n!cut").length > 2)
+    assert.isNotEmpty(cutTwice)
+    for (const { fault, number, prompt } of cutTwice) {
+      const reply = replyTo(
+        { prompt, thinking: false, search: false, earlier: [] },
+        { pace: undefined, burst: 1 },
+        prompt
+      )
+      assert.include(fault?.lines ?? [], `!cut ${reply.cuts.every}`, `${number}`)
+      assert.isDefined(nextCut(reply, 0), `${number}`)
+    }
   })
 
   it("leave no fault of the reference upstream out", () => {
