@@ -51,9 +51,9 @@ export interface Lease {
   readonly waited: number
   /** Drops the token that the upstream has refused, so that the next use logs in anew. */
   readonly refreshToken: Effect.Effect<void>
-  /** Tells the pool what the attempt showed of the account. `undefined`: it worked. */
+  /** Tells the pool what the attempt showed of the account, as soon as it is called. `undefined`: it worked. */
   readonly report: (health: AccountHealth | undefined, retryAfter: number | undefined) => Effect.Effect<void>
-  /** Says which upstream session the attempt made, for the clean-up that `auto_delete` asks for after the slot is free. */
+  /** Says, as soon as it is called, which upstream session the attempt made, for the clean-up that `auto_delete` asks for after the slot is free. */
   readonly usedSession: (sessionId: string) => Effect.Effect<void>
 }
 

@@ -93,18 +93,17 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
         return Effect.void
       }))
 
-  const report: AccountHealthKeeper["report"] = (slot, health, retryAfter, fresh) =>
-    Effect.suspend(() => {
-      if (!slot.member) return Effect.void
-      if (health === undefined) {
-        if (fresh) {
-          slot.account.healed()
-          state.restore(slot)
-        }
-        return Effect.void
+  const report: AccountHealthKeeper["report"] = (slot, health, retryAfter, fresh) => {
+    if (!slot.member) return Effect.void
+    if (health === undefined) {
+      if (fresh) {
+        slot.account.healed()
+        state.restore(slot)
       }
-      return isFault(health) ? failed(slot, health, retryAfter, fresh) : Effect.void
-    })
+      return Effect.void
+    }
+    return isFault(health) ? failed(slot, health, retryAfter, fresh) : Effect.void
+  }
 
   const loginFailed: AccountHealthKeeper["loginFailed"] = (slot, cause) => {
     const failure = Cause.findErrorOption(cause)

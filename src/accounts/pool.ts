@@ -69,6 +69,7 @@ export const makePool: Effect.Effect<
   const config = yield* ConfigStore
   const upstream = yield* Upstream
   const shutdown = yield* CurrentShutdown
+  const clock = yield* Clock.Clock
   const state = new PoolState<PooledAccount>({ perAccount: 1, global: 1, queue: 0, direct: 1 })
   const roster = makeRoster(state)
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
@@ -86,14 +87,17 @@ export const makePool: Effect.Effect<
   }
 
   /** The driver to work with now, with the pool as the configuration in effect says. */
-  const currentDriver = Effect.flatMap(
-    upstream.driver,
-    (driver) =>
-      Effect.mapEager(roster.apply(config.unsafeCurrent, driver), (changed) => {
-        if (changed) health.wake()
-        return driver
-      })
-  )
+  const applied = (driver: Driver): Effect.Effect<Driver> =>
+    Effect.mapEager(roster.apply(config.unsafeCurrent, driver), (changed) => {
+      if (changed) health.wake()
+      return driver
+    })
+  const currentDriver = Effect.flatMap(upstream.driver, applied)
+  /** The same for whoever runs already: at once where nothing has changed. */
+  const driverNow = (): Effect.Effect<Driver> => {
+    const driver = upstream.driverUnsafe?.()
+    return driver === undefined ? currentDriver : applied(driver)
+  }
 
   const health: AccountHealthKeeper = yield* makeAccountHealth(
     state,
@@ -120,7 +124,7 @@ export const makePool: Effect.Effect<
         counters.loginFailures++
         return slot.account === account ? health.loginFailed(slot, exit.cause) : Effect.void
       }
-    })
+    }, clock)
     return account.tokens
   }
 
@@ -136,7 +140,9 @@ export const makePool: Effect.Effect<
     return {
       driver: held.driver,
       credential: {
-        token: Effect.map(tokens.credential.token, remember),
+        get token() {
+          return Effect.mapEager(tokens.credential.token, remember)
+        },
         renew: (stale) => Effect.map(tokens.credential.renew(stale), remember)
       },
       account: account.key,
@@ -145,11 +151,9 @@ export const makePool: Effect.Effect<
       secrets: () => held.token === undefined ? account.secrets : [held.token, ...account.secrets],
       refreshToken: Effect.sync(() => tokens.drop(held.token)),
       report: (verdict, retryAfter) =>
-        Effect.suspend(() =>
-          slot.account === account && account.tokens === tokens
-            ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
-            : Effect.void
-        )
+        slot.account === account && account.tokens === tokens
+          ? health.report(slot, verdict, retryAfter, account.epoch === epoch)
+          : Effect.void
     }
   }
 
@@ -184,7 +188,6 @@ export const makePool: Effect.Effect<
   /** Takes a ticket: at once where there is a slot, else when the queue has served it. */
   const claim = (
     wish: Wish,
-    clock: Clock.Clock,
     hold: (ticket: Claim) => void,
     about: string | undefined
   ): Effect.Effect<Claim, Refusal> => {
@@ -209,7 +212,6 @@ export const makePool: Effect.Effect<
   const lease = (
     caller: Caller,
     options: LeaseOptions,
-    clock: Clock.Clock,
     scope: Scope.Scope,
     firstDriver: Driver
   ): Effect.Effect<Lease, GatewayError> => {
@@ -224,13 +226,16 @@ export const makePool: Effect.Effect<
     const claimed = (taken: Claim): Effect.Effect<Lease> => {
       const { slot } = taken
       // The wait may have been long enough for another upstream to be configured.
-      return Effect.flatMapEager(hasWaited ? currentDriver : Effect.succeed(firstDriver), (driver) => {
+      return Effect.flatMapEager(hasWaited ? driverNow() : Effect.succeed(firstDriver), (driver) => {
         counters.leases++
         const holding = held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
         const give = (): Lease => ({
           ...(slot === undefined ? directAccess(driver, holding.token) : accessTo(slot, holding)),
           waited: monotonicMillis(clock) - began,
-          usedSession: (sessionId) => Effect.sync(() => holding.sessions = [...holding.sessions, sessionId])
+          usedSession: (sessionId) => {
+            holding.sessions = [...holding.sessions, sessionId]
+            return Effect.void
+          }
         })
         return slot?.account.cleanUp === undefined
           ? Effect.succeed(give())
@@ -243,14 +248,14 @@ export const makePool: Effect.Effect<
     })
     return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
       const wish = wishOf(caller, options)
-      const first = claim(wish, clock, hold, options.style)
+      const first = claim(wish, hold, options.style)
       // Staying on an account is a preference, unlike a pin.
       const isPreference = wish._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
       const granted = isPreference
         ? Effect.catchIf(
           first,
           (refusal) => refusal._tag !== "Late",
-          () => claim({ _tag: "Any", avoid: options.avoid ?? nobody }, clock, hold, options.style)
+          () => claim({ _tag: "Any", avoid: options.avoid ?? nobody }, hold, options.style)
         )
         : first
       return Effect.flatMapEager(
@@ -299,10 +304,10 @@ export const makePool: Effect.Effect<
     lease: (caller, options) =>
       caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens
         ? Effect.suspend(directTokensOff)
-        : Effect.flatMap(currentDriver, (driver) =>
-          Effect.withFiber((fiber) =>
-            lease(caller, options, fiber.getRef(Clock.Clock), Context.getUnsafe(fiber.context, Scope.Scope), driver)
-          )),
+        : Effect.withFiber((fiber) =>
+          Effect.flatMapEager(driverNow(), (driver) =>
+            lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), driver))
+        ),
     status: Effect.map(Effect.andThen(currentDriver, Clock.Clock), (clock) => {
       const now = monotonicMillis(clock)
       const waiters = longestWaiting(state, now)

@@ -4,6 +4,7 @@
  * The one thing to know: a login runs in a fiber of the pool's, not of whoever needed it first. However many requests need a
  * token, one login runs, and the end of one request is not the end of the login that others wait for.
  */
+import type { Clock } from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -51,7 +52,7 @@ export const noToken = (): UpstreamFailure =>
   })
 
 /** Makes the tokens of an account that has not logged in yet. */
-export const makeTokens = (options: TokensOptions): AccountTokens => {
+export const makeTokens = (options: TokensOptions, clock: Clock): AccountTokens => {
   const { configured, driver } = options
   const login = driver.capabilities.login ? options.login : undefined
   // An account with credentials is never used without them.
@@ -85,9 +86,9 @@ export const makeTokens = (options: TokensOptions): AccountTokens => {
 
   const join = (login: Login) => Deferred.await(running ?? start(login, "login"))
 
-  const token: Credential["token"] = Effect.clockWith((clock) => {
+  const tokenNow = (): Credential["token"] => {
     if (current === undefined) {
-      if (login !== undefined) return join(login)
+      if (login !== undefined) return Effect.suspend(() => join(login))
       return isAnonymous ? Effect.undefined : Effect.fail(noToken())
     }
     if (login !== undefined && since !== undefined && running === undefined) {
@@ -98,7 +99,7 @@ export const makeTokens = (options: TokensOptions): AccountTokens => {
       }
     }
     return Effect.succeed(current)
-  })
+  }
 
   const drop = (stale: string | undefined) => {
     if (stale !== undefined && current === stale) {
@@ -110,11 +111,13 @@ export const makeTokens = (options: TokensOptions): AccountTokens => {
   return {
     driver,
     credential: {
-      token,
+      get token() {
+        return tokenNow()
+      },
       renew: (stale) =>
         Effect.suspend(() => {
           drop(stale)
-          return token
+          return tokenNow()
         })
     },
     drop,

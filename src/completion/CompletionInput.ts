@@ -1,5 +1,6 @@
 /** What goes into a completion, and what comes out once its reply has begun. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { Conversation } from "../domain/Conversation.ts"
@@ -31,4 +32,9 @@ export interface CompletionOutput {
    * given back when the stream ends, fails or is left.
    */
   readonly events: Stream.Stream<ReplyEvent, GatewayError>
+  /**
+   * What `events` is made of, for one reader in its place who costs no scope and no stream: the account is given back at the
+   * end, or when the scope closes in which the reply was opened. Absent where the reply is not made by attempts.
+   */
+  readonly pull?: Pull.Pull<NonEmptyReadonlyArray<ReplyEvent>, GatewayError> | undefined
 }

@@ -19,7 +19,7 @@ import type { Budget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
-import { noteEvents, replyStream } from "./replyStream.ts"
+import { noteEvents, replyPull, replyStream } from "./replyStream.ts"
 import { retryDelay } from "./retryDelay.ts"
 import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
 
@@ -189,7 +189,7 @@ export class Attempts {
       Effect.flatMap(({ batch, reply }) => {
         input.stats.firstEventAt = deadlines.now()
         input.stats.record?.progressed()
-        return Effect.flatMap(lease.report(undefined, undefined), () =>
+        return Effect.flatMapEager(lease.report(undefined, undefined), () =>
           input.whole === true
             ? Effect.mapEager(collectReply(batch, reply.next), (whole): Begun => ({ reply, batch: whole }))
             : Effect.succeed<Begun>({ reply, batch }))
@@ -207,25 +207,20 @@ export class Attempts {
     const output = { id: reply.id, driver: lease.driver.name }
     if (whole === true) {
       noteEvents(batch, stats, span)
-      return Effect.as(Scope.close(attempt, Exit.void), {
-        ...output,
-        whole: batch,
-        events: Stream.fromIterable(batch)
-      })
+      const given = { ...output, whole: batch, pull: undefined, events: Stream.fromIterable(batch) }
+      const closing = Scope.closeUnsafe(attempt, Exit.void)
+      return closing === undefined ? Effect.succeed(given) : Effect.as(closing, given)
     }
-    return Effect.succeed({
-      ...output,
-      whole: undefined,
-      events: replyStream({
-        first: batch,
-        next: span.within(reply.next),
-        lease,
-        attempt,
-        direct: caller._tag === "Direct",
-        stats,
-        span
-      })
+    const pull = replyPull({
+      first: batch,
+      next: span.within(reply.next),
+      lease,
+      attempt,
+      direct: caller._tag === "Direct",
+      stats,
+      span
     })
+    return Effect.succeed({ ...output, whole: undefined, pull, events: replyStream(pull, attempt) })
   }
 
   /** There is one account at most: another try asks the same server the same. */

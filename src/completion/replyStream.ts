@@ -48,19 +48,24 @@ export const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan)
   return ended
 }
 
-/** The events to the end, or to the failure that the caller is told. */
-export const replyStream = (
-  { attempt, direct, first, lease, next, span, stats }: OpenReply
-): Stream.Stream<ReplyEvent, GatewayError> => {
+/** The events of a reply, batch by batch. */
+export type Events = Pull.Pull<Batch, GatewayError>
+
+/**
+ * The events to the end, or to the failure that the caller is told, for one reader. The attempt is closed with them; whoever
+ * leaves in the midst closes it himself.
+ */
+export const replyPull = ({ attempt, direct, first, lease, next, span, stats }: OpenReply): Events => {
   let taken = false
   let ended = false
   const note = (batch: Batch) => {
     ended = noteEvents(batch, stats, span)
     return batch
   }
-  type Events = Pull.Pull<Batch, GatewayError>
-  const over = (exit: Exit.Exit<unknown, unknown>, end: Events): Events =>
-    Effect.andThen(Scope.close(attempt, exit), end)
+  const over = (exit: Exit.Exit<unknown, unknown>, end: Events): Events => {
+    const closing = Scope.closeUnsafe(attempt, exit)
+    return closing === undefined ? end : Effect.andThen(closing, end)
+  }
   const read: Events = Effect.matchEffect(next, {
     onSuccess: (batch): Events => batch === undefined ? over(Exit.void, Cause.done()) : Effect.succeed(note(batch)),
     onFailure: (failure): Events => {
@@ -76,15 +81,17 @@ export const replyStream = (
       )
     }
   })
-  const pull: Events = Effect.suspend(() => {
+  return Effect.suspend(() => {
     if (taken) return ended ? over(Exit.void, Cause.done()) : read
     taken = true
     return Effect.succeed(note(first))
   })
-  // Whoever leaves in the midst closes the stream's scope; what ends it otherwise does so itself, at no cost for each chunk.
-  return Stream.fromChannel(
+}
+
+/** The same as a stream: whoever leaves it in the midst closes its scope, and with it the attempt. */
+export const replyStream = (pull: Events, attempt: Scope.Closeable): Stream.Stream<ReplyEvent, GatewayError> =>
+  Stream.fromChannel(
     Channel.fromTransform((_, scope) =>
       Effect.as(Scope.addFinalizerExit(scope, (exit) => Scope.close(attempt, exit)), pull)
     )
   )
-}

@@ -72,6 +72,8 @@ interface WriteOptions {
   readonly failed: (error: GatewayError) => void
   /** Holds what the reply's events need. */
   readonly scope: Scope.Scope
+  /** Whoever stops the writing ends the request, and with it that scope. */
+  readonly endsWithRequest: boolean
   /** Whether the bytes that wait for the client may be more. */
   readonly hasRoom: (backlog: number) => boolean
 }
@@ -94,13 +96,15 @@ class ReplyWriter {
 
   /** The reply has begun: its events to the end. */
   reply(output: CompletionOutput): Effect.Effect<void> {
-    // The events are over with their stream, not with the response: what they hold is free while the client still reads.
-    const scope = Scope.forkUnsafe(this.options.scope)
-    return Effect.flatMap(pullOf(output.events, scope), (events) => {
+    const begin = (events: ReplyWriter["events"]) => {
       this.renderer = this.options.render(output)
       this.events = events
       return this.next
-    }).pipe(Effect.onExit((exit) => Scope.close(scope, exit)))
+    }
+    if (this.options.endsWithRequest && output.pull !== undefined) return begin(output.pull)
+    // The events are over with their stream, not with the response: what they hold is free while the client still reads.
+    const scope = Scope.forkUnsafe(this.options.scope)
+    return Effect.onExit(Effect.flatMap(pullOf(output.events, scope), begin), (exit) => Scope.close(scope, exit))
   }
 
   /** The headers are out and there is no reply yet. */
@@ -241,6 +245,7 @@ export const streamReply = <R>(
       writer,
       deadlines,
       scope,
+      endsWithRequest: queue === undefined,
       sent: (bytes) => stats.record?.sent(bytes),
       failed: (error) => {
         stats.error = error.code
@@ -266,17 +271,19 @@ export const streamReply = <R>(
       queue?.close()
       hold(0)
     })
-    return Scope.addFinalizer(scope, close).pipe(
-      Effect.flatMap(() => Effect.forkIn(open, scope, { startImmediately: true })),
-      Effect.flatMap((opening) =>
-        Effect.flatMap(
-          opening.pollUnsafe() === undefined ? within(opening, deadlines, headersAfter) : Effect.void,
-          (): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> => {
-            const exit = opening.pollUnsafe()
-            if (exit === undefined) return respond(reply.late(opening))
-            return exit._tag === "Success" ? respond(reply.reply(exit.value)) : Effect.failCause(exit.cause)
-          }
-        )
+    const opened = (
+      opening: Fiber.Fiber<CompletionOutput, GatewayError>
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> =>
+      Effect.flatMapEager(
+        opening.pollUnsafe() === undefined ? within(opening, deadlines, headersAfter) : Effect.void,
+        () => {
+          const exit = opening.pollUnsafe()
+          if (exit === undefined) return respond(reply.late(opening))
+          return exit._tag === "Success" ? respond(reply.reply(exit.value)) : Effect.failCause(exit.cause)
+        }
       )
+    return Effect.flatMap(
+      Scope.addFinalizer(scope, close),
+      () => Effect.flatMap(Effect.forkIn(open, scope, { startImmediately: true }), opened)
     )
   })

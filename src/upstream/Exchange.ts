@@ -167,6 +167,11 @@ export class Exchange {
    */
   readonly bytes: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.suspend(() => this.bytesExit() ?? this.bytesToCome)
 
+  /** The body is complete, and all of it was read. */
+  get isRead(): boolean {
+    return this.state === "complete" && this.chunks.length === 0
+  }
+
   /** A header of the reply, by its name in lower case. */
   header(name: string): string | undefined {
     const value = this.headers[name]

@@ -33,7 +33,10 @@ export interface Login {
  * but in the `Authorization` header.
  */
 export interface Credential {
-  /** The current token; `undefined` where the upstream asks for none. */
+  /**
+   * The current token; `undefined` where the upstream asks for none. Read the property when the token is needed: it may give
+   * what is there at once.
+   */
   readonly token: Effect.Effect<string | undefined, UpstreamFailure>
   /** Replaces `stale` by a fresh token after the upstream refused it in mid-reply; fails where that is not possible. */
   readonly renew: (stale: string | undefined) => Effect.Effect<string | undefined, UpstreamFailure>
@@ -158,4 +161,6 @@ export interface Driver {
 export class Upstream extends Context.Service<Upstream, {
   /** The driver of the current configuration; the same object as long as its configuration stands. */
   readonly driver: Effect.Effect<Driver>
+  /** The same at once, where it is there already; else `undefined`. */
+  readonly driverUnsafe?: () => Driver | undefined
 }>()("model-gateway/upstream/Upstream") {}

@@ -45,7 +45,9 @@ export const decodeBody = <A>(
     onSuccess: (bytes) => {
       const out: Array<A> = []
       decoder.push(bytes, out)
-      return decoder.done() ? end(out) : emit(out)
+      // What is over with these bytes is told with them.
+      const isOver = decoder.done() || (exchange.isRead && decoder.failure() === undefined)
+      return isOver ? end(out) : emit(out)
     },
     onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : over(cause)
   })

@@ -57,19 +57,21 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Laye
     const deadlines = yield* Deadlines
     const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
+    const current = Effect.suspend(() => {
+      const config = store.unsafeCurrent().upstream
+      if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
+      return makeDriver(exchanges, config).pipe(
+        Effect.provideService(Recordings, recordings),
+        Effect.provideService(Deadlines, deadlines),
+        Effect.map((driver) => {
+          made = { config, driver }
+          return driver
+        })
+      )
+    })
     return Upstream.of({
-      driver: Effect.suspend(() => {
-        const config = store.unsafeCurrent().upstream
-        if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
-        return makeDriver(exchanges, config).pipe(
-          Effect.provideService(Recordings, recordings),
-          Effect.provideService(Deadlines, deadlines),
-          Effect.map((driver) => {
-            made = { config, driver }
-            return driver
-          })
-        )
-      })
+      driver: current,
+      driverUnsafe: () => made?.config === store.unsafeCurrent().upstream ? made.driver : undefined
     })
   })
 ).pipe(Layer.provide(Deadlines.layer))

@@ -110,13 +110,13 @@ const atMost = (counts: Counts, primitives: number, fibers: number) => {
 describe.each(["session", "openai"])("a request through the %s driver costs no more than", (driver) => {
   for (const [style, request] of Object.entries(requests)) {
     it(`its budget, ${style}, whole`, async () =>
-      atMost(await count(driver, request(false), 1), driver === "session" ? 166 : 143, 2))
+      atMost(await count(driver, request(false), 1), driver === "session" ? 137 : 118, 2))
     it(`its budget, ${style}, streamed in one piece`, async () =>
-      atMost(await count(driver, request(true), 1), driver === "session" ? 227 : 204, 3))
+      atMost(await count(driver, request(true), 1), driver === "session" ? 183 : 164, 3))
   }
 
   it("its budget, with tools declared", async () =>
-    atMost(await count(driver, requests.chat(true, { tools }), 1), driver === "session" ? 212 : 190, 3))
+    atMost(await count(driver, requests.chat(true, { tools }), 1), driver === "session" ? 168 : 149, 3))
 
   it("its budget, for each network chunk", async () => {
     const few = await count(driver, requests.chat(true), 10)

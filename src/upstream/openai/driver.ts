@@ -184,7 +184,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   }
 
   const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMap(request.credential.token, (token) =>
+    Effect.flatMapEager(request.credential.token, (token) =>
       Effect.withFiber((fiber) => {
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const { budget, conversation, model } = request

@@ -46,7 +46,7 @@ export interface SessionClient {
   /** Sends a call that answers with an event stream. Whoever starts one leaves it. */
   readonly startStream: (call: StreamCall) => Effect.Effect<Exchange>
   /** Waits for the stream's beginning; a refusal fails here. */
-  readonly opened: (exchange: Exchange, call: StreamCall) => Effect.Effect<void, UpstreamFailure>
+  readonly opened: <A>(exchange: Exchange, call: StreamCall, value: A) => Effect.Effect<A, UpstreamFailure>
 }
 
 /** The most characters of a token, and of an id. */
@@ -188,12 +188,12 @@ export const makeSessionClient = (
   const startStream = ({ body, budget, path, phase, token }: StreamCall) =>
     exchanges.start(requestOf("POST", path, token, "text/event-stream", body), { phase, limits, budget })
 
-  const opened = (exchange: Exchange, { phase, round, token }: StreamCall) =>
+  const opened = <A>(exchange: Exchange, { phase, round, token }: StreamCall, value: A) =>
     Effect.flatMap(exchange.head, () => {
       const { status } = exchange
       const contentType = exchange.header("content-type")
       round?.opened(status, contentType)
-      if (status < 300 && eventStream.test(contentType ?? "")) return Effect.void
+      if (status < 300 && eventStream.test(contentType ?? "")) return Effect.succeed(value)
       return Effect.flatMap(exchange.text(longestBody, slowestRefusal), (body) => {
         round?.bytes(Buffer.from(body))
         const envelope = readEnvelope(status, body)

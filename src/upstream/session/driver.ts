@@ -56,7 +56,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     return Effect.flatMap(client.startStream(whole), (exchange) => {
       const round: Round = { exchange, recorder: capture }
       begun(round)
-      return Effect.as(client.opened(exchange, whole), round)
+      return client.opened(exchange, whole, round)
     })
   }
 
@@ -131,14 +131,14 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
 
   const complete = (request: CompletionRequest): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> => {
     const { budget, credential, onSession } = request
-    return Effect.flatMap(credential.token, (token) => {
+    return Effect.flatMapEager(credential.token, (token) => {
       budget.startReply()
       if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("session"))
       return Effect.flatMap(client.createSession(token), (sessionId) => {
         const goOn = Effect.withFiber<CompletionReply, UpstreamFailure, Scope.Scope>((fiber) =>
           completeIn(request, sessionId, token, Context.getUnsafe(fiber.context, Scope.Scope))
         )
-        return onSession === undefined ? goOn : Effect.andThen(onSession(sessionId), goOn)
+        return onSession === undefined ? goOn : Effect.flatMapEager(onSession(sessionId), () => goOn)
       })
     })
   }

@@ -14,7 +14,7 @@ import type { Budget } from "../budget.ts"
 import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
-import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble } from "./decodeReply.ts"
+import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble, type RoundEnd } from "./decodeReply.ts"
 
 /** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
 const settleAfterStatus = 2_000
@@ -112,6 +112,8 @@ export class Rounds {
   /** The upstream may still be at the reply. */
   private running = true
   private round: Round | undefined
+  /** How the round that was read to its end ended, until that is told. */
+  private roundEnd: RoundEnd | undefined
   private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: Body } | undefined
 
   constructor(budget: Budget, openContinue: OpenContinue) {
@@ -150,13 +152,26 @@ export class Rounds {
     const body = startBody(reply, round, budget)
     const decoder: BodyDecoder<UpstreamEvent> = {
       push: body.push,
-      end: body.end,
+      end: (out) => {
+        body.end(out)
+        this.endOfBody(out, body)
+      },
       failure: () =>
         body.tooMany ? budget.tooManyBytes(this.phase) : body.overflowed ? asFailure(this.phase, tooLong) : undefined,
       done: () => reply.failed || reply.withdrawn || body.isFull,
       complete: () => reply.final || reply.closed
     }
     this.current = { pull: decodeBody(round.exchange, decoder, (end) => this.over(end)), body }
+  }
+
+  /** The end of the reply goes with its last events; any other end of a round is told when these have been taken. */
+  private endOfBody(out: Array<UpstreamEvent>, body: Body): void {
+    if (this.finished || body.isFull || body.tooMany || body.overflowed) return
+    const end = this.reply.endRound()
+    if (end._tag === "Finished") {
+      this.close()
+      out.push(UpstreamFinish(end.reason))
+    } else this.roundEnd = end
   }
 
   private readonly next: DecodedBody<UpstreamEvent> = Effect.suspend(() =>
@@ -175,10 +190,15 @@ export class Rounds {
       : Effect.failCause(end)
   }
 
-  private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
+  /** The reply is over, upstream too. */
+  private close(): void {
     this.finished = true
     this.running = false
     this.leave()
+  }
+
+  private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
+    this.close()
     return Effect.succeed(Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
   }
 
@@ -202,13 +222,15 @@ export class Rounds {
   }
 
   private endRound(): DecodedBody<UpstreamEvent> {
+    if (this.finished) return Cause.done()
     if (this.current?.body.isFull === true) {
       // The end was given with the last events; whoever closes the scope has the upstream stopped.
       this.finished = true
       this.running = true
       return Cause.done()
     }
-    const end = this.reply.endRound()
+    const end = this.roundEnd ?? this.reply.endRound()
+    this.roundEnd = undefined
     const { messageId } = this.reply
     switch (end._tag) {
       case "Finished":
