@@ -7,22 +7,18 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
-import { keyOf } from "../../completion/admission.ts"
-import { Completion } from "../../completion/Completion.ts"
+import type { CompletionOutput } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
-import { estimateSliced } from "../../domain/estimateConversation.ts"
-import { listedModels, resolveModel } from "../../domain/models.ts"
+import { GatewayError } from "../../domain/GatewayError.ts"
+import { listedModels, type Model, resolveModel } from "../../domain/models.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
-import { counting } from "../../http/counting.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
-import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { streamReply } from "../../http/streamReply.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
+import { type Begun, countTokens, findModel, makeAnswers } from "../shared/answers.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
@@ -46,63 +42,46 @@ export const GenerateHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(GenerateGroup),
   "generate",
   Effect.fnUntraced(function*(handlers) {
-    const completion = yield* Completion
-    const deadlines = yield* Deadlines
+    const { answer, begun, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
-    const keyLimits = yield* KeyLimits
     const shown = yield* shownModels
     const embeddings = yield* makeEmbeddings
 
-    /** The native model of a requested name; notes both for the log. */
-    const modelOf = Effect.fnUntraced(function*(requested: string) {
-      const stats = yield* CurrentRequest
-      const tooLong = modelFault(requested, config.unsafeCurrent().limits)
-      if (tooLong !== undefined) return yield* tooLong
-      stats.requestedModel = requested
-      const model = resolveModel(config.unsafeCurrent().model_table, requested)
-      if (model === undefined) return yield* modelNotFound(requested, config.unsafeCurrent().model_table)
-      stats.model = model.id
-      return model
-    })
+    const resolve = (begun: Begun, requested: string, find: typeof findModel): Model | GatewayError =>
+      modelFault(requested, begun.config.limits) ?? find(begun, requested)
 
-    /** What both methods do before they part. */
-    const begin = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const caller = yield* CurrentCaller
-      const stats = yield* CurrentRequest
-      const requested = modelName(params.model)
-      const model = yield* modelOf(requested)
-      const body = yield* readGenerateRequest(request)
-      const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
-      const info = (id: string): GenerateReplyInfo => ({ id, model: requested, thoughts: showsThoughts(body) })
-      return { open: completion.open({ caller, model, conversation, stats, whole: !stats.stream }), info }
-    })
+    const generating = (stream: boolean) =>
+      Effect.fnUntraced(function*({ params, request }: Raw) {
+        const asked = yield* begun
+        asked.stats.stream = stream
+        const requested = modelName(params.model)
+        const model = resolve(asked, requested, findModel)
+        if (model instanceof GatewayError) return yield* model
+        const body = yield* readGenerateRequest(request)
+        const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
+        const info = ({ id }: CompletionOutput): GenerateReplyInfo => ({
+          id,
+          model: requested,
+          thoughts: showsThoughts(body)
+        })
+        return yield* answer(asked, model, conversation, {
+          whole: (output) =>
+            Effect.map(wholeReply(output), (reply) =>
+              respond(endpoints.generateContent, generateResponse(info(output), reply))),
+          frames: (output) =>
+            generateFrames(info(output)),
+          failure: generateFailure
+        })
+      })
+    const generate = generating(false)
+    const stream = generating(true)
 
-    const generate = Effect.fnUntraced(function*(raw: Raw) {
-      const { info, open } = yield* begin(raw)
-      const output = yield* open
-      const reply = yield* wholeReply(output)
-      return respond(endpoints.generateContent, generateResponse(info(output.id), reply))
-    })
-
-    const stream = Effect.fnUntraced(function*(raw: Raw) {
-      const stats = yield* CurrentRequest
-      stats.stream = true
-      const { info, open } = yield* begin(raw)
-      return yield* streamReply(
-        open,
-        (output) => generateFrames(info(output.id)),
-        generateFailure,
-        { deadlines, client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
-      )
-    })
-
-    const countTokens = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const model = yield* modelOf(modelName(params.model))
-      const notAllowed = keyLimits.refuseModel(keyOf(yield* CurrentCaller), model)
-      if (notAllowed !== undefined) return yield* notAllowed
+    const count = Effect.fnUntraced(function*({ params, request }: Raw) {
+      const model = resolve(yield* begun, modelName(params.model), findAllowedModel)
+      if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
-      return respond(endpoints.countTokens, { totalTokens: yield* counting(inSlices(estimateSliced(conversation))) })
+      return respond(endpoints.countTokens, { totalTokens: yield* countTokens(conversation) })
     })
 
     /** Embeds the contents of requests, `field` being where the one at a place stands. */
@@ -111,12 +90,14 @@ export const GenerateHandlers = HttpApiBuilder.group(
       requests: ReadonlyArray<typeof EmbedContentRequest.Type>,
       field: (place: number) => string
     ) {
-      const { limits } = config.unsafeCurrent()
+      const asked = yield* begun
+      const { caller, config: { limits }, stats } = asked
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* inSlices(contentTexts({ requested, requests, field, limits }))
       )
-      const [caller, stats] = [yield* CurrentCaller, yield* CurrentRequest]
-      return yield* embeddings.embed({ caller, model: yield* modelOf(requested), stats, inputs, dimensions })
+      const model = resolve(asked, requested, findModel)
+      if (model instanceof GatewayError) return yield* model
+      return yield* embeddings.embed({ caller, model, stats, inputs, dimensions })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
@@ -138,8 +119,8 @@ export const GenerateHandlers = HttpApiBuilder.group(
       .handleRaw("generateContentV1", generate)
       .handleRaw("streamGenerateContent", stream)
       .handleRaw("streamGenerateContentV1", stream)
-      .handleRaw("countTokens", countTokens)
-      .handleRaw("countTokensV1", countTokens)
+      .handleRaw("countTokens", count)
+      .handleRaw("countTokensV1", count)
       .handleRaw("embedContent", embedContent)
       .handleRaw("embedContentV1", embedContent)
       .handleRaw("batchEmbedContents", batchEmbedContents)
@@ -156,9 +137,10 @@ export const GenerateHandlers = HttpApiBuilder.group(
       .handle("getModel", ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const requested = modelName(params.model)
-          const model = resolveModel(config.unsafeCurrent().model_table, requested)
+          const { model_table } = config.unsafeCurrent()
+          const model = resolveModel(model_table, requested)
           return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(requested, config.unsafeCurrent().model_table))
+            ? Effect.fail(modelNotFound(requested, model_table))
             : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
         }))
   })

@@ -7,21 +7,18 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
-import { keyOf } from "../../completion/admission.ts"
-import { Completion } from "../../completion/Completion.ts"
+import type { CompletionOutput } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
+import { GatewayError } from "../../domain/GatewayError.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
-import { counting } from "../../http/counting.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, modelNotFound, respond, wholeReply } from "../../http/reply.ts"
-import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { streamReply } from "../../http/streamReply.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
+import { countTokens, findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
 import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
@@ -46,67 +43,51 @@ export const MessagesHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(MessagesGroup),
   "messages",
   Effect.fnUntraced(function*(handlers) {
-    const completion = yield* Completion
-    const deadlines = yield* Deadlines
+    const { answer, begun, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
-    const keyLimits = yield* KeyLimits
     const shown = yield* shownModels
 
-    /** The native model of a requested name; notes both for the log. */
-    const modelOf = Effect.fnUntraced(function*(requested: string) {
-      const stats = yield* CurrentRequest
-      const { model_table, msgcompat_mapping } = config.unsafeCurrent()
-      stats.requestedModel = requested
-      const model = resolveMessagesModel(model_table, msgcompat_mapping, requested)
-      if (model === undefined) return yield* modelNotFound(requested, model_table)
-      stats.model = model.id
-      return model
-    })
+    const resolve: ResolveModel = ({ model_table, msgcompat_mapping }, requested) =>
+      resolveMessagesModel(model_table, msgcompat_mapping, requested)
 
     const create = Effect.fnUntraced(function*({ request }: Raw) {
-      const caller = yield* CurrentCaller
-      const stats = yield* CurrentRequest
       const body = yield* readBody(request)
+      const asked = yield* begun
+      const { stats } = asked
       stats.stream = body.stream === true
-      const model = yield* modelOf(body.model)
+      const model = findModel(asked, body.model, resolve)
+      if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
-      const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
-      const info = (id: string): MessagesReplyInfo => ({
+      const promptTokens = stats.stream ? yield* inSlices(estimateSliced(conversation)) : 0
+      const info = ({ id }: CompletionOutput): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
         thinking: isSlowMessagesModel(body.model),
         requestId: stats.id
       })
-      if (!stats.stream) {
-        const output = yield* open
-        const reply = yield* wholeReply(output)
-        return respond(endpoints.create, messageObject(info(output.id), reply))
-      }
-      const promptTokens = yield* inSlices(estimateSliced(conversation))
-      return yield* streamReply(
-        open,
-        (output) => messagesFrames(info(output.id), promptTokens),
-        messagesFailure(stats.id),
-        { deadlines, client: config.unsafeCurrent().upstream.timeouts.client * 1000 }
-      )
+      return yield* answer(asked, model, conversation, {
+        whole: (output) =>
+          Effect.map(wholeReply(output), (reply) => respond(endpoints.create, messageObject(info(output), reply))),
+        frames: (output) => messagesFrames(info(output), promptTokens),
+        failure: messagesFailure(stats.id)
+      })
     })
 
-    const countTokens = Effect.fnUntraced(function*({ request }: Raw) {
+    const count = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCount(request)
-      const model = yield* modelOf(body.model)
-      const notAllowed = keyLimits.refuseModel(keyOf(yield* CurrentCaller), model)
-      if (notAllowed !== undefined) return yield* notAllowed
+      const model = findAllowedModel(yield* begun, body.model, resolve)
+      if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
-      return respond(endpoints.countTokens, { input_tokens: yield* counting(inSlices(estimateSliced(conversation))) })
+      return respond(endpoints.countTokens, { input_tokens: yield* countTokens(conversation) })
     })
 
     return handlers
       .handleRaw("create", create)
       .handleRaw("createV1", create)
       .handleRaw("createShort", create)
-      .handleRaw("countTokens", countTokens)
-      .handleRaw("countTokensV1", countTokens)
-      .handleRaw("countTokensShort", countTokens)
+      .handleRaw("countTokens", count)
+      .handleRaw("countTokensV1", count)
+      .handleRaw("countTokensShort", count)
       .handle("listModels", () =>
         Effect.map(shown, (isShown) => {
           const { model_table, msgcompat_mapping } = config.unsafeCurrent()

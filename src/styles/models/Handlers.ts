@@ -37,9 +37,10 @@ export const ModelsHandlers = HttpApiBuilder.group(
         })))
       .handle("get", ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
-          const model = resolveModel(config.unsafeCurrent().model_table, params.id)
+          const { model_table } = config.unsafeCurrent()
+          const model = resolveModel(model_table, params.id)
           return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(params.id, config.unsafeCurrent().model_table))
+            ? Effect.fail(modelNotFound(params.id, model_table))
             : Effect.succeed(entry(model))
         }))
   })

@@ -9,20 +9,17 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
-import { Completion } from "../../completion/Completion.ts"
-import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
-import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { resolveModel } from "../../domain/models.ts"
+import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import { apiId, jsonText, modelNotFound, respond, wholeEvents } from "../../http/reply.ts"
-import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
-import { streamReply } from "../../http/streamReply.ts"
+import { apiId, jsonText, respond, wholeEvents } from "../../http/reply.ts"
+import { CurrentCaller } from "../../http/Request.ts"
 import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
 import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
+import { findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
@@ -43,9 +40,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(ResponsesGroup),
   "responses",
   Effect.fnUntraced(function*(handlers) {
-    const completion = yield* Completion
-    const deadlines = yield* Deadlines
-    const config = yield* ConfigStore
+    const { answer, begun } = yield* makeAnswers
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
 
@@ -69,18 +64,15 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       .handleRaw(
         "create",
         Effect.fnUntraced(function*({ request }) {
-          const caller = yield* CurrentCaller
-          const stats = yield* CurrentRequest
           const body = yield* readBody(request)
-          const current = config.unsafeCurrent()
-          const model = resolveModel(current.model_table, body.model)
-          stats.requestedModel = body.model
+          const asked = yield* begun
+          const { caller, config, stats } = asked
           stats.stream = body.stream === true
-          if (model === undefined) return yield* modelNotFound(body.model, current.model_table)
-          stats.model = model.id
+          const model = findModel(asked, body.model)
+          if (model instanceof GatewayError) return yield* model
           const { conversation, items } = yield* Effect.fromResult(
             yield* inSlices(decodeResponse(body, {
-              wideInput: current.compat.wide_input_strict_output,
+              wideInput: config.compat.wide_input_strict_output,
               stored: yield* referenced(caller.owner, body)
             }))
           )
@@ -92,10 +84,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const itemsSize = keep ? yield* inSlices(jsonSizeSliced(items)) : 0
           // Anyone may have any number of tokens: when the store is full they are one owner.
           const share = caller._tag === "Direct" ? "direct" : caller.owner
-          const open = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
 
-          if (!stats.stream) {
-            const output = yield* open
+          const whole = Effect.fnUntraced(function*(output: CompletionOutput) {
             let final = ""
             const renderer = responseFrames(info, {
               now,
@@ -106,7 +96,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             for (const event of yield* wholeEvents(output)) renderer.frames.push(event, [])
             if (keep) yield* store.put(caller.owner, { id, body: final, items, itemsSize }, share)
             return jsonText(final)
-          }
+          })
 
           let stored: OpenResponse | undefined
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
@@ -116,25 +106,27 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             }
             return { ...renderer, pending: () => stored?.written() }
           }
-          // Whoever leaves before the response is final leaves a cancelled one.
-          yield* Effect.addFinalizer(() =>
-            Effect.suspend(() => {
-              renderer.cancel()
-              return stored?.written() ?? Effect.void
-            })
-          )
-          const opened = open.pipe(
+          if (stats.stream) {
+            // Whoever leaves before the response is final leaves a cancelled one.
+            yield* Effect.addFinalizer(() =>
+              Effect.suspend(() => {
+                renderer.cancel()
+                return stored?.written() ?? Effect.void
+              })
+            )
+          }
+          return yield* answer(
+            asked,
+            model,
+            conversation,
+            { whole, frames: begin, failure: (error) => begin().failure(error) },
             // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
             Effect.catchIf(
               (error) => error.code === "tool_choice_violation",
               (error): Effect.Effect<CompletionOutput> =>
-                Effect.succeed({ id, driver: current.upstream.driver, events: Stream.fail(error) })
+                Effect.succeed({ id, driver: config.upstream.driver, events: Stream.fail(error) })
             )
           )
-          return yield* streamReply(opened, begin, (error) => begin().failure(error), {
-            deadlines,
-            client: current.upstream.timeouts.client * 1000
-          })
         })
       )
       .handleRaw(
