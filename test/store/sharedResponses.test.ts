@@ -3,8 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as fc from "fast-check"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
+import { runs } from "../support/effort.ts"
 import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
 import { storeLayer } from "./support.ts"
 
@@ -80,6 +82,107 @@ describe("stored responses of two nodes", () => {
       }
       client.destroy()
     }))
+
+  it.live("keep the items of a conversation once, however often it is continued, as long as anything has them", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const item = (i: number) => ({ role: "user", content: `${i} ${"x".repeat(1_000)}` })
+      const items = Array.from({ length: 200 }, (_, i) => item(i))
+      const put = (store: typeof one, turns: number) =>
+        store.put("alice", { id: `resp_${turns}`, body: "{}", items: items.slice(0, turns) })
+      const bytes = Effect.map(one.held, (held) => held.bytes)
+      yield* put(one, 100)
+      const first = yield* bytes
+      // Ten turns more, each of the whole conversation so far, from either node.
+      for (let turns = 110; turns <= 200; turns += 10) yield* put(turns % 20 === 0 ? one : other, turns)
+      assert.isBelow(yield* bytes, 3.5 * first)
+      for (const turns of [100, 150, 200]) {
+        assert.deepStrictEqual((yield* other.get("alice", `resp_${turns}`))?.items, items.slice(0, turns))
+      }
+      // Nobody else's, whatever is the same in it.
+      yield* one.put("bob", { id: "resp_bob", body: "{}", items: items.slice(0, 100) })
+      yield* one.remove("bob", "resp_bob")
+      for (let turns = 100; turns < 200; turns += 10) yield* other.remove("alice", `resp_${turns}`)
+      assert.deepStrictEqual((yield* one.get("alice", "resp_200"))?.items, items)
+      yield* one.remove("alice", "resp_200")
+      assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
+      // What a node remembers to be there is given again where it is not.
+      yield* put(one, 100)
+      assert.lengthOf((yield* other.get("alice", "resp_100"))?.items ?? [], 100)
+      yield* one.remove("alice", "resp_100")
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const left = yield* Effect.promise(() => command(client, "KEYS", "gw:{main}:*"))
+      client.destroy()
+      const own = (left as ReadonlyArray<string>).filter((key) => /:(?:resp|items?|share)/.test(key))
+      assert.deepStrictEqual(own, ["gw:{main}:resp-bytes"])
+    }))
+
+  it.live("make room at the expense of who holds most", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const one = yield* responses(server, "one", { stored_responses: 10 })
+      yield* one.put("bob", response("resp_bob"))
+      for (let i = 0; i < 30; i++) yield* one.put("alice", response(`resp_${i}`))
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      // Strangers share one share: each new one of theirs pushes out another of theirs.
+      for (let i = 0; i < 30; i++) yield* one.put(`stranger ${i}`, response(`resp_s${i}`), "direct")
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      assert.isDefined(yield* one.get("alice", "resp_29"))
+      assert.isDefined(yield* one.get("stranger 29", "resp_s29"))
+      assert.strictEqual((yield* one.held).count, 10)
+    }))
+
+  it.live(
+    "read as they were stored, and leave nothing, whatever comes in whatever order",
+    () =>
+      Effect.gen(function*() {
+        const server = yield* redisServer()
+        const nodes = [yield* responses(server, "one"), yield* responses(server, "other")]
+        const step = fc.record({
+          node: fc.nat({ max: 1 }),
+          owner: fc.constantFrom("alice", "bob"),
+          id: fc.nat({ max: 5 }),
+          // Conversations that begin alike, so that pieces are shared, repeated and left.
+          items: fc.tuple(fc.nat({ max: 70 }), fc.constantFrom("a", "b")),
+          act: fc.constantFrom("put", "put", "settle", "remove")
+        })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(fc.array(step, { maxLength: 30 }), (steps) =>
+              Effect.runPromise(Effect.gen(function*() {
+                const model = new Map<string, { readonly body: string; readonly items: ReadonlyArray<string> }>()
+                for (const { act, id, items: [count, kind], node, owner } of steps) {
+                  const store = nodes[node]!
+                  const name = `resp_${owner}_${id}`
+                  if (act === "remove") {
+                    assert.strictEqual(yield* store.remove(owner, name), model.delete(name))
+                    continue
+                  }
+                  const items = Array.from({ length: count }, (_, i) => i < 40 ? "same" : `${kind}${i}`)
+                  const open = store.openUnsafe(owner, { id: name, body: "open", items })
+                  if (act === "settle") open.settleUnsafe("settled")
+                  yield* open.written() ?? Effect.void
+                  model.set(name, { body: act === "settle" ? "settled" : "open", items })
+                }
+                for (const owner of ["alice", "bob"]) {
+                  for (let id = 0; id <= 5; id++) {
+                    const name = `resp_${owner}_${id}`
+                    const known = model.get(name)
+                    const found = yield* nodes[id % 2]!.get(owner, name)
+                    assert.deepStrictEqual(found, known === undefined ? undefined : { id: name, ...known })
+                    yield* nodes[0]!.remove(owner, name)
+                  }
+                }
+                assert.deepStrictEqual(yield* nodes[1]!.held, { count: 0, bytes: 0 })
+              }))),
+            { numRuns: runs(30) }
+          )
+        )
+      }),
+    60_000
+  )
 
   it.live("do not fail a reply whose copy is lost", () =>
     Effect.gen(function*() {
