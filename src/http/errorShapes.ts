@@ -24,7 +24,11 @@ export interface ErrorShape {
 
 const statuses = [...new Set(Object.values(errorTable).map((entry) => entry.status))]
 
-const errorShape = <const S extends Schema.Codec<unknown>>(body: S, { render, revive }: Declared<S["Type"]>) => ({
+/** Declares a family's errors. */
+export const errorShape = <const S extends Schema.Codec<unknown>>(
+  body: S,
+  { render, revive }: Declared<S["Type"]>
+) => ({
   /** The body's schema. */
   body,
   text: (error: GatewayError, requestId?: string): string => JSON.stringify(render(error, requestId)),

@@ -1,0 +1,94 @@
+/** A new style is its folder (`toy`), its line in the list of styles and its line among what serves them; all else follows. */
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { Layer } from "effect"
+import type { OpenApi } from "effect/http-api"
+import type * as Handlers from "../../src/styles/handlers.ts"
+import type * as Styles from "../../src/styles/styles.ts"
+import type { RunningGateway } from "../support/gateway.ts"
+
+const modules = { styles: "../../src/styles/styles.ts", handlers: "../../src/styles/handlers.ts" }
+
+let gateway: RunningGateway
+let key: string
+
+beforeAll(async () => {
+  vi.resetModules()
+  vi.doMock(modules.styles, async (original) => {
+    const { styles } = await original<typeof Styles>()
+    const { toy } = await import("./toy/style.ts")
+    return { styles: [...styles, toy] }
+  })
+  vi.doMock(modules.handlers, async (original) => {
+    const { StyleHandlers } = await original<typeof Handlers>()
+    const { ToyHandlers } = await import("./toy/Handlers.ts")
+    return { StyleHandlers: Layer.merge(StyleHandlers, ToyHandlers) }
+  })
+  const support = await import("../support/gateway.ts")
+  key = support.businessKey
+  gateway = await support.startGateway()
+})
+afterAll(async () => {
+  for (const module of Object.values(modules)) vi.doUnmock(module)
+  vi.resetModules()
+  await gateway.stop()
+})
+
+const send = (path: string, body: unknown, headers: Record<string, string> = { authorization: `Bearer ${key}` }) =>
+  fetch(`${gateway.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+
+const hello = { toy: "upstream-chat", say: "!text Hello" }
+
+describe("a style that is added", () => {
+  it("answers whole and as a stream", async () => {
+    const whole = await send("/toy/play", hello)
+    assert.strictEqual(whole.status, 200)
+    const { said } = await whole.json() as { readonly said: string }
+    assert.include(said, "Hello")
+    const stream = await send("/toy/play", { ...hello, bit_by_bit: true })
+    assert.match(stream.headers.get("content-type") ?? "", /^text\/event-stream/)
+    const pieces = [...(await stream.text()).matchAll(/^data: (.*)$/gm)].map(([, json]) =>
+      (JSON.parse(json!) as { readonly said: string }).said
+    )
+    assert.strictEqual(pieces.join(""), said)
+  })
+
+  it("words every failure its own way, with its id where its SDK looks: of its endpoints, and where no route is", async () => {
+    const failures = [
+      [await send("/toy/play", hello, {}), 401, "authentication_failed"],
+      [await send("/toy/play", { ...hello, say: "" }), 400, "invalid_request"],
+      [await send("/toy/play", { ...hello, toy: "no-such-toy" }), 400, "model_not_found"],
+      [await send("/toy/play/more", hello), 404, "not_found"],
+      [await fetch(`${gateway.url}/toy/play`), 405, "method_not_allowed"]
+    ] as const
+    for (const [response, status, broken] of failures) {
+      const body = await response.json() as Readonly<Record<string, unknown>>
+      assert.deepEqual([response.status, body["broken"], Object.keys(body)], [status, broken, [
+        "broken",
+        "why",
+        "where"
+      ]])
+      assert.strictEqual(response.headers.get("toy-id"), response.headers.get("x-request-id"))
+    }
+  })
+
+  it("is in the API documents, with who may call and what it may fail with", async () => {
+    const document = await (await fetch(`${gateway.url}/openapi.json`)).json() as OpenApi.OpenAPISpec
+    const operation = document.paths["/toy/play"]?.post
+    assert.strictEqual(operation?.summary, "Play with a toy")
+    assert.deepEqual(operation?.security, [{ bearer: [] }, { apiKey: [] }])
+    assert.containsAllKeys(operation?.responses, ["200", "400", "401", "422", "429", "503"])
+    assert.deepInclude(document.tags, { name: "toy", description: "Toys" })
+  })
+
+  it("is hinted at where its base address is doubled", async () => {
+    const response = await send("/toy/v1/chat/completions", hello)
+    const { why } = await response.json() as { readonly why: string }
+    assert.include(why, "the client adds /toy to its base address itself")
+  })
+
+  it("is counted under its name", async () => {
+    const { adminKey } = await import("../support/gateway.ts")
+    const metrics = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
+    assert.match(await metrics.text(), /gateway_requests_total\{[^}]*style="toy"/)
+  })
+})

@@ -1,0 +1,78 @@
+/**
+ * The small style at work.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as Layer from "effect/Layer"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
+import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
+import { GatewayError } from "../../../src/domain/GatewayError.ts"
+import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
+import { businessEdge } from "../../../src/http/edge.ts"
+import { bodyOf } from "../../../src/http/jsonBody.ts"
+import { apiId, respond, wholeReply } from "../../../src/http/reply.ts"
+import type { FrameRenderer } from "../../../src/http/streamReply.ts"
+import { findModel, makeAnswers } from "../../../src/styles/shared/answers.ts"
+import { ToyEdge, toyErrors, ToyGroup } from "./Api.ts"
+
+const { play } = ToyGroup.endpoints
+
+const readBody = bodyOf(play)
+
+const conversationOf = (text: string): Conversation => ({
+  turns: [{ role: "user", parts: [Text(text)] }],
+  tools: [],
+  toolChoice: { _tag: "Auto" },
+  parallelToolCalls: true,
+  stop: [],
+  sampling: {
+    temperature: undefined,
+    topP: undefined,
+    topK: undefined,
+    maxTokens: undefined,
+    reasoningEffort: undefined
+  },
+  output: undefined
+})
+
+const failure = (error: GatewayError): string => `data: ${toyErrors.text(error)}\n\n`
+
+const frames = (): FrameRenderer => ({
+  keepAlive: ":\n\n",
+  failure,
+  frames: {
+    push(event: ReplyEvent, out) {
+      if (event._tag === "TextDelta") out.push(`data: ${JSON.stringify({ said: event.text })}\n\n`)
+    },
+    end() {}
+  }
+})
+
+export const ToyHandlers = HttpApiBuilder.group(
+  HttpApi.make(apiId).add(ToyGroup),
+  "toy",
+  Effect.fnUntraced(function*(handlers) {
+    const { answer, begun } = yield* makeAnswers
+    return handlers.handleRaw(
+      "play",
+      Effect.fnUntraced(function*({ request }) {
+        const body = yield* readBody(request)
+        const asked = yield* begun
+        asked.stats.stream = body.bit_by_bit === true
+        const model = findModel(asked, body.toy)
+        if (model instanceof GatewayError) return yield* model
+        return yield* answer(asked, model, conversationOf(body.say), {
+          whole: (output) =>
+            Effect.map(
+              wholeReply(output),
+              ({ blocks }) =>
+                respond(play, { said: blocks.map((block) => block._tag === "Text" ? block.text : "").join("") })
+            ),
+          frames,
+          failure
+        })
+      })
+    )
+  })
+).pipe(Layer.provide([Deadlines.layer, Layer.effect(ToyEdge, businessEdge(ToyEdge.facts))]))
