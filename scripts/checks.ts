@@ -4,6 +4,7 @@ import { execFile } from "node:child_process"
 import path from "node:path"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
+import { testRuleViolations } from "./testRules.ts"
 
 const root = path.join(import.meta.dirname, "..")
 const inModules = (file: string): string => path.join(root, "node_modules", file)
@@ -51,7 +52,8 @@ const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
   types: types("tsconfig.json", "effect-tsc"),
   "types of the console": types("src/console/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
-  links: async () => report(brokenLinks(root))
+  links: async () => report(brokenLinks(root)),
+  "rules of the tests": async () => report(testRuleViolations(root))
 }
 
 /** Runs all checks, prints what they found, and returns the names of those that failed. */

@@ -7,6 +7,7 @@ import type { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { setField } from "../../src/config/edit.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { until } from "../support/until.ts"
 import { addKey, collectLogs, configFile, failing, NodeServices, readJson, startStore } from "./support.ts"
 
 /** The services of the platform; what is logged is not shown. */
@@ -21,7 +22,7 @@ const set = (store: ConfigStore["Service"], field: readonly [string, ...Array<st
   store.update((raw) => Effect.succeed(setField(raw, field, value)))
 
 /** Waits until the configuration in effect `holds`. */
-const until = (store: ConfigStore["Service"], holds: (config: GatewayConfig) => boolean) =>
+const untilConfig = (store: ConfigStore["Service"], holds: (config: GatewayConfig) => boolean) =>
   store.changes.pipe(Stream.filter(holds), Stream.take(1), Stream.runDrain)
 
 describe("edits by hand", () => {
@@ -30,11 +31,11 @@ describe("edits by hand", () => {
       const path = yield* configFile({ keys: ["a"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
       yield* edit(path, { keys: ["a", "b"], extra: 1 })
-      yield* until(store, (config) => config.keys.length === 2)
+      yield* untilConfig(store, (config) => config.keys.length === 2)
       yield* addKey(store, "c")
       assert.deepStrictEqual(yield* readJson(path), { keys: ["a", "b", "c"], extra: 1 })
       yield* edit(path, { keys: ["d"] })
-      yield* until(store, (config) => config.keys[0] === "d")
+      yield* untilConfig(store, (config) => config.keys[0] === "d")
     }).pipe(Effect.provide(quiet)))
 
   it.live("are noticed when the file is replaced, and when it is made after the start", () =>
@@ -45,7 +46,7 @@ describe("edits by hand", () => {
       for (const key of ["one", "two"]) {
         yield* edit(`${path}.new`, { keys: [key] })
         yield* fs.rename(`${path}.new`, path)
-        yield* until(store, (config) => config.keys[0] === key)
+        yield* untilConfig(store, (config) => config.keys[0] === key)
       }
     }).pipe(Effect.provide(quiet)))
 
@@ -54,7 +55,7 @@ describe("edits by hand", () => {
       const path = yield* configFile({ keys: ["a", "b"], unknown: 1 })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
       yield* edit(path, { keys: ["b"], unknown: 2 })
-      yield* until(store, (config) => config.keys.length === 1)
+      yield* untilConfig(store, (config) => config.keys.length === 1)
       yield* store.update(Effect.succeed)
       assert.deepStrictEqual(yield* readJson(path), {
         keys: ["b"],
@@ -79,7 +80,7 @@ describe("edits by hand", () => {
       assert.deepStrictEqual(yield* readJson(path), JSON.parse(broken))
 
       yield* edit(path, { keys: ["a", "c"] })
-      yield* until(store, (config) => config.keys.length === 2)
+      yield* untilConfig(store, (config) => config.keys.length === 2)
       yield* addKey(store, "b")
       assert.deepStrictEqual((yield* store.current).keys, ["a", "c", "b"])
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
@@ -91,7 +92,7 @@ describe("edits by hand", () => {
       const path = yield* configFile({ keys: ["a"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
       yield* edit(path, "{ broken")
-      yield* Effect.repeat(Effect.sleep(10), { until: () => logs.length > 0 })
+      yield* until(() => logs.length > 0)
       assert.match(logs.join("\n"), /The edit is not applied: .*config\.json was edited and the edit is not valid/)
       assert.deepStrictEqual((yield* store.current).keys, ["a"])
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))

@@ -386,11 +386,9 @@ describe("classify", () => {
       }))
     })
 
-    it("cost little, however long and odd the upstream's own is", () => {
+    it("are made of the beginning of the upstream's own alone, however long and odd it is", () => {
       for (const unit of ["a", "a@", "a-", "1", "sk-", "eyJ", "Bearer ", "<", "a.", "@a.a"]) {
-        const start = performance.now()
-        messageOf(unit.repeat(1_000_000))
-        assert.isBelow(performance.now() - start, 200, unit)
+        assert.strictEqual(messageOf(unit.repeat(1_000_000)), messageOf(unit.repeat(10_000)), unit)
       }
     })
   })

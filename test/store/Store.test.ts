@@ -4,7 +4,8 @@ import * as Redacted from "effect/Redacted"
 import { parseStoreAddress } from "../../src/store/address.ts"
 import { makeSeals } from "../../src/store/seals.ts"
 import { connect, redisServer } from "../support/redisServer.ts"
-import { storeNode, until } from "./support.ts"
+import { until } from "../support/until.ts"
+import { storeNode } from "./support.ts"
 
 describe("an address of a store", () => {
   it("shows no credentials", () => {

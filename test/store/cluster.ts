@@ -14,6 +14,7 @@ import { type Running, start } from "../cli/process.ts"
 import { admin } from "../gateway/support.ts"
 import { adminKey, businessKey } from "../support/gateway.ts"
 import { command, connect, listOf, type RedisClient, type RedisServer, redisServer } from "../support/redisServer.ts"
+import { untilHolds } from "../support/until.ts"
 
 /** The key that seals what lies in the store. */
 export const clusterKey = "the key of the store of the tests"
@@ -125,11 +126,10 @@ export const queueAt = ({ url }: ClusterNode) => admin(url, "GET", "/admin/queue
 
 /** Asks a node until the queue is as it should be: it tells nobody when it changes. */
 export const untilQueueAt = async (node: ClusterNode, expected: Readonly<Record<string, unknown>>): Promise<void> => {
-  for (;;) {
+  await untilHolds(async () => {
     const status = await queueAt(node).catch(() => ({} as Record<string, unknown>))
-    if (Object.entries(expected).every(([field, value]) => status[field] === value)) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return Object.entries(expected).every(([field, value]) => status[field] === value)
+  })
 }
 
 /** Waits until nothing is in use and nobody waits, at both ends and on every node. */
@@ -149,6 +149,5 @@ export const untilIdle = async (cluster: Cluster): Promise<Report> => {
 }
 
 /** Waits until a node takes requests. */
-export const untilReady = async ({ url }: ClusterNode): Promise<void> => {
-  while ((await fetch(`${url}/readyz`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 20))
-}
+export const untilReady = ({ url }: ClusterNode): Promise<void> =>
+  untilHolds(async () => (await fetch(`${url}/readyz`)).status === 200)

@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { accounts, admin, chat, emailOf, type Said, send, textOf, times } from "../gateway/support.ts"
 import { adminKey, businessKey } from "../support/gateway.ts"
 import { command, connect, listOf } from "../support/redisServer.ts"
+import { untilHolds } from "../support/until.ts"
 import { type Cluster, clusterKey, queueAt, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
 
 const perAccount = 2
@@ -24,11 +25,12 @@ const holdAt = async (url: string, target?: string) => {
 
 /** Asks as a client does that comes again when it is told to. */
 const persistent = async (url: string, prompt: string): Promise<Said> => {
-  for (;;) {
-    const said = await chat(url, prompt)
-    if (said.error?.code !== "store_unavailable") return said
-    await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(said.retryAfter)))
-  }
+  let said: Said | undefined
+  await untilHolds(async () => {
+    said = await chat(url, prompt)
+    return said.error?.code !== "store_unavailable"
+  })
+  return said!
 }
 
 describe("four gateways over one store", () => {
@@ -149,9 +151,7 @@ describe("four gateways over one store", () => {
     const running = chat(node(1).url, "!pace 40\n!count 60", { stream: true })
     await untilQueueAt(node(0), { in_use: 2 })
     await cluster.store.stop()
-    while ((await fetch(`${node(2).url}/readyz`)).status !== 503) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    await untilHolds(async () => (await fetch(`${node(2).url}/readyz`)).status === 503)
     const refused = await chat(node(2).url, "!say no")
     assert.deepInclude(refused, { status: 503, retryAfter: "1" })
     assert.deepInclude(refused.error, { code: "store_unavailable", type: "service_unavailable_error" })
@@ -175,12 +175,8 @@ describe("four gateways over one store", () => {
 
   it("share the configuration and the operators' logins", async () => {
     await admin(node(0).url, "POST", "/admin/keys", { key: "another-key" })
-    for (;;) {
-      const said = await chat(node(3).url, "!say hello", { key: "another-key" })
-      if (said.status === 200) break
-      // It is told by a message: until then the key is a caller's own token.
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
+    // It is told by a message: until then the key is a caller's own token.
+    await untilHolds(async () => (await chat(node(3).url, "!say hello", { key: "another-key" })).status === 200)
     const login = await fetch(`${node(1).url}/admin/login`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -301,11 +297,10 @@ describe("four gateways over one store", () => {
     /** Waits until the key is so on every node: a change takes a moment to be everywhere. */
     const untilShown = async (holds: (item: NonNullable<Awaited<ReturnType<typeof shown>>>) => boolean) => {
       for (const i of times(4, Number)) {
-        for (;;) {
+        await untilHolds(async () => {
           const item = await shown(i)
-          if (item !== undefined && holds(item)) break
-          await new Promise((resolve) => setTimeout(resolve, 20))
-        }
+          return item !== undefined && holds(item)
+        })
       }
     }
     await untilShown(() => true)
@@ -324,7 +319,7 @@ describe("four gateways over one store", () => {
     }
     // Each node writes what it had within a second.
     for (const i of times(4, Number)) {
-      while ((await used(i))?.requests !== 24) await new Promise((resolve) => setTimeout(resolve, 50))
+      await untilHolds(async () => (await used(i))?.requests === 24)
       assert.strictEqual((await used(i))?.counted_requests, 10)
     }
 

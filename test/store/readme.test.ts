@@ -8,15 +8,12 @@ import path from "node:path"
 import { promisify } from "node:util"
 import { freePort } from "../support/redisServer.ts"
 import { snippetsOf } from "../support/snippets.ts"
+import { untilHolds } from "../support/until.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 
-const ready = async (url: string): Promise<void> => {
-  for (;;) {
-    if ((await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
+const ready = (url: string): Promise<void> =>
+  untilHolds(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
 
 describe("the README's section on many nodes", () => {
   it("starts a store and two nodes that are one gateway", async () => {

@@ -27,7 +27,8 @@ import {
 } from "../accounts/support.ts"
 import { withVariables } from "../config/support.ts"
 import { type RedisServer, redisServer } from "../support/redisServer.ts"
-import { storeLayer, until } from "./support.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { storeLayer } from "./support.ts"
 
 /** A node with a pool of its own over the shared store. */
 const node = Effect.fnUntraced(function*(server: RedisServer, id: string, config: RawConfig, driver: Driver) {
@@ -59,13 +60,8 @@ const two = Effect.fnUntraced(function*(config: RawConfig, driver: Driver = make
   return { server, one, other }
 })
 
-const idle = Effect.fnUntraced(function*(pool: Accounts["Service"]) {
-  for (;;) {
-    const { in_use, waiting } = yield* pool.status
-    if (in_use === 0 && waiting === 0) return
-    yield* Effect.sleep(10)
-  }
-})
+const idle = (pool: Accounts["Service"]) =>
+  untilTrue(Effect.map(pool.status, ({ in_use, waiting }) => in_use === 0 && waiting === 0))
 
 describe("a pool that two nodes share", () => {
   it.live("has one limit, one queue and one rotation", () =>
@@ -76,9 +72,9 @@ describe("a pool that two nodes share", () => {
       assert.sameMembers([first.lease.identifier, second.lease.identifier], ["a@x.org", "b@x.org"])
       const third = yield* ask(other.pool)
       yield* until(() => third.pollUnsafe() === undefined)
-      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       const fourth = yield* ask(one.pool)
-      while ((yield* other.pool.status).waiting < 2) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting >= 2))
       const status = yield* other.pool.status
       assert.deepInclude(status, { in_use: 2, waiting: 2, available: 0, total: 2, max_queue_size: 2 })
       assert.strictEqual(yield* errorOf(hold(one.pool)), "rate_limit_exceeded")
@@ -104,7 +100,7 @@ describe("a pool that two nodes share", () => {
       const own = yield* hold(other.pool, direct("token"))
       assert.isUndefined(own.lease.account)
       const waiting = yield* ask(other.pool, managed("b@x.org"))
-      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       assert.strictEqual((yield* one.pool.status).waiters[0]?.account, "b@x.org")
       yield* Fiber.interrupt(waiting)
       yield* Effect.all([pinned.free, own.free])
@@ -151,11 +147,8 @@ describe("a pool that two nodes share", () => {
       // Its time comes at once.
       const name = one.store.nameOf(first.lease.account ?? "")
       yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
-      for (;;) {
-        const [again] = yield* other.pool.describe([first.lease.identifier ?? ""])
-        if (again?.health === "ready") break
-        yield* Effect.sleep(20)
-      }
+      const again = other.pool.describe([first.lease.identifier ?? ""])
+      yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.isAbove(server.port, 0)
     }))
 
@@ -184,7 +177,7 @@ describe("a pool that two nodes share", () => {
       const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined }
       const held = yield* hold(one.pool, caller)
       const waiting = yield* ask(one.pool, caller)
-      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       yield* other.change({ runtime: { account_max_inflight: 2 } })
       const second = yield* Fiber.join(waiting)
       assert.strictEqual(second.lease.identifier, "a@x.org")
@@ -197,7 +190,7 @@ describe("a pool that two nodes share", () => {
       // A key that is gone does not get the lease that its request waited for.
       yield* one.change({ accounts: accounts("a"), runtime: { account_max_inflight: 2 } })
       const late = yield* ask(one.pool, caller)
-      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       yield* other.change({ keys: ["l"], runtime: { account_max_inflight: 3 } })
       assert.strictEqual(yield* errorOf(Fiber.join(late)), "authentication_failed")
       yield* Effect.all([held.free, second.free])
@@ -215,7 +208,7 @@ describe("a pool that two nodes share", () => {
       const gone = yield* Scope.provide(node(server, "gone", config, driver), scope)
       yield* Scope.provide(gone.pool.lease(managed(), anywhere), yield* Scope.make())
       const waiting = yield* ask(one.pool)
-      while ((yield* one.pool.status).waiting < 1) yield* Effect.sleep(5)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       yield* Scope.close(scope, Exit.void)
       const lease = yield* Fiber.join(waiting)
       yield* lease.free

@@ -20,7 +20,3 @@ export const storeNode = Effect.fnUntraced(
     return { store, heard }
   }
 )
-
-/** Waits until something holds; the test's own time limit ends the wait. */
-export const until = (holds: () => boolean): Effect.Effect<void> =>
-  Effect.suspend(() => holds() ? Effect.void : Effect.andThen(Effect.sleep(10), until(holds)))

@@ -1,7 +1,7 @@
 /**
  * The reference upstream on a real socket, the driver against it, and what tests ask of both.
  */
-import { Cause, Effect, Exit, Layer, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Layer, Stream } from "effect"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
@@ -54,7 +54,7 @@ const play = async (provider: Provider, request: IncomingMessage, response: Serv
         call.onProgress(step.sent)
         break
       case "Wait":
-        await new Promise((resolve) => step.millis === 0 ? setImmediate(resolve) : setTimeout(resolve, step.millis))
+        await new Promise(setImmediate)
         break
       case "Hang":
         return
@@ -148,9 +148,9 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   ...rest
 })
 
-/** A budget of the default limits by the clock of the process; tests with a clock of their own give it. */
+/** A budget of the default limits by the running clock; tests with a clock of their own give it. */
 export const freshBudget = (limits: Partial<Limits> = {}, clock?: MonotonicSource): Budget =>
-  new Budget({ ...defaultLimits, ...limits }, clock ?? { monotonicTimeNanosUnsafe: () => process.hrtime.bigint() })
+  new Budget({ ...defaultLimits, ...limits }, clock ?? Effect.runSync(Clock.Clock))
 
 /** What a completion came to. */
 export interface Outcome {
