@@ -167,7 +167,7 @@ const tokenRefused = (failure: UpstreamFailure): boolean =>
 const timedOut = (failure: UpstreamFailure): boolean => failure.kind === "timeout" || has(408, 504, 524)(failure.status)
 
 /** The request may have reached the server: only where no connection came about it surely has not. */
-const mayHaveArrived = ({ cause }: UpstreamFailure): boolean =>
+export const mayHaveArrived = ({ cause }: UpstreamFailure): boolean =>
   !has("UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT")(cause?.code)
 
 /** The rules, in order. */

@@ -37,8 +37,11 @@ export interface ReplyDecoder {
   readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
   /** What the round's end means; to be asked once no event of it follows. */
   readonly endRound: () => RoundEnd
-  /** A continued stream begins. */
-  readonly startRound: () => void
+  /**
+   * A continued stream begins. `missed`: an earlier one may have brought what nobody received. Unless this one shows the
+   * reply so far, the reply has a hole that nobody could see, and fails.
+   */
+  readonly startRound: (missed?: boolean) => void
   /** The reply's message id, once it is known. */
   readonly messageId: MessageId | undefined
   /** Nothing more will come of this round: the upstream said so, or the reply has failed. */
@@ -188,6 +191,8 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
   let closed = false
   let consistent = true
   let firstOfRound = false
+  /** A continued stream may be missing, as far as the snapshots since then tell. */
+  let missed = false
   let produced = 0
   let usage: PartialUsage = {}
   /** What the patch at hand has done so far. */
@@ -362,6 +367,7 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
 
   const applyPatch = (patch: JsonRecord, out: Array<UpstreamEvent>) => {
     settle()
+    const from = out.length
     Object.assign(patched, makePatched())
     document.apply(patch, (change) => {
       if (meter !== undefined) meter.steps++
@@ -375,12 +381,19 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
       patched.rewritten = !follow(change, out)
     })
     const opensRound = firstOfRound && patched.snapshot
-    firstOfRound = false
+    const empty = opensRound && isEmptySnapshot()
     if (opensRound) {
-      const empty = isEmptySnapshot()
       base.reasoning = empty ? emitted.reasoning.length : 0
       base.text = empty ? emitted.text.length : 0
     }
+    if (missed && firstOfRound) {
+      missed = false
+      if ((empty || !opensRound) && !isWithdrawn()) {
+        out.length = from
+        return fail(trouble("truncated", undefined, "A part of the reply was lost on its way"))
+      }
+    }
+    firstOfRound = false
     const wasConsistent = consistent
     if (isWithdrawn()) closed = true
     else if (patched.rewritten) compare(out)
@@ -520,8 +533,9 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
       if (event.data === "[DONE]" || parse(event.data) !== undefined) take(event, out)
     },
     endRound,
-    startRound() {
+    startRound(isMissing = false) {
       settle()
+      missed ||= isMissing
       document.startRound()
       // The status of the round before is no end of this one.
       const current = response()

@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import { pause } from "../../clock/pause.ts"
+import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
@@ -202,10 +203,13 @@ export class Rounds {
     return Effect.succeed(Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
   }
 
-  /** Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. */
-  private goOn(messageId: MessageId, wait: number): Effect.Effect<void, UpstreamFailure> {
+  /**
+   * Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. `missed`: the one before
+   * was given up unanswered, and the upstream may count what it wrote for it as sent.
+   */
+  private goOn(messageId: MessageId, wait: number, missed = false): Effect.Effect<void, UpstreamFailure> {
     const open = Effect.suspend(() => {
-      this.reply.startRound()
+      this.reply.startRound(missed)
       this.phase = "resume"
       this.running = true
       return Effect.map(this.openContinue(messageId, this.begun), (round) => this.read(round))
@@ -217,7 +221,9 @@ export class Rounds {
         return Effect.fail(failure)
       }
       const next = this.budget.takeResume()
-      return next === undefined ? Effect.fail(failure) : this.goOn(messageId, next)
+      if (next === undefined) return Effect.fail(failure)
+      const unanswered = failure.kind === "timeout" && failure.phase === "resume" && mayHaveArrived(failure)
+      return this.goOn(messageId, next, unanswered)
     })
   }
 

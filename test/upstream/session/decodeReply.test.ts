@@ -43,16 +43,18 @@ const decodeRound = (decoder: ReplyDecoder, chunks: Iterable<Uint8Array>, out: A
   return decoder.endRound()
 }
 
-/** Decodes rounds given as text; each but the first is a continued stream. */
-const decodeText = (...rounds: ReadonlyArray<string>) => {
+/** Decodes rounds given as text; each but the first is a continued stream. `missed`: before the second was one more. */
+const decodeRounds = (rounds: ReadonlyArray<string>, missed: boolean) => {
   const decoder = makeReplyDecoder()
   const out: Array<UpstreamEvent> = []
   const ends = rounds.map((text, i) => {
-    if (i > 0) decoder.startRound()
+    if (i > 0) decoder.startRound(missed && i === 1)
     return decodeRound(decoder, [encoder.encode(text)], out)
   })
   return { decoder, out, end: ends.at(-1), ...fold(out) }
 }
+
+const decodeText = (...rounds: ReadonlyArray<string>) => decodeRounds(rounds, false)
 
 const patches = (...list: ReadonlyArray<unknown>) => list.map((patch) => `data: ${JSON.stringify(patch)}\n\n`).join("")
 
@@ -432,6 +434,26 @@ describe("makeReplyDecoder", () => {
         patches({ v: "c" }, { v: "d" })
       )
       assert.strictEqual(text, "abcd")
+    })
+
+    it("fail at once where one was missed and the next does not show the reply so far", () => {
+      const empty = opening({ fragments: [] })
+      const more = { p: "response/fragments", o: "APPEND", v: [fragment("RESPONSE", "o")] }
+      for (const next of [patches(grow("o"), finished), patches(empty, more, finished), patches(finished)]) {
+        for (const rounds of [[first, next], [first, "", next]]) {
+          const { decoder, end, text } = decodeRounds(rounds, true)
+          assert.strictEqual(text, "Hel")
+          assert.isTrue(decoder.closed)
+          assert.deepStrictEqual(end, failed("truncated", undefined, "A part of the reply was lost on its way"))
+        }
+      }
+    })
+
+    it("bring what was missed where the next shows the reply so far", () => {
+      const rounds = [first, patches(snapshot("Hello"), grow("!"), incomplete), patches(grow("?"), finished)]
+      const { end, text } = decodeRounds(rounds, true)
+      assert.strictEqual(text, "Hello!?")
+      assert.deepStrictEqual(end, stop)
     })
 
     it("do not take the status of the round before for their own end", () => {

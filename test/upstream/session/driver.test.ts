@@ -7,6 +7,8 @@ import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import { exchangesOf } from "../../../src/upstream/exchanges/httpClient.ts"
 import type { CallName } from "../../../src/upstream/reference/envelope.ts"
 import type { Fault, FaultName } from "../../../src/upstream/reference/Fault.ts"
+import { makeClient } from "../../../src/upstream/reference/inProcess.ts"
+import { Provider } from "../../../src/upstream/reference/Provider.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"
 import {
@@ -547,6 +549,29 @@ describe("answers", () => {
 })
 
 describe("time", () => {
+  const unanswered = (restart: string) =>
+    Effect.gen(function*() {
+      const provider = new Provider({}, Date.now)
+      const exchanges = yield* exchangesOf(makeClient(provider), yield* Deadlines, () => false)
+      const driver = makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: patient })
+      provider.fail({ call: "continue", name: "hang-before-headers" })
+      const fiber = yield* Effect.forkChild(complete(driver, request(`!say one two three\n!cut 1 ${restart}`)))
+      yield* TestClock.adjust("20 seconds")
+      return yield* Fiber.join(fiber)
+    }).pipe(Effect.provide(Deadlines.layer))
+
+  it.effect("a continue that is not answered in time is tried again where the next shows the reply so far", () =>
+    Effect.gen(function*() {
+      assert.deepInclude(yield* unanswered("snapshot"), { text: "one two three", finish: "stop", failed: undefined })
+    }))
+
+  for (const restart of ["empty", "none"]) {
+    it.effect(`a continue that is not answered in time fails the reply where the next starts with ${restart}`, () =>
+      Effect.gen(function*() {
+        assert.deepInclude(yield* unanswered(restart), { text: "one", finish: undefined, failed: "cut_off" })
+      }))
+  }
+
   it.effect("comments are life", () =>
     Effect.gen(function*() {
       const comment = Stream.drain(Stream.fromEffect(Effect.sleep("100 seconds"))).pipe(
