@@ -4,7 +4,7 @@
  */
 import type { SieveEvent } from "../src/domain/ReplyEvent.ts"
 import { TextDelta } from "../src/domain/ReplyEvent.ts"
-import type { Machine, Transducer } from "../src/stream/transducer.ts"
+import { clear, type Machine, type Transducer } from "../src/stream/transducer.ts"
 import { sieve } from "../src/tools/sieve.ts"
 
 /** One line of the report. */
@@ -62,7 +62,7 @@ const feed = (machine: Machine<string, SieveEvent>, pieces: ReadonlyArray<string
   const out: Array<SieveEvent> = []
   for (const piece of pieces) {
     machine.push(piece, out)
-    out.length = 0
+    clear(out)
   }
   machine.end(out)
 }
@@ -104,7 +104,7 @@ const pipeline = (transducer: Transducer<string, SieveEvent>, frames: ReadonlyAr
           `"choices":[{"index":0,"delta":{"content":${JSON.stringify(event.text)}},"finish_reason":null}]}\n\n`
       ).length
     }
-    out.length = 0
+    clear(out)
   }
   machine.end(out)
   return bytes
@@ -122,6 +122,66 @@ const added = (text: string): readonly [bare: number, sieved: number] => {
     sieved = Math.min(sieved, timeOf(() => pipeline(withSieve, frames), 1))
   }
   return [bare * 1e6 / frames.length, sieved * 1e6 / frames.length]
+}
+
+/** A reply as its pieces; those in the middle come so many times. The same few strings, so that no memory but the sieve's grows. */
+interface Reply {
+  readonly before: ReadonlyArray<string>
+  readonly again: ReadonlyArray<string>
+  readonly times: number
+  readonly after: ReadonlyArray<string>
+}
+
+const replyOf = (text: string, length: number, before = "", after = ""): Reply => ({
+  before: cut(before, small),
+  again: cut(text, small),
+  times: Math.round(length / text.length),
+  after: cut(after, small)
+})
+
+/**
+ * The time of a character by the length of the reply: of prose, and of a call's argument. The runs alternate, so that all lengths
+ * see the same machine.
+ */
+const sizes = (): ReadonlyArray<readonly [name: string, nanos: number]> => {
+  const replies: Readonly<Record<string, (length: number) => Reply>> = {
+    "prose": (length) => replyOf(sentence.repeat(99), length),
+    "an argument": (length) => {
+      const [before, after] = argument(0).split("\"\"", 2)
+      return replyOf("const x = 1;\\n".repeat(700), length, `${before}"`, `"${after}`)
+    }
+  }
+  const runs = Object.entries(replies).flatMap(([name, replyOfLength]) =>
+    [1e4, 1e5, 1e6, 1e7].map((length) => {
+      const { after, again, before, times } = replyOfLength(length)
+      const runsOf = Math.max(1, Math.round(1e6 / length))
+      const characters = runsOf * times * again.reduce((sum, piece) => sum + piece.length, 0)
+      const run = () => {
+        const out: Array<SieveEvent> = []
+        for (let i = 0; i < runsOf; i++) {
+          const machine = withSieve()
+          for (const piece of before) machine.push(piece, out)
+          for (let k = 0; k < times; k++) {
+            for (const piece of again) {
+              machine.push(piece, out)
+              clear(out)
+            }
+          }
+          for (const piece of after) machine.push(piece, out)
+          machine.end(out)
+          clear(out)
+        }
+      }
+      return { name: `${name} of ${length / 1000} kB, pieces of 4–12 characters`, run, characters }
+    })
+  )
+  const best = runs.map(() => Number.POSITIVE_INFINITY)
+  for (let i = 0; i < 10; i++) {
+    runs.forEach(({ run }, k) => {
+      best[k] = Math.min(best[k]!, timeOf(run, 1))
+    })
+  }
+  return runs.map(({ characters, name }, k) => [name, characters / 1e3 / best[k]!])
 }
 
 /** Runs all measurements; takes about half a minute. */
@@ -152,19 +212,7 @@ export const sieveBench = (): ReadonlyArray<Row> => {
     row(`hostile ${name}…, whole`, rate([fill(text, 2e6)], 3), "MB/s")
     row(`hostile ${name}…, pieces of one character`, rate(cut(fill(text, 5e5), [1]), 3), "MB/s")
   }
-  for (const length of [1e4, 1e5, 1e6, 1e7]) {
-    const text = fill(sentence + markdown, length / 2) + argument(length / 2)
-    const pieces = cut(text, small)
-    const times = Math.max(1, Math.round(1e6 / length))
-    const time = timeOf(() => {
-      for (let i = 0; i < times; i++) feed(withSieve(), pieces)
-    }, 3)
-    row(
-      `text and argument of ${length / 1000} kB, pieces of 4–12 characters`,
-      time * 1e6 / (times * text.length),
-      "ns/character"
-    )
-  }
+  for (const [name, speed] of sizes()) row(name, speed, "MB/s")
   const streams = { prose: sentence, "an answer in Markdown": answer, "Markdown and nothing else": markdown }
   for (const [name, text] of Object.entries(streams)) {
     const [bare, sieved] = added(text)

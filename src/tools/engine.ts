@@ -9,8 +9,9 @@ import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
 import type { Machine } from "../stream/transducer.ts"
+import type { FencedReply } from "./fencedReply.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import { bounds, lineLetters, Openings } from "./openings.ts"
+import { bounds, lineStarts, Openings } from "./openings.ts"
 import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
@@ -36,6 +37,8 @@ interface Held {
 
 /** What the engine does with the text. */
 type State =
+  /** The reply has just begun, and may be nothing but one fenced block with calls. */
+  | { readonly _tag: "Fence"; readonly reply: FencedReply }
   /** Follows it to where a form may begin. */
   | { readonly _tag: "Prose" }
   /** Waits for more: a glance does not decide what begins here, so that this stands before the next piece. */
@@ -66,34 +69,43 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   readonly tools: Tools
 
   private readonly callId: (index: number) => string
-  private readonly prose = new Prose(lineLetters)
+  private readonly prose = new Prose(lineStarts)
   private readonly openings: Openings
-  private state: State = followsProse
+  private state: State
   private out: Array<SieveEvent> = []
   private isEnded = false
   /** Where the text begins that has not left. */
   private textFrom = 0
   private calls = 0
 
-  constructor(tools: Tools, callId: (index: number) => string) {
+  /** Without `fenced` a reply that is nothing but one fenced block is text. */
+  constructor(tools: Tools, callId: (index: number) => string, fenced?: FencedReply) {
     this.tools = tools
     this.openings = new Openings(tools)
     this.callId = callId
+    this.state = fenced === undefined ? followsProse : { _tag: "Fence", reply: fenced }
   }
 
   push(text: string, out: Array<SieveEvent>): void {
     if (text === "") return
     const { state } = this
-    if (state === followsProse && this.prose.passPlain(text)) {
-      out.push(TextDelta(text))
-      return
-    }
-    this.run(state._tag === "Glance" ? state.text + text : text, out)
+    if (state === followsProse) this.follow(text, out)
+    else if (state._tag === "Fence") this.begun(state.reply, text, out)
+    else this.run(state._tag === "Glance" ? state.text + text : text, 0, out)
   }
 
   end(out: Array<SieveEvent>): void {
+    if (this.state._tag === "Fence") {
+      const held = this.state.reply.end()
+      if (typeof held !== "string") {
+        for (const event of held) out.push("id" in event ? { ...event, id: this.callId(event.index) } : event)
+        return
+      }
+      this.state = followsProse
+      if (held !== "") this.follow(held, out)
+    }
     this.isEnded = true
-    this.run(this.state._tag === "Glance" ? this.state.text : "", out)
+    this.run(this.state._tag === "Glance" ? this.state.text : "", 0, out)
   }
 
   readonly start = (name: string): void => {
@@ -149,12 +161,25 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.limit()
   }
 
-  /** Reads all that has come. */
-  private run(text: string, out: Array<SieveEvent>): void {
+  /** Follows prose to the end of the piece, or lets a form read where one may begin. */
+  private follow(text: string, out: Array<SieveEvent>): void {
+    const at = this.prose.scan(text, 0)
+    if (at === text.length) out.push(TextDelta(text))
+    else this.run(text, at, out)
+  }
+
+  private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): void {
+    const passed = reply.push(text)
+    if (reply.isOver) this.state = followsProse
+    if (passed !== "") this.follow(passed, out)
+  }
+
+  /** Reads all that has come; what stands before `from` was followed already, and a trigger with which that ended. */
+  private run(text: string, from: number, out: Array<SieveEvent>): void {
     const { source } = this
     this.out = out
     source.text = text
-    source.pos = 0
+    source.pos = from
     this.textFrom = 0
     if (this.state._tag === "Glance") this.state = followsProse
     else if (this.state._tag === "Opening" || this.state._tag === "Between") this.state.from = 0
@@ -171,6 +196,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
           return
         }
         if (seen === "none") source.pos = this.prose.skip(at)
+        else if (seen === "data") source.pos = this.prose.pass(at)
         else this.begin(at, trigger)
       } else if (!this.advance()) {
         break
@@ -181,7 +207,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
       this.emitText(source.text.length)
     } else if (state._tag === "Call") {
       this.emitArguments(state)
-    } else if (state._tag !== "Glance") {
+    } else if (state._tag === "Opening" || state._tag === "Between") {
       this.emitText(state.from)
       state.text += source.text.slice(state.from)
     }
@@ -202,7 +228,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   /** Lets the form read on. False when it waits for more text. */
   private advance(): boolean {
     const { source, state } = this
-    if (state._tag === "Prose" || state._tag === "Glance") return true
+    if (state._tag !== "Opening" && state._tag !== "Call" && state._tag !== "Between") return true
     const { form } = state
     this.limit()
     if (source.pos === source.stop && !source.ended) return this.wait()

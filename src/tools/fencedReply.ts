@@ -2,12 +2,12 @@
  * The one exception to fences: a reply that is nothing but one fenced block with calls of declared tools is those calls, as weak
  * models write them.
  *
- * Only a reply that begins with a fence is held, and only while what stands in it is such calls: the content goes through a sieve of
- * its own, and the first character that is text there, or the first undeclared name, gives everything back to the main one.
+ * Only a reply that begins with a fence is held, and only while what stands in it is such calls: the content goes through an engine of
+ * its own, and the first character that is text there, or the first undeclared name, gives everything back.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
+import { BACKTICK, isBlank, NEWLINE, TILDE } from "../stream/characters.ts"
 import type { Machine } from "../stream/transducer.ts"
-import { Engine } from "./engine.ts"
 import type { Tools } from "./form.ts"
 
 /** Nothing but blanks so far. */
@@ -23,73 +23,58 @@ const BEHIND = 5
 /** It is an ordinary reply. */
 const ORDINARY = 6
 
-const NEWLINE = 10
-
-const isBlank = (c: number): boolean => c === 32 || c === 9 || c === 13 || c === NEWLINE
-
 /** A longer info string begins no such block. */
 const maximalInfo = 64
 
-export class FencedReply implements Machine<string, SieveEvent> {
+export class FencedReply {
   private state = BLANK
   private held = ""
   private fence = 0
   private fenceLength = 0
   private length = 0
-  private readonly content: Engine
+  private content: Machine<string, SieveEvent> | undefined
   private readonly found: Array<SieveEvent> = []
-  private readonly main: Machine<string, SieveEvent>
   private readonly tools: Tools
-  private readonly callId: (index: number) => string
+  private readonly makeContent: () => Machine<string, SieveEvent>
 
-  constructor(tools: Tools, callId: (index: number) => string) {
+  /** `makeContent` starts the machine that looks for calls in the block. */
+  constructor(tools: Tools, makeContent: () => Machine<string, SieveEvent>) {
     this.tools = tools
-    this.callId = callId
-    this.main = new Engine(tools, callId)
-    this.content = new Engine(tools, String)
+    this.makeContent = makeContent
   }
 
-  push(text: string, out: Array<SieveEvent>): void {
-    if (this.state === ORDINARY) this.main.push(text, out)
-    else this.hold(text, out)
+  /** The reply is none such, and what was held has been given back. */
+  get isOver(): boolean {
+    return this.state === ORDINARY
   }
 
-  end(out: Array<SieveEvent>): void {
-    if (this.state >= CONTENT && this.state !== ORDINARY) {
-      const events: Array<SieveEvent> = []
-      this.content.end(events)
-      const isWhole = this.accept(events) && (this.state !== CLOSING || this.length >= this.fenceLength)
-      if (isWhole && this.found.length > 0) {
-        for (const event of this.found) {
-          out.push("id" in event ? { ...event, id: this.callId(event.index) } : event)
-        }
-        return
-      }
-    }
-    if (this.held !== "") this.main.push(this.held, out)
-    this.main.end(out)
-  }
-
-  private hold(text: string, out: Array<SieveEvent>): void {
+  /** Takes a piece and gives the text that is not held, or is not any more: until it is over, nothing but blanks. */
+  push(text: string): string {
     let i = 0
     if (this.state === BLANK) {
       while (i < text.length && isBlank(text.charCodeAt(i))) i++
       const c = text.charCodeAt(i)
-      if (i < text.length && c !== 96 && c !== 126) {
+      if (i === text.length) return text
+      if (c !== BACKTICK && c !== TILDE) {
         this.state = ORDINARY
-        this.main.push(text, out)
-        return
+        return text
       }
-      if (i > 0) this.main.push(text.slice(0, i), out)
-      if (i === text.length) return
       this.fence = c
       this.state = RUN
     }
     this.held += text.slice(i)
-    if (this.takes(text, i)) return
+    if (this.takes(text, i)) return text.slice(0, i)
     this.state = ORDINARY
-    this.main.push(this.held, out)
-    this.held = ""
+    return text.slice(0, i) + this.held
+  }
+
+  /** Says that the reply is over: the events of its calls, with their indexes for ids, or the text that was held. */
+  end(): ReadonlyArray<SieveEvent> | string {
+    if (this.content === undefined || this.state === ORDINARY) return this.held
+    const events: Array<SieveEvent> = []
+    this.content.end(events)
+    const isWhole = this.accept(events) && (this.state !== CLOSING || this.length >= this.fenceLength)
+    return isWhole && this.found.length > 0 ? this.found : this.held
   }
 
   /** Takes text from `from` on; false when the reply is an ordinary one. */
@@ -107,9 +92,10 @@ export class FencedReply implements Machine<string, SieveEvent> {
     for (; this.state === INFO && i < text.length; i++) {
       const c = text.charCodeAt(i)
       if (c === NEWLINE) this.state = CONTENT
-      else if (c === 96 || ++this.length > maximalInfo) return false
+      else if (c === BACKTICK || ++this.length > maximalInfo) return false
     }
     if (this.state < CONTENT || i === text.length) return true
+    this.content ??= this.makeContent()
     const events: Array<SieveEvent> = []
     this.content.push(text.slice(i), events)
     return this.accept(events)

@@ -41,10 +41,14 @@ export type Opening =
     readonly claims: (name: string, written: string, tools: Tools) => boolean
     readonly isPlain?: boolean
   }
-  /** With `{`. */
-  | { readonly at: "brace" }
-  /** With `[`, a word (or none) and the character `next` after it. */
-  | { readonly at: "bracket"; readonly claims: (word: string, next: number, tools: Tools) => boolean }
+  /** With `{` and one of these keys. */
+  | { readonly at: "brace"; readonly keys: ReadonlySet<string> }
+  /** With `[`, a word (or none) and the character `next` after it; where that is `{`, with one of `keys` behind it. */
+  | {
+    readonly at: "bracket"
+    readonly claims: (word: string, next: number, tools: Tools) => boolean
+    readonly keys?: ReadonlySet<string>
+  }
   /** With a word at the start of a line. */
   | { readonly at: "line"; readonly word: string }
 

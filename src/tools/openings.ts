@@ -3,7 +3,7 @@
  */
 import type { Context, Form, Tools } from "./form.ts"
 import { forms } from "./forms/table.ts"
-import type { Prose, Trigger } from "./prose.ts"
+import { lineStartsOf, type Prose, type Trigger } from "./prose.ts"
 import { readTagHead } from "./readers/tagHead.ts"
 import type { Reading } from "./reading.ts"
 import { isBlank, peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
@@ -26,8 +26,8 @@ const longestGlance = 16
 /** More open elements are not kept account of. */
 const maximalElements = 64
 
-/** The letters that begin a form at the start of a line. */
-export const lineLetters = new Set(
+/** What the characters at the start of a line are. */
+export const lineStarts = lineStartsOf(
   forms.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
 )
 
@@ -50,6 +50,44 @@ export const bounds: { readonly [K in Trigger]: number } = {
   line: boundOf("line")
 }
 
+/** The keys behind the brace with which forms begin. */
+const keysAt: { readonly [K in "brace" | "bracket"]: ReadonlySet<string> } = {
+  brace: new Set(formsAt.brace.flatMap(({ opening }) => opening.at === "brace" ? [...opening.keys] : [])),
+  bracket: new Set(formsAt.bracket.flatMap(({ opening }) => opening.at === "bracket" ? [...opening.keys ?? []] : []))
+}
+
+type Glance = "none" | "data" | "more" | "read"
+
+const undecided = (at: number, end: number, isEnded: boolean): Glance =>
+  isEnded || end - at > longestGlance ? "read" : "more"
+
+const afterSpaces = (text: string, from: number): number => {
+  let i = from
+  while (i < text.length && (text.charCodeAt(i) === 32 || text.charCodeAt(i) === 9)) i++
+  return i
+}
+
+const afterName = (text: string, from: number): number => {
+  let i = from
+  while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
+  return i
+}
+
+/** What the first key of an object says that opened before `from`. */
+const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<string>, isEnded: boolean): Glance => {
+  let start = afterSpaces(text, from)
+  const isQuoted = text.charCodeAt(start) === 34
+  if (isQuoted) start++
+  const end = afterName(text, start)
+  if (end === text.length) return undecided(at, end, isEnded)
+  if (end === start) return "read"
+  const i = isQuoted ? end : afterSpaces(text, end)
+  if (i === text.length) return undecided(at, i, isEnded)
+  const next = text.charCodeAt(i)
+  if (next === (isQuoted ? 34 : 58)) return keys.has(text.slice(start, end)) ? "read" : "data"
+  return isQuoted || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
+}
+
 export class Openings {
   private readonly tools: Tools
   /** The open elements of an XML answer, innermost last. */
@@ -60,25 +98,25 @@ export class Openings {
   }
 
   /**
-   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `more` where the piece
-   * ends before it does, `read` where a form must. The word is a tag's name, the one after `[`, or a key; most of what HTML, Markdown
-   * and code have at these characters is decided so.
+   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `data` where that may be
+   * data all the same, `more` where the piece ends before it does, `read` where a form must. The word is a tag's name, the one after
+   * `[`, or a key; most of what HTML, Markdown, JSON and code have at these characters is decided so.
    */
-  glance(text: string, at: number, prose: Prose, isEnded: boolean): "none" | "more" | "read" {
+  glance(text: string, at: number, prose: Prose, isEnded: boolean): Glance {
     const { trigger } = prose
-    let start = at + 1
-    while (trigger === "tag" && text.charCodeAt(start) === 32) start++
-    let i = start
-    while (i < text.length && isNameCharacter(text.charCodeAt(i))) i++
-    if (i === text.length) return isEnded || i - at > longestGlance ? "read" : "more"
+    const start = trigger === "line" ? at + 1 : afterSpaces(text, at + 1)
+    if (trigger === "brace") return glanceAtKey(text, at, start, keysAt.brace, isEnded)
+    const i = afterName(text, start)
+    if (i === text.length) return undecided(at, i, isEnded)
     const next = text.charCodeAt(i)
-    if (i === start) return trigger === "tag" && next === 47 && this.elements.length === 0 ? "none" : "read"
-    if (trigger === "brace") return next === 58 || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
     if (trigger === "bracket") {
+      if (i === start) return next === 123 ? glanceAtKey(text, at, i + 1, keysAt.bracket, isEnded) : "read"
       const word = text.slice(start, i)
       return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
     }
-    if (trigger === "line" || !(next === 62 || next === 32 || next === 47)) return "read"
+    if (trigger === "line") return "read"
+    if (i === start) return next === 47 && this.elements.length === 0 ? "none" : "read"
+    if (!(next === 62 || next === 32 || next === 47)) return "read"
     const written = text.slice(start, i)
     const name = written.toLowerCase()
     if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"

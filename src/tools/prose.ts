@@ -6,6 +6,34 @@
  * code at a run of as many back-ticks and no later than its paragraph. Data is an object or array that is no call; it ends with its
  * closing bracket or where it is no data any more.
  */
+import {
+  APOSTROPHE,
+  ASTERISK,
+  BACKTICK,
+  BAR,
+  CARET,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  CLOSE_PARENTHESIS,
+  DOLLAR,
+  EXCLAMATION_MARK,
+  FULL_STOP,
+  GREATER,
+  HASH,
+  HYPHEN,
+  isDigit,
+  isLetter,
+  isSpace,
+  NEWLINE,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  PLUS,
+  QUOTE,
+  SLASH,
+  SPACE,
+  TILDE,
+  UNDERSCORE
+} from "../stream/characters.ts"
 import { openers } from "./fold.ts"
 import { JsonReader } from "./readers/json.ts"
 
@@ -24,23 +52,32 @@ const FENCE_RUN = 1
 const TRAIL = 2
 const CONTENT = 3
 
-const NEWLINE = 10
-const BACKTICK = 96
-const TILDE = 126
-
+/** Where plain text in mid-line is looked at. */
 const special = new Uint8Array(65536)
-for (const c of [NEWLINE, BACKTICK, 91, 123, ...openers]) special[c] = 1
+for (const c of [NEWLINE, BACKTICK, OPEN_BRACKET, OPEN_BRACE, ...openers]) special[c] = 1
 
-const isSpace = (c: number): boolean => c === 32 || c === 9 || c === 13
+/** What a character at the start of a line is. */
+const MARKER = 1
+const FENCE_START = 2
+const FORM_START = 3
 
 /** What may stand before a fence on its line: indentation, quote and list markers. */
 const isLineMarker = (c: number): boolean =>
-  isSpace(c) || c === 62 || c === 45 || c === 42 || c === 43 || c === 46 || c === 41 || (c >= 48 && c <= 57)
+  isSpace(c) || isDigit(c) || c === GREATER || c === HYPHEN || c === ASTERISK || c === PLUS || c === FULL_STOP ||
+  c === CLOSE_PARENTHESIS
+
+/** The table of what characters are at the start of a line, where these letters begin forms. */
+export const lineStartsOf = (letters: Iterable<number>): Uint8Array => {
+  const table = new Uint8Array(65536)
+  for (let c = 0; c < 128; c++) if (isLineMarker(c)) table[c] = MARKER
+  table[TILDE] = FENCE_START
+  for (const letter of letters) table[letter] = FORM_START
+  return table
+}
 
 const isInfoWord = (c: number): boolean =>
-  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || isSpace(c) || c === 43 || c === 45 ||
-  c === 46 || c === 35 ||
-  c === 95
+  isLetter(c) || isDigit(c) || isSpace(c) || c === PLUS || c === HYPHEN || c === FULL_STOP || c === HASH ||
+  c === UNDERSCORE
 
 const ignore = (): void => undefined
 
@@ -59,25 +96,20 @@ export class Prose {
   private fenceLength = 0
   private isBlankLine = false
   private readonly data = new JsonReader(ignore, "loose")
-  private readonly lineLetters: ReadonlySet<number>
+  private readonly lineStarts: Uint8Array
 
-  /** `lineLetters` are the letters that begin a form at the start of a line. */
-  constructor(lineLetters: ReadonlySet<number>) {
-    this.lineLetters = lineLetters
-  }
-
-  /** Follows `text` if it is nothing but plain text in mid-line, as most pieces of a reply are; else does nothing. */
-  passPlain(text: string): boolean {
-    if (this.mode !== PLAIN || this.isLineStart) return false
-    for (let i = 0; i < text.length; i++) if (special[text.charCodeAt(i)] === 1) return false
-    return true
+  /** `lineStarts` tells the characters at the start of a line. */
+  constructor(lineStarts: Uint8Array) {
+    this.lineStarts = lineStarts
   }
 
   /** Follows `text` from `from` to the next trigger, whose index it returns, or to its end. */
   scan(text: string, from: number): number {
     const to = text.length
     let i = from
-    this.trigger = undefined
+    if (this.trigger !== undefined) this.trigger = undefined
+    // Most pieces of a reply are nothing but plain text in mid-line.
+    if (this.mode === PLAIN && !this.isLineStart) { while (i < to && special[text.charCodeAt(i)] === 0) i++ }
     while (i < to) {
       switch (this.mode) {
         case PLAIN:
@@ -85,11 +117,7 @@ export class Prose {
           if (this.trigger !== undefined) return i
           break
         case RUN:
-          while (i < to && text.charCodeAt(i) === this.runCharacter) {
-            this.runLength++
-            i++
-          }
-          if (i < to) this.endRun()
+          i = this.run(text, i, to)
           break
         case INLINE:
           i = this.inline(text, i, to)
@@ -130,48 +158,60 @@ export class Prose {
 
   private plain(text: string, from: number, to: number): number {
     let i = from
+    let { isLineStart } = this
     while (i < to) {
       let c = text.charCodeAt(i)
-      if (this.isLineStart) {
-        if (isLineMarker(c)) {
+      if (isLineStart) {
+        const start = this.lineStarts[c]!
+        if (start === MARKER) {
           i++
           continue
         }
-        if (c === TILDE) return this.beginRun(c, i)
-        if (this.lineLetters.has(c)) {
+        if (start !== 0) {
+          this.isLineStart = true
+          if (start === FENCE_START) return this.beginRun(text, i, to)
           this.trigger = "line"
           return i
         }
       }
       if (special[c] === 0) {
-        this.isLineStart = false
-        do c = text.charCodeAt(++i)
-        while (i < to && special[c] === 0)
-        if (i === to) return i
+        isLineStart = false
+        while (++i < to && special[text.charCodeAt(i)] === 0);
+        if (i === to) break
+        c = text.charCodeAt(i)
       }
       if (c === NEWLINE) {
-        this.isLineStart = true
+        isLineStart = true
         i++
-      } else if (c === BACKTICK) {
-        return this.beginRun(c, i)
-      } else if (i + 1 < to && !mayBegin(c, text.charCodeAt(i + 1))) {
-        this.isLineStart = false
+      } else if (c !== BACKTICK && i + 1 < to && !mayBegin(c, text.charCodeAt(i + 1))) {
+        isLineStart = false
         i++
       } else {
-        this.trigger = c === 123 ? "brace" : c === 91 ? "bracket" : "tag"
+        this.isLineStart = isLineStart
+        if (c === BACKTICK) return this.beginRun(text, i, to)
+        this.trigger = c === OPEN_BRACE ? "brace" : c === OPEN_BRACKET ? "bracket" : "tag"
         return i
       }
     }
+    this.isLineStart = isLineStart
     return i
   }
 
-  private beginRun(character: number, at: number): number {
-    this.runCharacter = character
+  private beginRun(text: string, at: number, to: number): number {
+    this.runCharacter = text.charCodeAt(at)
     this.runLength = 0
     this.runIsLineStart = this.isLineStart
     this.isLineStart = false
     this.mode = RUN
-    return at
+    return this.run(text, at, to)
+  }
+
+  private run(text: string, from: number, to: number): number {
+    let i = from
+    while (i < to && text.charCodeAt(i) === this.runCharacter) i++
+    this.runLength += i - from
+    if (i < to) this.endRun()
+    return i
   }
 
   private endRun(): void {
@@ -201,7 +241,7 @@ export class Prose {
     let i = from
     while (i < to) {
       const c = text.charCodeAt(i)
-      if (c === BACKTICK) return this.beginRun(c, i)
+      if (c === BACKTICK) return this.beginRun(text, i, to)
       i++
       if (c === NEWLINE) {
         this.isLineStart = true
@@ -260,7 +300,7 @@ export class Prose {
       } else if (c === this.runCharacter && this.fenceLine <= FENCE_RUN) {
         this.fenceLine = FENCE_RUN
         this.runLength++
-      } else if (isSpace(c) || (c === 62 && this.fenceLine === INDENT)) {
+      } else if (isSpace(c) || (c === GREATER && this.fenceLine === INDENT)) {
         if (this.fenceLine === FENCE_RUN) this.fenceLine = TRAIL
       } else {
         this.fenceLine = CONTENT
@@ -284,9 +324,11 @@ export class Prose {
 
 /** Whether a form may begin with these two characters. */
 const mayBegin = (c: number, next: number): boolean => {
-  if (c === 123) return next === 34 || next === 39 || next <= 32 || isInfoWord(next) || next === 36 || next === 125
-  if (c === 91) return next !== 93 && next !== 94 && next !== 33
-  return next > 127 || next === 32 || next === 45 || next === 47 || next === 95 || next === 124 ||
-    (next >= 65 && next <= 90) ||
-    (next >= 97 && next <= 122)
+  if (c === OPEN_BRACE) {
+    return next === QUOTE || next === APOSTROPHE || next <= SPACE || isInfoWord(next) || next === DOLLAR ||
+      next === CLOSE_BRACE
+  }
+  if (c === OPEN_BRACKET) return next !== CLOSE_BRACKET && next !== CARET && next !== EXCLAMATION_MARK
+  return next > 127 || isLetter(next) || next === SPACE || next === HYPHEN || next === SLASH || next === UNDERSCORE ||
+    next === BAR
 }

@@ -5,6 +5,7 @@ import type { ToolDeclaration } from "../domain/Conversation.ts"
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { TextDelta } from "../domain/ReplyEvent.ts"
 import type { Transducer } from "../stream/transducer.ts"
+import { Engine } from "./engine.ts"
 import { FencedReply } from "./fencedReply.ts"
 
 export interface SieveOptions {
@@ -20,7 +21,8 @@ export interface SieveOptions {
  */
 export const sieve = (options: SieveOptions): Transducer<string, SieveEvent> => {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
-  return tools.size === 0 ? passThrough : () => new FencedReply(tools, options.callId)
+  if (tools.size === 0) return passThrough
+  return () => new Engine(tools, options.callId, new FencedReply(tools, () => new Engine(tools, String)))
 }
 
 const passThrough: Transducer<string, SieveEvent> = () => ({

@@ -3,11 +3,11 @@
  * `{"function_call":…}`, `{"type":"tool_use",…}`, and lists of these.
  */
 import type { Form } from "../form.ts"
-import { readCallList, readCallObject } from "./jsonCalls.ts"
+import { bareKeys, readCallList, readCallObject } from "./jsonCalls.ts"
 
 export const jsonObject: Form = {
   name: "JSON object",
-  opening: { at: "brace" },
+  opening: { at: "brace", keys: bareKeys },
   bound: 512,
   *read(context) {
     yield* readCallObject(context, "bare")
@@ -16,7 +16,7 @@ export const jsonObject: Form = {
 
 export const jsonList: Form = {
   name: "JSON list",
-  opening: { at: "bracket", claims: (word, next) => word === "" && next === 123 },
+  opening: { at: "bracket", claims: (word, next) => word === "" && next === 123, keys: bareKeys },
   bound: 512,
   *read(context) {
     yield* readCallList(context, "bare")

@@ -37,6 +37,16 @@ const callTypes = new Map([
   ["tool_call", true]
 ])
 
+/** The keys that a call outside of a wrapper may have: any other shows that an object is none. */
+export const bareKeys: ReadonlySet<string> = new Set([
+  ...nameKeys,
+  ...argumentKeys,
+  ...nestedKeys,
+  ...otherKeys,
+  ...wrapperKeys,
+  "type"
+])
+
 const ignore = (): void => undefined
 
 interface Found {
