@@ -43,7 +43,6 @@ export interface NodesMetrics {
   readonly up: boolean
   readonly nodes: number
   readonly scripts: ReadonlyMap<string, number>
-  readonly roundTripSeconds: number
   /** Leases that the store had dropped while they ran. */
   readonly leasesLost: number
   /** Copies of stored responses that could not be written. */
@@ -159,8 +158,8 @@ export class Nodes extends Context.Service<Nodes, {
           watchDraining: (isDraining) => store.watchDraining(isDraining),
           peers: makePeers(store, fork),
           metrics: Effect.map(list, (nodes) => {
-            const { lostWrites, scripts, seconds } = store.counts()
-            return { up: store.isUp(), nodes: nodes.length, scripts, roundTripSeconds: seconds, leasesLost, lostWrites }
+            const { lostWrites, scripts } = store.counts()
+            return { up: store.isUp(), nodes: nodes.length, scripts, leasesLost, lostWrites }
           })
         })
       })

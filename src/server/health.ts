@@ -8,12 +8,20 @@ import * as Layer from "effect/Layer"
 import { Accounts } from "../accounts/Accounts.ts"
 import { shuttingDown } from "../accounts/refusals.ts"
 import { storeUnavailable } from "../accounts/shared/sharedPool.ts"
+import { gatewayError } from "../domain/GatewayError.ts"
 import { publicEdge } from "../http/edge.ts"
 import { apiId } from "../http/reply.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+
+/** The store answers, but not with what this node can go by. */
+const notTaken = gatewayError(
+  "store_unavailable",
+  "The shared configuration is one that this node cannot take; its log names the field",
+  { retryAfter: 1 }
+)
 
 export const HealthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(HealthGroup),
@@ -29,7 +37,7 @@ export const HealthHandlers = HttpApiBuilder.group(
         "readyz",
         () => {
           if (lifecycle.isDraining()) return Effect.fail(shuttingDown)
-          if (!nodes.isReady()) return Effect.fail(storeUnavailable())
+          if (!nodes.isReady()) return Effect.fail(nodes.store()?.state === "up" ? notTaken : storeUnavailable())
           return Effect.map(accounts.metrics, ({ accounts: { cooling, out, ready } }) => ({
             status: "ready" as const,
             accounts: { ready, total: ready + cooling + out }

@@ -31,7 +31,7 @@ import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import { nodeClientWriter } from "./nodeClientWriter.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
-import { Observability } from "./observability/Observability.ts"
+import { InstanceId, Observability } from "./observability/Observability.ts"
 import { SharedState } from "./services.ts"
 import { inheritedSocket } from "./socketActivation.ts"
 import { stdoutLogger } from "./stdoutLogger.ts"
@@ -118,7 +118,8 @@ export const serve = Effect.gen(function*() {
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provide(Store.layerRedis(shared)),
       // All that it logs says which node it is.
-      Layer.provide(Layer.succeed(References.CurrentLogAnnotations, { node: shared.nodeId }))
+      Layer.provide(Layer.succeed(References.CurrentLogAnnotations, { node: shared.nodeId })),
+      Layer.provide(Layer.succeed(InstanceId, shared.nodeId))
     )
   return yield* Layer.launch(
     Layer.effectDiscard(Effect.all([announce(isTerminal), warnOfLoopback(listen), keepAssets])).pipe(

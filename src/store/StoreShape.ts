@@ -84,6 +84,5 @@ export interface StoreShape extends Seals {
   readonly counts: () => {
     readonly lostWrites: number
     readonly scripts: ReadonlyMap<string, number>
-    readonly seconds: number
   }
 }

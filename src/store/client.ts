@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Metric from "effect/Metric"
 import type { StoreAddress } from "./address.ts"
 import { connect, type Connection, textOf } from "./connection.ts"
 import type { Script } from "./scripts.ts"
@@ -32,9 +33,14 @@ export interface StoreClient {
   readonly isFailing: () => boolean
   /** Milliseconds that the last command took. */
   readonly roundTrip: () => number
-  /** Scripts that were run, by name, and the sum of the seconds that they took. */
-  readonly counts: () => { readonly scripts: ReadonlyMap<string, number>; readonly seconds: number }
+  /** Scripts that were run, by name. */
+  readonly counts: () => { readonly scripts: ReadonlyMap<string, number> }
 }
+
+const roundTrips = Metric.histogram("gateway_store_round_trip_seconds", {
+  description: "Time that the shared store took to answer a command or a script",
+  boundaries: [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 2.5]
+})
 
 const unavailable = new StoreUnavailable({ message: "The store does not answer" })
 
@@ -65,7 +71,6 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
   yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
   let failures = 0
   let roundTrip = 0
-  let seconds = 0
   const scripts = new Map<string, number>()
 
   const raw = (
@@ -82,13 +87,11 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
           failures++
           return unavailable
         }),
-        Effect.tap(() =>
-          Effect.sync(() => {
-            failures = 0
-            roundTrip = Number(clock.monotonicTimeNanosUnsafe() - began) / 1e6
-            seconds += roundTrip / 1_000
-          })
-        )
+        Effect.tap(() => {
+          failures = 0
+          roundTrip = Number(clock.monotonicTimeNanosUnsafe() - began) / 1e6
+          return Metric.update(roundTrips, roundTrip / 1_000)
+        })
       )
     })
 
@@ -116,7 +119,7 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
     }),
     isFailing: () => failures >= failuresToLose || !connection.isReady(),
     roundTrip: () => roundTrip,
-    counts: () => ({ scripts, seconds })
+    counts: () => ({ scripts })
   }
   return client
 })

@@ -46,12 +46,21 @@ export interface ClusterOptions {
   readonly reference?: ReferenceOptions
   /** Seconds, by the configuration's names. */
   readonly timeouts?: Readonly<Record<string, number>>
+  /** The store in the place of a plain one, the address by which nodes reach it, and what they need for that. */
+  readonly store?: Effect.Effect<
+    { readonly server: RedisServer; readonly url: string; readonly env: Readonly<Record<string, string>> },
+    never,
+    Scope.Scope
+  >
 }
 
 /** Starts a store, an upstream, and the gateways `n1`, `n2` … */
 export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
   const scope = Scope.makeUnsafe()
-  const store = await Effect.runPromise(Scope.provide(redisServer(), scope))
+  const plain = Effect.map(redisServer(), (server) => ({ server, url: server.url, env: {} }))
+  const { env: storeEnv, server: store, url: storeUrl } = await Effect.runPromise(
+    Scope.provide(options.store ?? plain, scope)
+  )
   const reference = await Effect.runPromise(make(options.reference))
   const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-nodes-"))
@@ -69,9 +78,10 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
       GATEWAY_CONFIG_JSON: JSON.stringify(config),
       GATEWAY_ADMIN_KEY: adminKey,
       GATEWAY_DATA_DIR: path.join(folder, id),
-      GATEWAY_STORE_URL: store.url,
+      GATEWAY_STORE_URL: storeUrl,
       GATEWAY_STORE_KEY: clusterKey,
       GATEWAY_NODE_ID: id,
+      ...storeEnv,
       ...env
     })
     const [, url = ""] = await running.printed(/listens on (http:\S+)/)

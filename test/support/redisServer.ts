@@ -122,14 +122,46 @@ export class RedisServer {
   }
 }
 
-/** A running server; stopped and removed when the scope closes. */
-export const redisServer = (
+/** A certificate of 127.0.0.1's own, and its key. */
+const makeCertificate = (folder: string) => {
+  const [cert, key] = [path.join(folder, "cert.pem"), path.join(folder, "key.pem")]
+  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+  const made = spawnSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...subject, "-keyout", key, "-out", cert]
+  )
+  if (made.status !== 0) throw new Error("openssl is not installed, and the tests of TLS make a certificate with it")
+  return { cert, key }
+}
+
+/** A server that speaks TLS alone on its port, and the certificate that it shows. */
+export const tlsServer = (
   ...options: ReadonlyArray<string>
+): Effect.Effect<{ readonly server: RedisServer; readonly cert: string }, never, Scope.Scope> => {
+  let made = { cert: "", key: "" }
+  return Effect.map(
+    redisServer((server) => {
+      made = makeCertificate(server.folder)
+      const { cert, key } = made
+      const files = ["--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert]
+      return ["--port", "0", "--tls-port", String(server.port), "--tls-auth-clients", "no", ...files, ...options]
+    }),
+    (server) => ({ server, cert: made.cert })
+  )
+}
+
+/** Whether servers here are built with TLS. */
+export const speaksTls = (): boolean =>
+  !spawnSync(findServer(), ["--tls-port", "0", "--no-such-option", "x"]).stderr.toString().includes("'tls-port")
+
+/** A running server; stopped and removed when the scope closes. Options may depend on its port and folder. */
+export const redisServer = (
+  ...options: ReadonlyArray<string> | readonly [(server: RedisServer) => ReadonlyArray<string>]
 ): Effect.Effect<RedisServer, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const server = new RedisServer(findServer(), await freePort())
-      await server.start(...options)
+      await server.start(...options.flatMap((option) => typeof option === "string" ? option : option(server)))
       return server
     }),
     (server) =>

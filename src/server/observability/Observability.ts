@@ -99,19 +99,29 @@ const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInva
   return Cause.fail(new EnvironmentInvalid({ message: lines.join("\n") }))
 }
 
+/** What this process is told apart by in what is exported; by default by nothing of ours. */
+export const InstanceId = Context.Reference<string | undefined>("model-gateway/server/InstanceId", {
+  defaultValue: () => undefined
+})
+
 /**
  * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
  * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
  */
 export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.HttpClient> = Layer.unwrap(
   Effect.gen(function*() {
+    const instance = yield* InstanceId
     const sent = yield* exported
     if (sent.length === 0) return Layer.merge(untraced, ownSpansOnly)
     const variables = ConfigProvider.fromEnvRecord(
       Object.fromEntries(sent.map((signal) => [`OTEL_${signal}_EXPORTER`, "otlp"]))
     )
     const exporter = Otlp.layerFromConfig({
-      resource: { serviceName: "model-gateway", serviceVersion: currentVersion }
+      resource: {
+        serviceName: "model-gateway",
+        serviceVersion: currentVersion,
+        ...(instance === undefined ? {} : { attributes: { "service.instance.id": instance } })
+      }
     })
       .pipe(
         Layer.provide(OtlpSerialization.layerJson),

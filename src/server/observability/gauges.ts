@@ -52,7 +52,6 @@ const counters = {
   refreshes: total("gateway_token_refreshes_total", "Tokens that were refreshed"),
   leasesLost: total("gateway_leases_lost_total", "Leases that the store had dropped while they ran"),
   lostWrites: total("gateway_store_lost_writes_total", "Copies of stored responses that could not be written"),
-  roundTrips: total("gateway_store_seconds_total", "Time that the store took to answer"),
   cpu: total("process_cpu_seconds_total", "CPU time of the process, user and system")
 }
 
@@ -121,7 +120,6 @@ export class Gauges extends Context.Service<Gauges, {
             yield* Metric.update(gauges.nodes, shared.nodes)
             yield* count(counters.leasesLost, "leasesLost", shared.leasesLost)
             yield* count(counters.lostWrites, "lostWrites", shared.lostWrites)
-            yield* count(counters.roundTrips, "roundTrips", shared.roundTripSeconds)
             for (const [script, runs] of shared.scripts) yield* count(scriptCounter(script), `script ${script}`, runs)
           }
           for (const [metric, value] of values) yield* Metric.update(metric, value)
