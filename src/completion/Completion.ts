@@ -13,7 +13,6 @@ import * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Deadlines } from "../clock/Deadlines.ts"
-import { ConfigStore } from "../config/ConfigStore.ts"
 import { holdBytes } from "../config/CurrentLimits.ts"
 import { begunInSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
@@ -45,7 +44,6 @@ export class Completion extends Context.Service<Completion, {
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
-    const config = yield* ConfigStore
     const captures = yield* Captures
     const keyLimits = yield* KeyLimits
     const deadlines = yield* Deadlines
@@ -68,13 +66,12 @@ export class Completion extends Context.Service<Completion, {
         () =>
           Effect.flatMapEager(input.whole === true ? holdBytes : Effect.undefined, (held) => {
             if (held?.add(0) === false) return Effect.fail(tooMuchHeld)
-            const current = config.unsafeCurrent()
             return new Attempts(input, {
               accounts,
               startReply,
               deadlines,
-              config: current,
-              makeBudget: () => new Budget(current.limits, clock, held),
+              config: input.config,
+              makeBudget: () => new Budget(input.config.limits, clock, held),
               scope,
               traced
             }).open()
@@ -95,7 +92,7 @@ export class Completion extends Context.Service<Completion, {
     })
   })
 
-  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | ConfigStore | KeyLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | KeyLimits> = Layer.effect(
     Completion,
     Completion.make
   ).pipe(Layer.provide(Deadlines.layer))

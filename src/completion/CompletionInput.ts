@@ -3,6 +3,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
@@ -15,6 +16,8 @@ export interface CompletionInput {
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
+  /** The configuration that was in effect when the request began: all of it is done by that. */
+  readonly config: GatewayConfig
   /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
   readonly whole?: boolean
 }

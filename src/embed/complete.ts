@@ -61,7 +61,7 @@ export const openReply = Effect.fnUntraced(function*(
   whole: boolean = false
 ): Effect.fn.Return<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> {
   const completion = yield* Completion
-  const config = yield* ConfigStore
+  const config = (yield* ConfigStore).unsafeCurrent()
   const watch = yield* CurrentRequestWatch
   const stats = makeRequestStats(
     `req_${crypto.randomUUID().replaceAll("-", "")}`,
@@ -75,8 +75,8 @@ export const openReply = Effect.fnUntraced(function*(
     recorder?.ended(stats)
     return watch.ended(stats, undefined)
   })
-  const model = resolveModel(config.unsafeCurrent().model_table, request.model)
-  if (model === undefined) return yield* modelNotFound(request.model, config.unsafeCurrent().model_table)
+  const model = resolveModel(config.model_table, request.model)
+  if (model === undefined) return yield* modelNotFound(request.model, config.model_table)
   stats.model = model.id
   const noteFailure = (error: GatewayError) =>
     Effect.sync(() => {
@@ -89,6 +89,7 @@ export const openReply = Effect.fnUntraced(function*(
     model,
     conversation: conversationOf(request),
     stats,
+    config,
     whole
   }).pipe(Effect.tapError(noteFailure))
   stats.status = 200

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../completion/admission.ts"
 import { embedUpstream } from "../completion/embedUpstream.ts"
-import { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { inSlices } from "../config/inSlices.ts"
 import { estimateTokens } from "../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -23,6 +23,7 @@ import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 export interface EmbeddingsAsked extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
+  readonly config: GatewayConfig
 }
 
 /** Embeddings of a request. */
@@ -36,7 +37,7 @@ export interface Embedded {
 /** Who makes embeddings. */
 export interface Embeddings {
   /** Why there are none; `undefined` where there are. */
-  readonly unavailable: () => GatewayError | undefined
+  readonly unavailable: (config: GatewayConfig) => GatewayError | undefined
   /** Admits the request and begins to make its vectors. */
   readonly embed: (asked: EmbeddingsAsked) => Effect.Effect<Embedded, GatewayError>
 }
@@ -83,31 +84,30 @@ const usageOf = (tokens: number) => ({
   cachedTokens: 0
 })
 
-/** Embeddings over the gateway's configuration, accounts and key limits. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, ConfigStore | KeyLimits | Accounts> = Effect.gen(
+/** Embeddings over the gateway's accounts and key limits. */
+export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts> = Effect.gen(
   function*() {
-    const config = yield* ConfigStore
     const keyLimits = yield* KeyLimits
     const accounts = yield* Accounts
 
-    const provider = () => config.unsafeCurrent().embeddings.provider
-
-    const fromUpstream = Effect.fnUntraced(function*({ caller, dimensions, inputs, model, stats }: EmbeddingsAsked) {
-      const { tokens, vectors } = yield* embedUpstream(accounts, config.unsafeCurrent(), {
-        caller,
-        model,
-        inputs,
-        dimensions,
-        stats
-      })
-      const counted = tokens ?? (yield* counting(inSlices(inputTokens(inputs))))
-      stats.usage = usageOf(counted)
-      const end = () => {
-        stats.embedding = "done"
-        return counted
+    const fromUpstream = Effect.fnUntraced(
+      function*({ caller, config, dimensions, inputs, model, stats }: EmbeddingsAsked) {
+        const { tokens, vectors } = yield* embedUpstream(accounts, config, {
+          caller,
+          model,
+          inputs,
+          dimensions,
+          stats
+        })
+        const counted = tokens ?? (yield* counting(inSlices(inputTokens(inputs))))
+        stats.usage = usageOf(counted)
+        const end = () => {
+          stats.embedding = "done"
+          return counted
+        }
+        return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
       }
-      return { vectors: Stream.rechunk(Stream.fromIterable(vectors), 1), end }
-    })
+    )
 
     const fromHere = ({ dimensions, inputs, stats }: EmbeddingsAsked): Embedded => {
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
@@ -131,14 +131,14 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, ConfigStore | KeyL
     }
 
     return {
-      unavailable: () => provider() === "upstream" || ownProviders.has(provider()) ? undefined : noProvider,
+      unavailable: ({ embeddings: { provider } }) =>
+        provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
       embed: Effect.fnUntraced(function*(asked) {
-        const { caller, inputs, stats } = asked
-        const byUpstream = provider() === "upstream"
+        const { caller, config, inputs, stats } = asked
         stats.embedding = "begun"
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
         yield* admitRequest(keyLimits, asked, () => estimate)
-        return byUpstream ? yield* fromUpstream(asked) : fromHere(asked)
+        return config.embeddings.provider === "upstream" ? yield* fromUpstream(asked) : fromHere(asked)
       })
     }
   }

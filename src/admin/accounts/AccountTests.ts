@@ -82,7 +82,8 @@ export class AccountTests extends Context.Service<AccountTests, {
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"
-              ? Effect.andThen(access.refreshToken, attempt(false))
+              // Begun only then: what is at hand of the token is the old one.
+              ? Effect.flatMap(access.refreshToken, () => attempt(false))
               : Effect.fail(judged.error)
           )
         })
@@ -113,11 +114,12 @@ export class AccountTests extends Context.Service<AccountTests, {
       { message, model, requestId }: AccountTest
     ): Effect.fn.Return<Outcome, UpstreamFailure> {
       const conversation = userTurn(message)
-      const budget = new Budget(config.unsafeCurrent().limits, yield* Clock.Clock)
+      const { compat, limits, upstream } = config.unsafeCurrent()
+      const budget = new Budget(limits, yield* Clock.Clock)
       const machine = assembleReply({
         sieve: undefined,
         reasoningCalls: undefined,
-        stripMarkers: model.search && config.unsafeCurrent().compat.strip_reference_markers,
+        stripMarkers: model.search && compat.strip_reference_markers,
         stop: undefined,
         singleCall: false,
         showReasoning: model.reasoning,
@@ -149,7 +151,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         }),
         Effect.scoped,
         Effect.timeoutOrElse({
-          duration: config.unsafeCurrent().upstream.timeouts.attempts * 1000,
+          duration: upstream.timeouts.attempts * 1000,
           orElse: () => Effect.fail(new UpstreamFailure({ phase: "completion", kind: "timeout" }))
         }),
         Effect.ensuring(Effect.suspend(() => sessionId === undefined ? Effect.void : deleteSession(access, sessionId)))

@@ -69,9 +69,10 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
 
     const findModel = (named: string | null | undefined) => {
       const modelName = named ?? defaultModel
-      const model = resolveModel(store.unsafeCurrent().model_table, modelName)
+      const { model_table } = store.unsafeCurrent()
+      const model = resolveModel(model_table, modelName)
       return model === undefined
-        ? Effect.fail(modelNotFound(modelName, store.unsafeCurrent().model_table))
+        ? Effect.fail(modelNotFound(modelName, model_table))
         : Effect.succeed({ model, modelName })
     }
 

@@ -7,9 +7,8 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { ConfigStore } from "../../config/ConfigStore.ts"
 import { inSlices } from "../../config/inSlices.ts"
-import { resolveModel } from "../../domain/models.ts"
+import { GatewayError } from "../../domain/GatewayError.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../../embeddings/vector.ts"
 import { own } from "../../http/decodePieces.ts"
@@ -17,8 +16,8 @@ import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId, modelNotFound } from "../../http/reply.ts"
-import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
+import { apiId } from "../../http/reply.ts"
+import { findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
@@ -42,27 +41,24 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(EmbeddingsGroup),
   "embeddings",
   Effect.fnUntraced(function*(handlers) {
-    const config = yield* ConfigStore
+    const { begun } = yield* makeAnswers
     const embeddings = yield* makeEmbeddings
 
     return handlers.handleRaw(
       "create",
       Effect.fnUntraced(function*({ request }) {
-        const stats = yield* CurrentRequest
-        const { limits, model_table } = config.unsafeCurrent()
-        const unavailable = embeddings.unavailable()
+        const asked = yield* begun
+        const { caller, config, stats } = asked
+        const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
         const body = yield* readBody(request)
-        stats.requestedModel = body.model
-        const model = resolveModel(model_table, body.model)
-        if (model === undefined) return yield* modelNotFound(body.model, model_table)
-        stats.model = model.id
+        const model = findModel(asked, body.model)
+        if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
-          yield* inSlices(decodeInputs(body.input, dimensions ?? defaultDimensions, limits))
+          yield* inSlices(decodeInputs(body.input, dimensions ?? defaultDimensions, config.limits))
         )
-        const caller = yield* CurrentCaller
-        const embedded = yield* embeddings.embed({ caller, model, stats, inputs, dimensions })
+        const embedded = yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
 
         const written = body.encoding_format === "base64" ? base64 : floats
         const items = embedded.vectors.pipe(

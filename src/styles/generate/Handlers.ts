@@ -86,32 +86,37 @@ export const GenerateHandlers = HttpApiBuilder.group(
 
     /** Embeds the contents of requests, `field` being where the one at a place stands. */
     const embedAll = Effect.fnUntraced(function*(
+      asked: Begun,
       requested: string,
       requests: ReadonlyArray<typeof EmbedContentRequest.Type>,
       field: (place: number) => string
     ) {
-      const asked = yield* begun
-      const { caller, config: { limits }, stats } = asked
+      const { caller, config, stats } = asked
+      const { limits } = config
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* inSlices(contentTexts({ requested, requests, field, limits }))
       )
       const model = resolve(asked, requested, findModel)
       if (model instanceof GatewayError) return yield* model
-      return yield* embeddings.embed({ caller, model, stats, inputs, dimensions })
+      return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const unavailable = embeddings.unavailable()
+      const asked = yield* begun
+      const unavailable = embeddings.unavailable(asked.config)
       if (unavailable !== undefined) return yield* unavailable
       const body = yield* readEmbedRequest(request)
-      return embeddingReply(yield* embedAll(modelName(params.model), [body], () => ""))
+      return embeddingReply(yield* embedAll(asked, modelName(params.model), [body], () => ""))
     })
 
     const batchEmbedContents = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const unavailable = embeddings.unavailable()
+      const asked = yield* begun
+      const unavailable = embeddings.unavailable(asked.config)
       if (unavailable !== undefined) return yield* unavailable
       const { requests } = yield* readBatchEmbedRequest(request)
-      return embeddingsReply(yield* embedAll(modelName(params.model), requests, (place) => `requests[${place}].`))
+      return embeddingsReply(
+        yield* embedAll(asked, modelName(params.model), requests, (place) => `requests[${place}].`)
+      )
     })
 
     return handlers
@@ -125,23 +130,22 @@ export const GenerateHandlers = HttpApiBuilder.group(
       .handleRaw("embedContentV1", embedContent)
       .handleRaw("batchEmbedContents", batchEmbedContents)
       .handleRaw("batchEmbedContentsV1", batchEmbedContents)
-      .handle(
-        "listModels",
-        () =>
-          Effect.map(shown, (isShown) => ({
-            models: listedModels(config.unsafeCurrent().model_table).filter(isShown).map((model) =>
-              generateModel(model, embeddings.unavailable() === undefined)
-            )
-          }))
-      )
+      .handle("listModels", () =>
+        Effect.map(shown, (isShown) => {
+          const current = config.unsafeCurrent()
+          const embeds = embeddings.unavailable(current) === undefined
+          return {
+            models: listedModels(current.model_table).filter(isShown).map((model) => generateModel(model, embeds))
+          }
+        }))
       .handle("getModel", ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const requested = modelName(params.model)
-          const { model_table } = config.unsafeCurrent()
-          const model = resolveModel(model_table, requested)
+          const current = config.unsafeCurrent()
+          const model = resolveModel(current.model_table, requested)
           return model === undefined || !isShown(model)
-            ? Effect.fail(modelNotFound(requested, model_table))
-            : Effect.succeed(generateModel(model, embeddings.unavailable() === undefined))
+            ? Effect.fail(modelNotFound(requested, current.model_table))
+            : Effect.succeed(generateModel(model, embeddings.unavailable(current) === undefined))
         }))
   })
 ).pipe(

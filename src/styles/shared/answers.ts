@@ -96,7 +96,7 @@ export const makeAnswers = Effect.gen(function*() {
       { failure, frames, whole }: Wording,
       around?: (opening: Opening) => Opening
     ) => {
-      const opening = completion.open({ caller, model, conversation, stats, whole: !stats.stream })
+      const opening = completion.open({ caller, model, conversation, stats, config, whole: !stats.stream })
       return stats.stream
         ? streamReply(around === undefined ? opening : around(opening), frames, failure, {
           deadlines,
