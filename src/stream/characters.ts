@@ -20,17 +20,21 @@ export const COMMA = 44
 export const HYPHEN = 45
 export const FULL_STOP = 46
 export const SLASH = 47
+export const ZERO = 48
 export const COLON = 58
 export const SEMICOLON = 59
 export const LESS = 60
 export const EQUALS = 61
 export const GREATER = 62
+export const UPPER_X = 88
 export const OPEN_BRACKET = 91
 export const BACKSLASH = 92
 export const CLOSE_BRACKET = 93
 export const CARET = 94
 export const UNDERSCORE = 95
 export const BACKTICK = 96
+export const LOWER_U = 117
+export const LOWER_X = 120
 export const OPEN_BRACE = 123
 export const BAR = 124
 export const CLOSE_BRACE = 125
@@ -47,3 +51,12 @@ export const isDigit = (c: number): boolean => c >= 48 && c <= 57
 
 /** True for the letters of ASCII. */
 export const isLetter = (c: number): boolean => (c >= 97 && c <= 122) || (c >= 65 && c <= 90)
+
+export const isHex = (c: number): boolean => isDigit(c) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)
+
+/** Tells the characters of `members`, all of ASCII, from others. */
+export const oneOf = (members: string): (c: number) => boolean => {
+  const table = new Uint8Array(128)
+  for (let i = 0; i < members.length; i++) table[members.charCodeAt(i)] = 1
+  return (c) => c >= 0 && c < 128 && table[c] === 1
+}

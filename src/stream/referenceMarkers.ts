@@ -3,6 +3,7 @@
  *
  * A marker may be split over any pieces; what may begin one is held, never more than `longestMarker` characters.
  */
+import { CLOSE_BRACKET } from "./characters.ts"
 import type { Machine, Transducer } from "./transducer.ts"
 
 const words = ["citation:", "reference:"]
@@ -29,7 +30,7 @@ const markerAt = (text: string, start: number): number => {
     }
     if (i - digits > mostDigits) return 0
     if (i === text.length) return -1
-    return i > digits && text.charCodeAt(i) === 93 ? i + 1 - start : 0
+    return i > digits && text.charCodeAt(i) === CLOSE_BRACKET ? i + 1 - start : 0
   }
   return 0
 }

@@ -4,9 +4,10 @@
  * One thing differs from a browser: an event that the end of the stream leaves without its blank line is delivered, since
  * servers and proxies that close early often drop nothing but that line. Its last line may be incomplete.
  */
+import { BYTE_ORDER_MARK, COLON, NEWLINE, SPACE } from "./characters.ts"
 import type { Machine } from "./transducer.ts"
 
-/** One event. `event` is `undefined` where no `event:` line (or an empty one) was sent; `data` joins its lines by LF. */
+/** One event. `event` is `undefined` where no `event:` line (or an empty one) was sent; `data` joins its lines by NEWLINE. */
 export interface SseEvent {
   readonly event: string | undefined
   readonly data: string
@@ -23,11 +24,6 @@ export const sseLimit = 16 * 1024 * 1024
 
 /** What stands before the data in its line. */
 const longestName = "event: ".length
-
-const LF = 10
-const SPACE = 32
-const COLON = 58
-const BYTE_ORDER_MARK = 0xfeff
 
 /**
  * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
@@ -90,7 +86,7 @@ export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
     }
     if (skipLineFeed && text.length > 0) {
       skipLineFeed = false
-      if (text.charCodeAt(0) === LF) position = 1
+      if (text.charCodeAt(0) === NEWLINE) position = 1
     }
     let carriageReturn = text.indexOf("\r", position)
     let lineFeed = text.indexOf("\n", position)

@@ -5,6 +5,7 @@
  * tags around results, opening or closing, with noise and in look-alike characters: a text that a caller quotes can neither end its
  * turn nor show the model a call that never was. Forms without a `<` stay: they mean something in the model's own reply only.
  */
+import { LESS } from "../stream/characters.ts"
 import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import { foldText, openers } from "./fold.ts"
 import { closingName } from "./readers/tagHead.ts"
@@ -49,7 +50,7 @@ const tokens = new Set([
 
 const otherOpeners = new Set(openers.filter((c) => c > 127))
 
-const isOpener = (c: number): boolean => c === 60 || (c > 127 && otherOpeners.has(c))
+const isOpener = (c: number): boolean => c === LESS || (c > 127 && otherOpeners.has(c))
 
 /** No marker is longer up to where its name is known. */
 const maximalHead = 96

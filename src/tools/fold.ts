@@ -2,6 +2,7 @@
  * Look-alikes of the characters that markup is made of. Models write markers in full-width and confusable characters; inside a
  * tag's head they are read as the ASCII character they stand for. Values are never folded.
  */
+import { LESS } from "../stream/characters.ts"
 
 const groups: ReadonlyArray<readonly [ascii: string, lookalikes: string]> = [
   ["<", "\u2039\u27e8\u3008\ufe64\u2329"],
@@ -47,6 +48,9 @@ for (const [ascii, lookalikes] of groups) {
 /** The ASCII character that `c` is, or looks like; else `c`. */
 export const fold = (c: number): number => c < 128 ? c : c >= 0xff01 && c <= 0xff5e ? c - 0xfee0 : folded.get(c) ?? c
 
+/** True for what is read as `<`. */
+export const isLess = (c: number): boolean => fold(c) === LESS
+
 /** `fold` of every character of a text. */
 export const foldText = (text: string): string => {
   let out = ""
@@ -56,7 +60,7 @@ export const foldText = (text: string): string => {
 
 /** Every character that is read as `<`. */
 export const openers: ReadonlyArray<number> = [
-  60,
+  LESS,
   0xff1c,
-  ...[...folded].filter(([, ascii]) => ascii === 60).map(([lookalike]) => lookalike)
+  ...[...folded].filter(([, ascii]) => ascii === LESS).map(([lookalike]) => lookalike)
 ]

@@ -3,6 +3,17 @@
  * its history is a call again.
  */
 import type { CallPart, ResultPart } from "../domain/Conversation.ts"
+import {
+  AMPERSAND,
+  BACKTICK,
+  BAR,
+  GREATER,
+  LESS,
+  OPEN_BRACKET,
+  SLASH,
+  TILDE,
+  UNDERSCORE
+} from "../stream/characters.ts"
 import { atOnce, flatMapSliced, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import { disarmSliced } from "./disarm.ts"
 import { fold } from "./fold.ts"
@@ -15,7 +26,8 @@ const escapeUnit = (c: number): string => "\\u" + c.toString(16).padStart(4, "0"
 
 /** Characters that a marker could be made of, and their look-alikes. */
 const isRisky = (c: number): boolean =>
-  c === 60 || c === 62 || c === 124 || c === 96 || c === 126 || c === 38 || (c >= 0xff01 && c <= 0xff5e) ||
+  c === LESS || c === GREATER || c === BAR || c === BACKTICK || c === TILDE || c === AMPERSAND ||
+  (c >= 0xff01 && c <= 0xff5e) ||
   c === 0x2028 || c === 0x2029 ||
   (c > 127 && fold(c) !== c)
 
@@ -23,7 +35,7 @@ const isRisky = (c: number): boolean =>
 const isBracketMarker = /^\[\/?[A-Z_]{1,24}\]/
 
 /** A character that a bracket marker's name may begin with, or the slash before it. */
-const beginsMarker = (c: number): boolean => c === 47 || c === 95 || (c >= 65 && c <= 90)
+const beginsMarker = (c: number): boolean => c === SLASH || c === UNDERSCORE || (c >= 65 && c <= 90)
 
 /**
  * JSON text with the same value in which nothing looks like a marker. Outside of strings JSON has none of the characters
@@ -39,7 +51,8 @@ export function* guardJsonSliced(json: string, slice: Slice): Sliced<string> {
       counted = i
     }
     const c = json.charCodeAt(i)
-    const isBracket = c === 91 && beginsMarker(json.charCodeAt(i + 1)) && isBracketMarker.test(json.slice(i, i + 28))
+    const isBracket = c === OPEN_BRACKET && beginsMarker(json.charCodeAt(i + 1)) &&
+      isBracketMarker.test(json.slice(i, i + 28))
     if (!isRisky(c) && !isBracket) continue
     pieces.push(json.slice(from, i), escapeUnit(c))
     from = i + 1

@@ -1,18 +1,32 @@
 /**
  * Which form a trigger opens: by a glance where a plain word decides, else by reading on.
  */
+import {
+  DOLLAR,
+  FULL_STOP,
+  GREATER,
+  HYPHEN,
+  isBlank,
+  isDigit,
+  isLetter,
+  OPEN_BRACE,
+  QUOTE,
+  SLASH,
+  SPACE,
+  TAB,
+  UNDERSCORE
+} from "../stream/characters.ts"
 import type { Context, Form, Tools } from "./form.ts"
 import { forms } from "./forms/table.ts"
 import { lineStartsOf, type Prose, type Trigger } from "./prose.ts"
 import { readTagHead } from "./readers/tagHead.ts"
 import type { Reading } from "./reading.ts"
-import { isBlank, peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+import { peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
 
-const isNameCharacter = (c: number): boolean =>
-  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95
+const isNameCharacter = (c: number): boolean => isLetter(c) || isDigit(c) || c === UNDERSCORE
 
 const isWordEnd = (c: number): boolean =>
-  !((c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 95 || c === 45 || c === 46)
+  !(isLetter(c) || isDigit(c) || c === UNDERSCORE || c === HYPHEN || c === FULL_STOP)
 
 /** Elements that have no closing tag. */
 const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
@@ -63,7 +77,7 @@ const undecided = (at: number, end: number, isEnded: boolean): Glance =>
 
 const afterSpaces = (text: string, from: number): number => {
   let i = from
-  while (i < text.length && (text.charCodeAt(i) === 32 || text.charCodeAt(i) === 9)) i++
+  while (i < text.length && (text.charCodeAt(i) === SPACE || text.charCodeAt(i) === TAB)) i++
   return i
 }
 
@@ -76,7 +90,7 @@ const afterName = (text: string, from: number): number => {
 /** What the first key of an object says that opened before `from`. */
 const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<string>, isEnded: boolean): Glance => {
   let start = afterSpaces(text, from)
-  const isQuoted = text.charCodeAt(start) === 34
+  const isQuoted = text.charCodeAt(start) === QUOTE
   if (isQuoted) start++
   const end = afterName(text, start)
   if (end === text.length) return undecided(at, end, isEnded)
@@ -85,7 +99,7 @@ const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<s
   if (i === text.length) return undecided(at, i, isEnded)
   const next = text.charCodeAt(i)
   if (next === (isQuoted ? 34 : 58)) return keys.has(text.slice(start, end)) ? "read" : "data"
-  return isQuoted || next === 36 || next === 45 || isBlank(next) ? "read" : "none"
+  return isQuoted || next === DOLLAR || next === HYPHEN || isBlank(next) ? "read" : "none"
 }
 
 export class Openings {
@@ -110,13 +124,13 @@ export class Openings {
     if (i === text.length) return undecided(at, i, isEnded)
     const next = text.charCodeAt(i)
     if (trigger === "bracket") {
-      if (i === start) return next === 123 ? glanceAtKey(text, at, i + 1, keysAt.bracket, isEnded) : "read"
+      if (i === start) return next === OPEN_BRACE ? glanceAtKey(text, at, i + 1, keysAt.bracket, isEnded) : "read"
       const word = text.slice(start, i)
       return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
     }
     if (trigger === "line") return "read"
-    if (i === start) return next === 47 && this.elements.length === 0 ? "none" : "read"
-    if (!(next === 62 || next === 32 || next === 47)) return "read"
+    if (i === start) return next === SLASH && this.elements.length === 0 ? "none" : "read"
+    if (!(next === GREATER || next === SPACE || next === SLASH)) return "read"
     const written = text.slice(start, i)
     const name = written.toLowerCase()
     if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"
@@ -179,7 +193,7 @@ export class Openings {
       const at = this.elements.lastIndexOf(name)
       if (at >= 0) this.elements.length = at
     } else if (
-      prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) && next !== 47
+      prose.isLineStart && this.elements.length < maximalElements && !voidElements.has(name) && next !== SLASH
     ) {
       this.elements.push(name)
     }

@@ -4,6 +4,7 @@
  * A generator that needs the next character waits with a bare `yield`; for a long stretch it yields a `Reader`, which the
  * sieve then feeds directly, so that what arrives inside a value costs no walk through the generators.
  */
+import { isBlank } from "../stream/characters.ts"
 
 /** The piece of the reply at hand. Nothing before `pos` is looked at again. */
 export interface Source {
@@ -34,8 +35,6 @@ export function* peek(source: Source): Reading<number> {
   }
   return source.text.charCodeAt(source.pos)
 }
-
-export const isBlank = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9
 
 /** Takes blanks and gives the code of the character after them, not taken. */
 export function* skipBlanks(source: Source): Reading<number> {

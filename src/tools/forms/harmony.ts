@@ -2,13 +2,12 @@
  * The harmony form: a message to a function, `<|channel|>commentary to=functions.wx <|constrain|>json<|message|>{…}<|call|>`, perhaps
  * with `<|start|>assistant` before it; the recipient may stand there too.
  */
-import { fold } from "../fold.ts"
+import { NEWLINE, OPEN_BRACE } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks, takeUntil } from "../reading.ts"
 import { readNamedArguments } from "./jsonArguments.ts"
 import { functionName, isToken, readToken, takeEndToken } from "./tokens.ts"
-
-const isLess = (c: number): boolean => fold(c) === 60
 
 const endTokens = new Set(["call", "end"])
 
@@ -24,7 +23,7 @@ export const harmony: Form = {
     while (!isToken(token, "message")) {
       if (!token.isMarked || !token.isComplete) return
       if (token.name !== "channel" && token.name !== "constrain" && token !== head) return
-      words += " " + (yield* takeUntil(source, (c) => isLess(c) || c === 123 || c === 10))
+      words += " " + (yield* takeUntil(source, (c) => isLess(c) || c === OPEN_BRACE || c === NEWLINE))
       if (!isLess(yield* skipBlanks(source))) return
       const next = yield* readToken(context)
       if (next === undefined) return

@@ -1,7 +1,8 @@
 /**
  * InternLM's form: `<|action_start|><|plugin|>{…}<|action_end|>`.
  */
-import { fold } from "../fold.ts"
+import { OPEN_BRACE, OPEN_BRACKET } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
@@ -15,13 +16,13 @@ export const internlm: Form = {
   bound: 512,
   *read(context, head) {
     if (head === undefined || !head.isMarked) return
-    if (fold(yield* skipBlanks(context.source)) !== 60) return
+    if (!isLess(yield* skipBlanks(context.source))) return
     if (!isToken(yield* readToken(context), "plugin")) return
     const c = yield* skipBlanks(context.source)
-    if (c === 91) context.source.pos++
-    const outcome = c === 123
+    if (c === OPEN_BRACKET) context.source.pos++
+    const outcome = c === OPEN_BRACE
       ? yield* readCallObject(context, "wrapped", ends)
-      : c === 91
+      : c === OPEN_BRACKET
       ? yield* readCallList(context, "wrapped", ends)
       : "none"
     if (outcome === "call") yield* takeEndToken(context, ends)

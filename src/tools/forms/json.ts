@@ -2,6 +2,7 @@
  * Calls in JSON without a tag: `{"tool_calls":[…]}` and its kin, `{"name":…,"arguments":…}` of a declared tool,
  * `{"function_call":…}`, `{"type":"tool_use",…}`, and lists of these.
  */
+import { OPEN_BRACE } from "../../stream/characters.ts"
 import type { Form } from "../form.ts"
 import { bareKeys, readCallList, readCallObject } from "./jsonCalls.ts"
 
@@ -16,7 +17,7 @@ export const jsonObject: Form = {
 
 export const jsonList: Form = {
   name: "JSON list",
-  opening: { at: "bracket", claims: (word, next) => word === "" && next === 123, keys: bareKeys },
+  opening: { at: "bracket", claims: (word, next) => word === "" && next === OPEN_BRACE, keys: bareKeys },
   bound: 512,
   *read(context) {
     yield* readCallList(context, "bare")

@@ -1,16 +1,14 @@
 /**
  * A call's arguments in JSON: an object, or a string that holds one.
  */
+import { BACKSLASH, ELLIPSIS, FULL_STOP, isBlank, oneOf, OPEN_BRACE, QUOTE } from "../../stream/characters.ts"
 import type { Context } from "../form.ts"
 import { JsonStretch, RestOfBrackets, RestOfTag, StringStretch } from "../readers/stretches.ts"
 import type { Reader, Reading } from "../reading.ts"
-import { isBlank, peek, readWith, skipBlanks } from "../reading.ts"
+import { peek, readWith, skipBlanks } from "../reading.ts"
 
-const BRACE = 123
-const QUOTE = 34
-const BACKSLASH = 92
-const FULL_STOP = 46
-const ELLIPSIS = 0x2026
+/** What a backslash makes a blank of. */
+const isEscapedBlank = oneOf("nrt")
 
 /**
  * `call`: one was read, with what closes it. `open`: one was read, but what closes it is not there. `broken`: one was started and
@@ -34,7 +32,7 @@ export function* readArguments(
   write: (piece: string) => void
 ): Reading<readonly [ArgumentsEnd, number]> {
   const { source } = context
-  if (c === BRACE) {
+  if (c === OPEN_BRACE) {
     const stretch = new JsonStretch(write)
     if (!isDeclared) {
       source.pos++
@@ -56,11 +54,11 @@ export function* readArguments(
       write("{}")
       return ["complete", 0]
     }
-    if (d === BRACE) break
+    if (d === OPEN_BRACE) break
     if (d === BACKSLASH) {
       source.pos++
       const e = yield* peek(source)
-      if (e !== 110 && e !== 114 && e !== 116) return ["none", 0]
+      if (!isEscapedBlank(e)) return ["none", 0]
     } else if (!isBlank(d)) {
       return ["none", 0]
     }

@@ -2,6 +2,7 @@
  * Calls written as JSON objects, wherever they stand: members that name the tool and hold its arguments, beside ids and types, at
  * the top or in a nested object.
  */
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../../stream/characters.ts"
 import type { Context } from "../form.ts"
 import { quoteText } from "../readers/jsonText.ts"
 import { readKey, readString } from "../readers/jsonTokens.ts"
@@ -11,14 +12,6 @@ import { END, peek, readWith, skipBlanks } from "../reading.ts"
 import { parametersOf, propertyOf } from "../schema.ts"
 import type { ArgumentsEnd, Outcome } from "./jsonArguments.ts"
 import { readArguments, restOf } from "./jsonArguments.ts"
-
-const BRACE = 123
-const CLOSE_BRACE = 125
-const BRACKET = 91
-const CLOSE_BRACKET = 93
-const COMMA = 44
-const COLON = 58
-const QUOTE = 34
 
 /** Where an object stands. In a wrapper any name is a call's and arguments may come before it; alone, it must be a declared one. */
 export type Place = "wrapped" | "bare"
@@ -85,7 +78,7 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
   if (found.place === "bare" && !found.isMarked && !context.tools.has(name)) return "none"
   let end: ArgumentsEnd
   let depth: number
-  if (key === "parameters" && c === BRACE && found.place === "bare") {
+  if (key === "parameters" && c === OPEN_BRACE && found.place === "bare") {
     source.pos++
     const d = yield* skipBlanks(source)
     const first = d === QUOTE ? yield* readString(source) : undefined
@@ -131,16 +124,16 @@ function* readMember(context: Context, found: Found, key: string, isFirst: boole
     return "call"
   }
   if (isFirst && depth === 1 && found.place === "bare" && wrapperKeys.has(key)) {
-    if (c === BRACKET) source.pos++
-    const outcome = c === BRACKET
+    if (c === OPEN_BRACKET) source.pos++
+    const outcome = c === OPEN_BRACKET
       ? yield* readCallList(context, "wrapped")
-      : c === BRACE
+      : c === OPEN_BRACE
       ? yield* readCallObject(context, "wrapped")
       : "none"
     found.isFinished = outcome === "call" || outcome === "broken"
     return found.isFinished ? "call" : outcome
   }
-  if (c === BRACE && nestedKeys.has(key)) {
+  if (c === OPEN_BRACE && nestedKeys.has(key)) {
     if (key !== "function") found.isMarked = true
     return yield* readMembers(context, found, depth + 1)
   }
@@ -252,7 +245,7 @@ export function* readCallList(context: Context, place: Place, closers?: Readonly
       context.settle()
       return c === END ? "open" : "call"
     }
-    const outcome = c === BRACE ? yield* readCallObject(context, place) : "none"
+    const outcome = c === OPEN_BRACE ? yield* readCallObject(context, place) : "none"
     if (outcome === "broken") hasBroken = true
     else if (outcome !== "call") return isFirst ? outcome : yield* left()
   }

@@ -2,11 +2,12 @@
  * Calls as lines of keys and values, for declared tools only: `function.name: wx` and `function.arguments: {…}` on the next line;
  * `Action: wx` and `Action Input: {…}`.
  */
+import { NEWLINE } from "../../stream/characters.ts"
 import type { Form } from "../form.ts"
 import { peek, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
 import { readNamedArguments } from "./jsonArguments.ts"
 
-const isNewline = (c: number): boolean => c === 10
+const isNewline = (c: number): boolean => c === NEWLINE
 
 const keyValue = (name: string, nameKey: string, argumentsKey: string): Form => ({
   name,

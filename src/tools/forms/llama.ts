@@ -1,6 +1,7 @@
 /**
  * Llama's form: `<|python_tag|>` and then calls in JSON, several with semicolons between them, perhaps an end token.
  */
+import { OPEN_BRACE, OPEN_BRACKET, SEMICOLON } from "../../stream/characters.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
@@ -16,15 +17,15 @@ export const llama: Form = {
     if (head === undefined || !head.isMarked) return
     const { source } = context
     let c = yield* skipBlanks(source)
-    if (c === 91) {
+    if (c === OPEN_BRACKET) {
       source.pos++
       if ((yield* readCallList(context, "wrapped")) !== "call") return
     } else {
       for (;;) {
-        const outcome = c === 123 ? yield* readCallObject(context, "wrapped") : "none"
+        const outcome = c === OPEN_BRACE ? yield* readCallObject(context, "wrapped") : "none"
         if (outcome === "none" || outcome === "open") return
         c = yield* skipBlanks(source)
-        if (c !== 59) break
+        if (c !== SEMICOLON) break
         source.pos++
         context.settle()
         c = yield* skipBlanks(source)

@@ -2,6 +2,15 @@
  * A list of Python calls, `[wx(city="Oslo"), t(z=1)]`, for declared tools only. Arguments are given by keyword; their values are
  * converted to JSON as they stream.
  */
+import {
+  CLOSE_BRACKET,
+  CLOSE_PARENTHESIS,
+  COMMA,
+  EQUALS,
+  FULL_STOP,
+  oneOf,
+  OPEN_PARENTHESIS
+} from "../../stream/characters.ts"
 import type { Context, Form } from "../form.ts"
 import { isKeyCharacter, isKeyStart, quoteText } from "../readers/jsonText.ts"
 import { JsonStretch, RestOfBrackets } from "../readers/stretches.ts"
@@ -9,18 +18,10 @@ import type { Reading } from "../reading.ts"
 import { END, peek, readWith, skipBlanks, takeUntil } from "../reading.ts"
 import type { Outcome } from "./jsonArguments.ts"
 
-const OPEN = 40
-const CLOSE = 41
-const COMMA = 44
-const CLOSE_BRACKET = 93
-
-const isNameEnd = (c: number): boolean => !isKeyCharacter(c) && c !== 46
+const isNameEnd = (c: number): boolean => !isKeyCharacter(c) && c !== FULL_STOP
 
 /** The first character of a value that Python and JSON share a notion of. */
-const beginsValue = (c: number): boolean =>
-  c === 34 || c === 39 || c === 123 || c === 91 || c === OPEN || c === 45 || (c >= 48 && c <= 57) || c === 84 ||
-  c === 70 || c === 78 ||
-  c === 116 || c === 102 || c === 110
+const beginsValue = oneOf("\"'{[(-0123456789TFNtfn")
 
 /** Reads a keyword and its `=`; `undefined` when none stands there. */
 function* readKeyword(context: Context): Reading<string | undefined> {
@@ -28,7 +29,7 @@ function* readKeyword(context: Context): Reading<string | undefined> {
   const c = yield* skipBlanks(source)
   if (c === END || !isKeyStart(c)) return undefined
   const keyword = yield* takeUntil(source, isNameEnd)
-  if ((yield* skipBlanks(source)) !== 61) return undefined
+  if ((yield* skipBlanks(source)) !== EQUALS) return undefined
   source.pos++
   return beginsValue(yield* skipBlanks(source)) ? keyword : undefined
 }
@@ -42,13 +43,13 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
     context.finish()
   }
   source.pos++
-  if ((yield* skipBlanks(source)) === CLOSE) {
+  if ((yield* skipBlanks(source)) === CLOSE_PARENTHESIS) {
     source.pos++
     const c = yield* skipBlanks(source)
     if (isFirst && c === CLOSE_BRACKET) {
       source.pos++
       // `[wx()](…)` is a link.
-      if ((yield* peek(source)) === OPEN) return "none"
+      if ((yield* peek(source)) === OPEN_PARENTHESIS) return "none"
       startEmpty()
       return "closed"
     }
@@ -69,12 +70,12 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
     if (c === COMMA) {
       source.pos++
       c = yield* skipBlanks(source)
-      if (c !== CLOSE) {
+      if (c !== CLOSE_PARENTHESIS) {
         keyword = yield* readKeyword(context)
         continue
       }
     }
-    if (c !== CLOSE) break
+    if (c !== CLOSE_PARENTHESIS) break
     source.pos++
     context.write("}")
     context.finish()
@@ -87,7 +88,7 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
 
 export const pythonic: Form = {
   name: "pythonic",
-  opening: { at: "bracket", claims: (word, next, tools) => next === OPEN && tools.has(word) },
+  opening: { at: "bracket", claims: (word, next, tools) => next === OPEN_PARENTHESIS && tools.has(word) },
   bound: 512,
   *read(context, _, word) {
     const { source } = context
@@ -104,7 +105,7 @@ export const pythonic: Form = {
       source.pos++
       if ((yield* skipBlanks(source)) === END) context.settle()
       name = yield* takeUntil(source, isNameEnd)
-      if (!context.tools.has(name) || (yield* peek(source)) !== OPEN) return
+      if (!context.tools.has(name) || (yield* peek(source)) !== OPEN_PARENTHESIS) return
     }
   }
 }

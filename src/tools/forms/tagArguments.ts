@@ -1,6 +1,8 @@
 /**
  * The content of a tag that names its tool: arguments as JSON, as parameters, as child tags, as pairs, or as attributes.
  */
+import { OPEN_BRACE } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Context } from "../form.ts"
 import { RestOfTag } from "../readers/stretches.ts"
 import type { TagHead } from "../readers/tagHead.ts"
@@ -13,9 +15,7 @@ import { namesProperties, parametersOf, propertyOf } from "../schema.ts"
 import type { Outcome } from "./jsonArguments.ts"
 import { readNamedArguments } from "./jsonArguments.ts"
 import type { Piece } from "./tagPieces.ts"
-import { closes, isLess, readPiece, takeCloser } from "./tagPieces.ts"
-
-const BRACE = 123
+import { closes, readPiece, takeCloser } from "./tagPieces.ts"
 
 const argumentTags: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args", "params", "argument"])
 
@@ -185,7 +185,7 @@ export function* readNamedBody(
     return head.isSelfClosing || (yield* takeCloser(context, closers)) ? "call" : "open"
   }
   const c = yield* skipBlanks(source)
-  if (c === BRACE) return yield* readJsonBody(context, tool, false, closers)
+  if (c === OPEN_BRACE) return yield* readJsonBody(context, tool, false, closers)
   if (!isLess(c)) return "none"
   const piece = yield* readPiece(source)
   if (piece === "cdata") {

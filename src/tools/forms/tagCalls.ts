@@ -2,6 +2,8 @@
  * Calls written as tags, which the tag forms share: a tag that names the tool (`<invoke name="wx">`, `<function=wx>`), or one
  * whose content does.
  */
+import { NEWLINE, OPEN_BRACE, OPEN_BRACKET } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Context } from "../form.ts"
 import { decodeEntities } from "../readers/entities.ts"
 import { JsonStretch } from "../readers/stretches.ts"
@@ -12,10 +14,7 @@ import type { Outcome } from "./jsonArguments.ts"
 import { readCallList, readCallObject } from "./jsonCalls.ts"
 import { isArgumentTag, readNamedBody, readPairs } from "./tagArguments.ts"
 import type { Piece } from "./tagPieces.ts"
-import { closes, isLess, readPiece, takeCloser } from "./tagPieces.ts"
-
-const BRACE = 123
-const BRACKET = 91
+import { closes, readPiece, takeCloser } from "./tagPieces.ts"
 
 /** Tags that are a call. */
 export const callTags: ReadonlySet<string> = new Set(["tool_call", "function_call", "invoke", "function", "tool_use"])
@@ -62,7 +61,7 @@ function* readChildren(context: Context, first: TagHead, closers: ReadonlySet<st
 /** Reads arguments in JSON that stand before the name. */
 function* readEarlyArguments(context: Context, head: TagHead): Reading<string | undefined> {
   const { source } = context
-  if (!isArgumentTag(head) || head.isSelfClosing || (yield* skipBlanks(source)) !== BRACE) return undefined
+  if (!isArgumentTag(head) || head.isSelfClosing || (yield* skipBlanks(source)) !== OPEN_BRACE) return undefined
   let text = ""
   context.commit()
   const stretch = yield* readWith(
@@ -77,8 +76,8 @@ function* readEarlyArguments(context: Context, head: TagHead): Reading<string | 
 
 /** Reads a JSON object or list of calls, which begins with `c`, and the closing tag. */
 export function* readJsonCalls(context: Context, c: number, closers: ReadonlySet<string>): Reading<Outcome> {
-  if (c === BRACKET) context.source.pos++
-  const outcome = c === BRACE
+  if (c === OPEN_BRACKET) context.source.pos++
+  const outcome = c === OPEN_BRACE
     ? yield* readCallObject(context, "wrapped", closers)
     : yield* readCallList(context, "wrapped", closers)
   if (outcome === "broken") return "call"
@@ -93,7 +92,7 @@ export function* readTagCall(context: Context, head: TagHead): Reading<Outcome> 
   if (tool !== undefined && tool !== "") return yield* readNamedBody(context, tool, head, closers)
   if (head.isSelfClosing || head.name === "invoke" || head.name === "function") return "none"
   const c = yield* skipBlanks(source)
-  if (c === BRACE || c === BRACKET) return yield* readJsonCalls(context, c, closers)
+  if (c === OPEN_BRACE || c === OPEN_BRACKET) return yield* readJsonCalls(context, c, closers)
   if (isLess(c)) {
     const piece = yield* readPiece(source)
     if (typeof piece !== "object" || piece.isClosing || !piece.isComplete) return "none"
@@ -101,7 +100,7 @@ export function* readTagCall(context: Context, head: TagHead): Reading<Outcome> 
     return yield* readChildren(context, piece, closers)
   }
   if (head.name !== "tool_call") return "none"
-  const name = (yield* takeUntil(source, (c) => isLess(c) || c === 10)).trim()
+  const name = (yield* takeUntil(source, (c) => isLess(c) || c === NEWLINE)).trim()
   if (name === "" || !isLess(yield* skipBlanks(source))) return "none"
   const piece = yield* readPiece(source)
   if (typeof piece !== "object" || !piece.isComplete) return "none"

@@ -1,19 +1,15 @@
 /**
  * What stands at a `<` in a call, and the closing tags that are due there.
  */
-import { fold } from "../fold.ts"
+import { EXCLAMATION_MARK } from "../../stream/characters.ts"
+import { fold, isLess } from "../fold.ts"
 import type { Context } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import { readTagHead } from "../readers/tagHead.ts"
 import type { Reading, Source } from "../reading.ts"
 import { END, peek, skipBlanks, takeLiteral } from "../reading.ts"
 
-const LESS = 60
-const BANG = 33
-
 const any = (): boolean => true
-
-export const isLess = (c: number): boolean => fold(c) === LESS
 
 /** What stands at a `<` that has been taken. */
 export type Piece = TagHead | "cdata" | undefined
@@ -21,7 +17,7 @@ export type Piece = TagHead | "cdata" | undefined
 /** Reads a tag's head, or the opening of a CDATA section, from its `<`. */
 export function* readPiece(source: Source): Reading<Piece> {
   source.pos++
-  if (fold(yield* peek(source)) !== BANG) return yield* readTagHead(source, any)
+  if (fold(yield* peek(source)) !== EXCLAMATION_MARK) return yield* readTagHead(source, any)
   return (yield* takeLiteral(source, "![CDATA[")) ? "cdata" : undefined
 }
 

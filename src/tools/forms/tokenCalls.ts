@@ -3,7 +3,8 @@
  * arguments, and its end token. DeepSeek's old models put the arguments in a fence, the newer ones do not; Kimi's write an id with the
  * name in it. The tokens are read like tags, in any spelling of their bars.
  */
-import { fold } from "../fold.ts"
+import { BACKTICK, NEWLINE, OPEN_BRACE } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Context, Form } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import type { Reading } from "../reading.ts"
@@ -17,12 +18,10 @@ const begin = "tool_call_begin"
 const listEnds = new Set(["tool_calls_end", "tool_calls_section_end"])
 const ends = new Set(["tool_call_end", ...listEnds])
 
-const isLess = (c: number): boolean => fold(c) === 60
-
 function* takeTicks(context: Context): Reading<boolean> {
   const { source } = context
   let count = 0
-  while ((yield* peek(source)) === 96) {
+  while ((yield* peek(source)) === BACKTICK) {
     source.pos++
     count++
   }
@@ -39,23 +38,23 @@ function* readCall(context: Context): Reading<Outcome> {
     name = functionName(before, context.tools)
   } else if (isToken(separator, "tool_sep")) {
     name = before
-    if ((yield* skipBlanks(source)) !== 123 && before === "function") {
-      name = (yield* takeUntil(source, (c) => c === 10 || c === 96 || c === 123 || isLess(c))).trim()
+    if ((yield* skipBlanks(source)) !== OPEN_BRACE && before === "function") {
+      name = (yield* takeUntil(source, (c) => c === NEWLINE || c === BACKTICK || c === OPEN_BRACE || isLess(c))).trim()
     }
   } else {
     return "none"
   }
   if (name === "") return "none"
   let isFenced = false
-  if ((yield* skipBlanks(source)) === 96) {
+  if ((yield* skipBlanks(source)) === BACKTICK) {
     if (!(yield* takeTicks(context))) return "none"
     isFenced = true
-    yield* takeUntil(source, (c) => c === 10 || c === 123)
+    yield* takeUntil(source, (c) => c === NEWLINE || c === OPEN_BRACE)
     yield* skipBlanks(source)
   }
   const outcome = yield* readNamedArguments(context, name, ends)
   if (outcome === "broken") return "call"
-  if (outcome === "call" && isFenced && (yield* skipBlanks(source)) === 96 && (yield* takeTicks(context))) {
+  if (outcome === "call" && isFenced && (yield* skipBlanks(source)) === BACKTICK && (yield* takeTicks(context))) {
     context.settle()
   }
   return outcome

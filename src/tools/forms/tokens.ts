@@ -1,7 +1,7 @@
 /**
  * Special tokens, `<|name|>`: tags whose name stands between bars.
  */
-import { fold } from "../fold.ts"
+import { isLess } from "../fold.ts"
 import type { Context, Tools } from "../form.ts"
 import type { TagHead } from "../readers/tagHead.ts"
 import { readTagHead } from "../readers/tagHead.ts"
@@ -21,7 +21,7 @@ export const isToken = (head: TagHead | undefined, name: string): boolean =>
 
 /** Takes one of these tokens, with the blanks before it, if it stands there; also when the reply ends inside it. */
 export function* takeEndToken(context: Context, names: ReadonlySet<string>): Reading<void> {
-  if (fold(yield* skipBlanks(context.source)) !== 60) return
+  if (!isLess(yield* skipBlanks(context.source))) return
   const token = yield* readToken(context)
   if (token !== undefined && token.isMarked && (!token.isComplete || names.has(token.name))) context.settle()
 }

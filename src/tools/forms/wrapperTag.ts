@@ -1,7 +1,8 @@
 /**
  * A tag that holds calls: `<tool_calls>…</tool_calls>` or `<function_calls>…`, with call tags of any kind in it, or JSON.
  */
-import { fold } from "../fold.ts"
+import { OPEN_BRACE, OPEN_BRACKET } from "../../stream/characters.ts"
+import { isLess } from "../fold.ts"
 import type { Form } from "../form.ts"
 import { skipBlanks } from "../reading.ts"
 import { callTags, readCalls, readJsonCalls, wrapperTags } from "./tagCalls.ts"
@@ -16,9 +17,9 @@ export const wrapperTag: Form = {
     const { source } = context
     const closers = new Set([head.name])
     const c = yield* skipBlanks(source)
-    if (c === 91 || c === 123) {
+    if (c === OPEN_BRACKET || c === OPEN_BRACE) {
       yield* readJsonCalls(context, c, closers)
-    } else if (fold(c) === 60) {
+    } else if (isLess(c)) {
       const piece = yield* readPiece(source)
       if (typeof piece !== "object" || piece.isClosing || !piece.isComplete || !callTags.has(piece.name)) return
       yield* readCalls(context, piece, closers)

@@ -6,16 +6,27 @@
  * whatever the cut, and what needs no repair is passed on in slices.
  */
 import {
-  escapeCharacter,
+  APOSTROPHE,
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  CLOSE_PARENTHESIS,
+  COLON,
+  COMMA,
+  HYPHEN,
   isBlank,
   isDigit,
   isHex,
-  isKeyCharacter,
-  isKeyStart,
-  isSimpleEscape,
-  isWholeNumber,
-  nextInNumber
-} from "./jsonText.ts"
+  LOWER_U,
+  LOWER_X,
+  NEWLINE,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  OPEN_PARENTHESIS,
+  QUOTE,
+  SPACE
+} from "../../stream/characters.ts"
+import { escapeCharacter, isKeyCharacter, isKeyStart, isSimpleEscape, isWholeNumber, nextInNumber } from "./jsonText.ts"
 
 /**
  * `python` also takes what Python's literals have beyond JSON: quotes of both kinds, tripled ones, tuples, `\x41`. `loose` takes
@@ -26,7 +37,7 @@ export type Flavour = "json" | "python" | "loose"
 const VALUE = 0
 const FIRST_KEY = 1
 const KEY = 2
-const COLON = 3
+const AFTER_KEY = 3
 const AFTER = 4
 const FIRST_ITEM = 5
 const ITEM = 6
@@ -37,13 +48,6 @@ const NUMBER = 10
 const WORD = 11
 const BARE_KEY = 12
 const QUOTES = 13
-
-const QUOTE = 34
-const APOSTROPHE = 39
-const BACKSLASH = 92
-const CLOSE_BRACE = 125
-const CLOSE_BRACKET = 93
-const CLOSE_PARENTHESIS = 41
 
 const words = new Map([
   ["true", "true"],
@@ -133,13 +137,13 @@ export class JsonReader {
           const { quote } = this
           const start = i
           let d = c
-          while (d !== quote && d !== QUOTE && d !== BACKSLASH && d >= 32) {
+          while (d !== quote && d !== QUOTE && d !== BACKSLASH && d >= SPACE) {
             if (++i === to) break
             d = text.charCodeAt(i)
           }
           if (this.isLoose && this.isBlankLine) this.isBlankLine = isBlankText(text, start, i)
           if (i === to) break
-          if (d === 10 && this.isLoose) {
+          if (d === NEWLINE && this.isLoose) {
             if (this.isBlankLine) {
               this.failed = true
               break
@@ -176,7 +180,7 @@ export class JsonReader {
           if (isSimpleEscape(c)) {
             out += "\\" + text.charAt(i)
             kept = ++i
-          } else if (c === 117 || (this.python && c === 120)) {
+          } else if (c === LOWER_U || (this.python && c === LOWER_X)) {
             this.held = "\\" + text.charAt(i)
             kept = ++i
             this.state = HEX
@@ -188,7 +192,7 @@ export class JsonReader {
           }
           break
         case HEX: {
-          const isByte = this.held.charCodeAt(1) === 120
+          const isByte = this.held.charCodeAt(1) === LOWER_X
           if (isHex(c)) {
             this.held += text.charAt(i)
             kept = ++i
@@ -238,7 +242,7 @@ export class JsonReader {
           if (i === to) break
           out += text.slice(kept, i) + "\""
           kept = i
-          this.state = COLON
+          this.state = AFTER_KEY
           break
         default: {
           if (isBlank(c)) {
@@ -286,13 +290,13 @@ export class JsonReader {
       return c === CLOSE_BRACE ? "}" : "]"
     }
     if (state === AFTER) {
-      if (c !== 44) return this.fail()
+      if (c !== COMMA) return this.fail()
       this.held = ","
       this.state = this.closers[this.closers.length - 1] === CLOSE_BRACE ? KEY : ITEM
       return ""
     }
-    if (state === COLON) {
-      if (c !== 58) return this.fail()
+    if (state === AFTER_KEY) {
+      if (c !== COLON) return this.fail()
       this.state = VALUE
       return ":"
     }
@@ -311,17 +315,17 @@ export class JsonReader {
       this.state = BARE_KEY
       return "\"" + String.fromCharCode(c)
     }
-    if (c === 123) {
+    if (c === OPEN_BRACE) {
       this.closers.push(CLOSE_BRACE)
       this.state = FIRST_KEY
       return "{"
     }
-    if (c === 91 || (this.python && c === 40)) {
-      this.closers.push(c === 91 ? CLOSE_BRACKET : CLOSE_PARENTHESIS)
+    if (c === OPEN_BRACKET || (this.python && c === OPEN_PARENTHESIS)) {
+      this.closers.push(c === OPEN_BRACKET ? CLOSE_BRACKET : CLOSE_PARENTHESIS)
       this.state = FIRST_ITEM
       return "["
     }
-    if (c === 45 || isDigit(c)) {
+    if (c === HYPHEN || isDigit(c)) {
       this.number = -1
       this.state = NUMBER
       return ""
@@ -356,7 +360,7 @@ export class JsonReader {
   }
 
   private endString(): void {
-    if (this.isKey) this.state = COLON
+    if (this.isKey) this.state = AFTER_KEY
     else this.endValue()
   }
 

@@ -1,23 +1,16 @@
 /**
  * JSON by the character: what its tokens are made of, and the escaping of texts.
  */
-const QUOTE = 34
-const BACKSLASH = 92
+import { DOLLAR, FULL_STOP, HYPHEN, isDigit, isLetter, oneOf, PLUS, UNDERSCORE, ZERO } from "../../stream/characters.ts"
 
-export const isBlank = (c: number): boolean => c === 32 || c === 10 || c === 13 || c === 9
-
-export const isDigit = (c: number): boolean => c >= 48 && c <= 57
-
-export const isHex = (c: number): boolean => isDigit(c) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)
-
-export const isSimpleEscape = (c: number): boolean =>
-  c === QUOTE || c === BACKSLASH || c === 47 || c === 98 || c === 102 || c === 110 || c === 114 || c === 116
+/** What may stand behind a backslash in a string, but `u`. */
+export const isSimpleEscape = oneOf("\"\\/bfnrt")
 
 /** True for what an unquoted key may hold; it may not begin with a digit or a hyphen. */
 export const isKeyCharacter = (c: number): boolean =>
-  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || isDigit(c) || c === 95 || c === 36 || c === 45
+  isLetter(c) || isDigit(c) || c === UNDERSCORE || c === DOLLAR || c === HYPHEN
 
-export const isKeyStart = (c: number): boolean => isKeyCharacter(c) && !isDigit(c) && c !== 45
+export const isKeyStart = (c: number): boolean => isKeyCharacter(c) && !isDigit(c) && c !== HYPHEN
 
 const escapes: { readonly [character: string]: string } = {
   "\"": "\\\"",
@@ -42,20 +35,22 @@ export const escapeText = (text: string): string => text.replace(/["\\\u0000-\u0
 /** The JSON string for a text. */
 export const quoteText = (text: string): string => "\"" + escapeText(text) + "\""
 
+const isExponent = oneOf("eE")
+
 /** A number's next state after a character: -1 nothing yet, 0 sign, 1 zero, 2 integer, 3 point,
  * 4 fraction, 5 e, 6 its sign, 7 exponent. Gives -1 where the number ends. */
 export const nextInNumber = (state: number, c: number): number => {
-  if (state === -1 && c === 45) return 0
+  if (state === -1 && c === HYPHEN) return 0
   if (isDigit(c)) {
-    if (state <= 0) return c === 48 ? 1 : 2
+    if (state <= 0) return c === ZERO ? 1 : 2
     if (state === 1) return -1
     if (state === 3) return 4
     if (state === 5 || state === 6) return 7
     return state
   }
-  if (c === 46) return state === 1 || state === 2 ? 3 : -1
-  if (c === 101 || c === 69) return state === 1 || state === 2 || state === 4 ? 5 : -1
-  if (c === 43 || c === 45) return state === 5 ? 6 : -1
+  if (c === FULL_STOP) return state === 1 || state === 2 ? 3 : -1
+  if (isExponent(c)) return state === 1 || state === 2 || state === 4 ? 5 : -1
+  if (c === PLUS || c === HYPHEN) return state === 5 ? 6 : -1
   return -1
 }
 

@@ -1,12 +1,10 @@
 /**
  * Small JSON tokens that a form must know whole: keys and short strings.
  */
+import { BACKSLASH, QUOTE } from "../../stream/characters.ts"
 import type { Reading, Source } from "../reading.ts"
 import { END, peek, takeUntil } from "../reading.ts"
 import { isKeyCharacter, isKeyStart } from "./jsonText.ts"
-
-const QUOTE = 34
-const BACKSLASH = 92
 
 const simple: { readonly [letter: string]: string } = {
   b: "\b",

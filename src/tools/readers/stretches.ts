@@ -1,6 +1,18 @@
 /**
  * The long stretches of a call: JSON as it stands, JSON inside a JSON string, and what is left of a malformed block.
  */
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  GREATER,
+  isSpace,
+  LESS,
+  NEWLINE,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE
+} from "../../stream/characters.ts"
 import { fold } from "../fold.ts"
 import type { Context } from "../form.ts"
 import type { Reader, Source } from "../reading.ts"
@@ -71,13 +83,13 @@ export class StringStretch implements Reader {
       }
       const start = i
       let c = text.charCodeAt(i)
-      while (c !== 34 && c !== 92) {
+      while (c !== QUOTE && c !== BACKSLASH) {
         if (++i === stop) break
         c = text.charCodeAt(i)
       }
       decoded += text.slice(start, i)
       if (i === stop) break
-      if (c === 34) this.isClosed = true
+      if (c === QUOTE) this.isClosed = true
       else this.escape = "\\"
       i++
     }
@@ -111,11 +123,11 @@ abstract class Rest implements Reader {
     let i = source.pos
     while (i < stop && !isEnded) {
       const c = text.charCodeAt(i)
-      if (c === 10) {
+      if (c === NEWLINE) {
         isEnded = this.isBlankLine
         if (isEnded) break
         this.isBlankLine = true
-      } else if (c !== 32 && c !== 9 && c !== 13) {
+      } else if (!isSpace(c)) {
         this.isBlankLine = false
       }
       i++
@@ -145,8 +157,8 @@ export class RestOfBrackets extends Rest {
   }
 
   protected ends(c: number): boolean {
-    if (c === 123 || c === 91) this.depth++
-    else if (c === 125 || c === 93) this.depth--
+    if (c === OPEN_BRACE || c === OPEN_BRACKET) this.depth++
+    else if (c === CLOSE_BRACE || c === CLOSE_BRACKET) this.depth--
     return this.depth <= 0
   }
 }
@@ -163,10 +175,10 @@ export class RestOfTag extends Rest {
 
   protected ends(c: number): boolean {
     const f = fold(c)
-    if (f === 60) this.tag = "<"
+    if (f === LESS) this.tag = "<"
     else if (this.tag !== "") this.tag += String.fromCharCode(c)
     if (this.tag.length > 160) this.tag = ""
-    if (f !== 62 || this.tag === "") return false
+    if (f !== GREATER || this.tag === "") return false
     const name = closingName(this.tag)
     const isCloser = name !== undefined && this.names.has(name) &&
       /[/|]/.test(this.tag.replace(/[\u2215\u2044\uff0f\uff5c]/g, "/"))

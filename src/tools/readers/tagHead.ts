@@ -3,9 +3,25 @@
  * and hyphens of any kind, the word DSML with or without a separator), full-width and confusable characters, attributes in any
  * quotes, `<function=name>`. The name is given without noise, in lower case.
  */
-import { fold, foldText } from "../fold.ts"
+import {
+  APOSTROPHE,
+  BAR,
+  COLON,
+  EQUALS,
+  FULL_STOP,
+  GREATER,
+  HYPHEN,
+  isBlank,
+  isDigit,
+  isLetter,
+  QUOTE,
+  SLASH,
+  SPACE,
+  UNDERSCORE
+} from "../../stream/characters.ts"
+import { fold, foldText, isLess } from "../fold.ts"
 import type { Reading, Source } from "../reading.ts"
-import { END, isBlank, peek, takeUntil } from "../reading.ts"
+import { END, peek, takeUntil } from "../reading.ts"
 import { decodeEntities } from "./entities.ts"
 
 export interface TagHead {
@@ -24,22 +40,13 @@ export interface TagHead {
   readonly isComplete: boolean
 }
 
-const LESS = 60
-const GREATER = 62
-const SLASH = 47
-const BAR = 124
-const EQUALS = 61
-const COLON = 58
-const HYPHEN = 45
-const SPACE = 32
+const isNameStart = (f: number): boolean => isLetter(f) || f === UNDERSCORE
 
-const isNameStart = (f: number): boolean => (f >= 97 && f <= 122) || (f >= 65 && f <= 90) || f === 95
-
-const isNamePart = (f: number): boolean => isNameStart(f) || (f >= 48 && f <= 57) || f === HYPHEN || f === 46
+const isNamePart = (f: number): boolean => isNameStart(f) || isDigit(f) || f === HYPHEN || f === FULL_STOP
 
 const endsName = (c: number): boolean => !isNamePart(fold(c))
 
-const isQuote = (f: number): boolean => f === 34 || f === 39
+const isQuote = (f: number): boolean => f === QUOTE || f === APOSTROPHE
 
 /** The name without the noise word that stands directly before it. */
 const withoutNoise = (lower: string): string =>
@@ -154,7 +161,7 @@ export function* readTagHead(
       source.pos++
     } else if (f === EQUALS && value === undefined && attributes.size === 0) {
       source.pos++
-      value = yield* readAttribute(source, (d) => fold(d) === GREATER || fold(d) === LESS)
+      value = yield* readAttribute(source, (d) => fold(d) === GREATER || isLess(d))
       if (value === undefined) return incomplete()
     } else if (isNameStart(f)) {
       const attribute = foldText(yield* takeUntil(source, endsName))
@@ -166,7 +173,7 @@ export function* readTagHead(
       let text: string | undefined = ""
       if (fold(d) === EQUALS) {
         source.pos++
-        text = yield* readAttribute(source, (d) => isBlank(d) || fold(d) === GREATER || fold(d) === LESS)
+        text = yield* readAttribute(source, (d) => isBlank(d) || fold(d) === GREATER || isLess(d))
         if (text === undefined) return incomplete()
       }
       if (!attributes.has(attribute)) attributes.set(attribute, text)

@@ -4,6 +4,7 @@
  * A string leaves as it arrives. Other values are held to their end and converted there; without a schema a value is held only
  * while its first character may begin a JSON literal.
  */
+import { GREATER, LESS, oneOf, SPACE } from "../../stream/characters.ts"
 import type { SchemaAt, TypeName } from "../schema.ts"
 import { itemsOf, propertyOf, typesOf } from "../schema.ts"
 import { decodeEntities } from "./entities.ts"
@@ -44,8 +45,8 @@ const childrenOf = (text: string): ReadonlyArray<readonly [name: string, inner: 
   let at = 0
   while (at < text.length) {
     nameAt.lastIndex = at + 1
-    const name = text.charCodeAt(at) === 60 ? nameAt.exec(text)?.[0] : undefined
-    if (name === undefined || text.charCodeAt(at + 1 + name.length) !== 62) return undefined
+    const name = text.charCodeAt(at) === LESS ? nameAt.exec(text)?.[0] : undefined
+    if (name === undefined || text.charCodeAt(at + 1 + name.length) !== GREATER) return undefined
     const start = at + name.length + 2
     let depth = 1
     let end = start
@@ -64,7 +65,7 @@ const childrenOf = (text: string): ReadonlyArray<readonly [name: string, inner: 
     }
     found.push([name, text.slice(start, end - 1)])
     at = end - 1 + name.length + 3
-    while (at < text.length && text.charCodeAt(at) <= 32) at++
+    while (at < text.length && text.charCodeAt(at) <= SPACE) at++
   }
   return found.length === 0 ? undefined : found
 }
@@ -120,6 +121,9 @@ const convert = (raw: string, text: string, at: SchemaAt | undefined, depth: num
   if (json === undefined) return quoteText(text)
   return types.has("string") && !allows(types, typeOfJson(json)) ? quoteText(text) : json
 }
+
+/** With what a JSON value begins. */
+const beginsJson = oneOf("{[\"-0123456789tfn")
 
 /** A list of these is a list also where no schema says so. */
 const listOpener = "<item>"
@@ -233,8 +237,7 @@ export class XmlArguments {
       return false
     }
     const c = this.start.charCodeAt(0)
-    const mayBeJson = c === 123 || c === 91 || c === 34 || c === 45 || (c >= 48 && c <= 57) || c === 116 || c === 102 ||
-      c === 110
+    const mayBeJson = beginsJson(c)
     if (mayBeJson) this.kind = "held"
     return !mayBeJson
   }

@@ -2,16 +2,33 @@
  * Reads the text of an XML value up to its closing tag, as it streams: entities are decoded once, CDATA sections are taken as they
  * are, one newline after the opening and one before the closing tag are left out. Any other markup is text.
  */
-import { fold, openers } from "../fold.ts"
+import {
+  AMPERSAND,
+  BAR,
+  CARRIAGE_RETURN,
+  CLOSE_BRACKET,
+  EXCLAMATION_MARK,
+  GREATER,
+  HASH,
+  HYPHEN,
+  isBlank,
+  isDigit,
+  isLetter,
+  LESS,
+  NEWLINE,
+  SEMICOLON,
+  SLASH,
+  SPACE
+} from "../../stream/characters.ts"
+import { fold, isLess, openers } from "../fold.ts"
 import type { Reader, Source } from "../reading.ts"
-import { isBlank } from "../reading.ts"
 import { decodeEntity, maximalEntity } from "./entities.ts"
 import type { TagHead } from "./tagHead.ts"
 import { closingName, isMarkedTag } from "./tagHead.ts"
 
 const LEAD = 0
 const TEXT = 1
-const NEWLINE = 2
+const LINE_END = 2
 const TAG = 3
 const ENTITY = 4
 const CDATA = 5
@@ -22,10 +39,9 @@ const cdata = "<![CDATA["
 const maximalCloser = 160
 
 const special = new Uint8Array(65536)
-for (const c of [10, 13, 38, ...openers]) special[c] = 1
+for (const c of [NEWLINE, CARRIAGE_RETURN, AMPERSAND, ...openers]) special[c] = 1
 
-const isEntityPart = (c: number): boolean =>
-  (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57) || c === 35
+const isEntityPart = (c: number): boolean => isLetter(c) || isDigit(c) || c === HASH
 
 const withoutFirstNewline = (text: string): string =>
   text.startsWith("\r\n") ? text.slice(2) : text.startsWith("\n") ? text.slice(1) : text
@@ -37,14 +53,14 @@ const withoutLastNewline = (text: string): string =>
 const tagState = (tag: string): "closer" | "cdata" | "open" | "none" => {
   const length = tag.length
   const last = fold(tag.charCodeAt(length - 1))
-  if (fold(tag.charCodeAt(1)) === 33) {
+  if (fold(tag.charCodeAt(1)) === EXCLAMATION_MARK) {
     if (length > cdata.length || fold(tag.charCodeAt(length - 1)) !== cdata.charCodeAt(length - 1)) return "none"
     return length === cdata.length ? "cdata" : "open"
   }
   if (length > maximalCloser) return "none"
-  if (last === 62) return "closer"
-  if (last === 124 || last === 45 || last === 32 || last === 47) return "open"
-  if (length === 2 || last < 45 || last === 59 || last === 60) return "none"
+  if (last === GREATER) return "closer"
+  if (last === BAR || last === HYPHEN || last === SPACE || last === SLASH) return "open"
+  if (length === 2 || last < 45 || last === SEMICOLON || last === LESS) return "none"
   return "open"
 }
 
@@ -86,7 +102,7 @@ export class XmlText implements Reader {
         case LEAD:
           if (isBlank(c)) {
             this.pending += text.charAt(i++)
-          } else if (fold(c) === 60) {
+          } else if (isLess(c)) {
             this.beginTag(text.charAt(i++))
           } else {
             this.endLead()
@@ -99,21 +115,21 @@ export class XmlText implements Reader {
           if (i === stop) break
           const d = text.charCodeAt(i)
           const character = text.charAt(i++)
-          if (d === 38) {
+          if (d === AMPERSAND) {
             this.tag = character
             this.state = ENTITY
-          } else if (d === 10 || d === 13) {
+          } else if (d === NEWLINE || d === CARRIAGE_RETURN) {
             this.pending = character
-            this.state = NEWLINE
+            this.state = LINE_END
           } else {
             this.beginTag(character)
           }
           break
         }
-        case NEWLINE:
-          if (c === 10 && this.pending === "\r") {
+        case LINE_END:
+          if (c === NEWLINE && this.pending === "\r") {
             this.pending += text.charAt(i++)
-          } else if (fold(c) === 60) {
+          } else if (isLess(c)) {
             this.beginTag(text.charAt(i++))
           } else {
             this.plain(this.pending)
@@ -122,7 +138,7 @@ export class XmlText implements Reader {
           }
           break
         case TAG: {
-          if (fold(c) === 60) {
+          if (isLess(c)) {
             this.keepTag()
             break
           }
@@ -152,8 +168,8 @@ export class XmlText implements Reader {
           if (isEntityPart(c) && this.tag.length <= maximalEntity) {
             this.tag += text.charAt(i++)
           } else {
-            if (c === 59) this.tag += text.charAt(i++)
-            const decoded = c === 59 ? decodeEntity(this.tag.slice(1, -1)) : undefined
+            if (c === SEMICOLON) this.tag += text.charAt(i++)
+            const decoded = c === SEMICOLON ? decodeEntity(this.tag.slice(1, -1)) : undefined
             this.sink(decoded ?? this.tag, this.tag)
             this.state = TEXT
           }
@@ -190,14 +206,14 @@ export class XmlText implements Reader {
   /** A closing tag has its slash after nothing but noise. */
   private step(c: number): "closer" | "cdata" | "open" | "none" {
     const state = tagState(this.tag)
-    if (state === "cdata" || state === "none" || fold(this.tag.charCodeAt(1)) === 33) return state
+    if (state === "cdata" || state === "none" || fold(this.tag.charCodeAt(1)) === EXCLAMATION_MARK) return state
     const f = fold(c)
-    if (f === 47) {
+    if (f === SLASH) {
       if (this.hasSlash) return "none"
       this.hasSlash = true
       return "open"
     }
-    if (!this.hasSlash && f !== 124 && f !== 45 && f !== 32) return "none"
+    if (!this.hasSlash && f !== BAR && f !== HYPHEN && f !== SPACE) return "none"
     return state
   }
 
@@ -229,11 +245,11 @@ export class XmlText implements Reader {
     let i = from
     while (i < stop) {
       const c = text.charCodeAt(i)
-      if (c === 93) {
+      if (c === CLOSE_BRACKET) {
         if (this.brackets === 2) this.plain("]")
         else this.brackets++
         i++
-      } else if (c === 62 && this.brackets === 2) {
+      } else if (c === GREATER && this.brackets === 2) {
         this.isAfterCdata = true
         this.state = LEAD
         return i + 1
