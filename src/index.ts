@@ -7,7 +7,8 @@
  * - `gatewayServices(upstream)` takes an upstream of the embedder's own: any `Driver`, or a `LanguageModel`.
  * - `Accounts` is the pool alone.
  *
- * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` are parts that need no server.
+ * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` are parts that need no server;
+ * `model-gateway/testing` is the gateway and its upstream for tests.
  */
 export { Accounts } from "./accounts/Accounts.ts"
 export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./accounts/Accounts.ts"

@@ -13,6 +13,9 @@ const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
 const inModules = (name: string): string => path.join(root, "node_modules", name)
 
+/** The modules of Effect, which every app has, are compiled once. */
+const compiled = { ...process.env, NODE_COMPILE_CACHE: inModules(".cache/compiled") }
+
 /** A command's failure as what it printed. */
 const output = (error: unknown): never => {
   const { message, stderr, stdout } = error as Error & { readonly stdout?: string; readonly stderr?: string }
@@ -81,7 +84,9 @@ export const installPackage = async (): Promise<Project> => {
       await run(inModules(".bin/tsc"), ["--project", "tsconfig.json"], { cwd: folder }).catch(output)
     },
     run: async (file, ...args) => {
-      const { stderr, stdout } = await run(process.execPath, [file, ...args], { cwd: folder }).catch(output)
+      const { stderr, stdout } = await run(process.execPath, [file, ...args], { cwd: folder, env: compiled }).catch(
+        output
+      )
       return stdout + stderr
     },
     remove: () => rmSync(folder, { recursive: true })

@@ -68,6 +68,7 @@ describe("four gateways over one store", () => {
   })
 
   it("reach the limits and never exceed them, log in once an account, and know one another", async () => {
+    for (const { end } of await Promise.all(times(all, (i) => holdAt(node(i).url)))) end()
     const answers = await Promise.all(
       times(100, (i) => chat(node(i).url, `!pace 4\n!count ${3 + i % 5}`, { stream: i % 2 === 0 }))
     )

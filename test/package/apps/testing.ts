@@ -1,0 +1,29 @@
+/** An app's own tests: the whole gateway over an upstream that does as it is told. */
+import { Effect } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { GatewayTest, makeReference } from "model-gateway/testing"
+import assert from "node:assert/strict"
+
+const question = HttpClientRequest.post("/v1/chat/completions").pipe(
+  HttpClientRequest.bodyJsonUnsafe({ model: "upstream-chat", messages: [{ role: "user", content: "!say tested" }] })
+)
+
+const program = Effect.gen(function*() {
+  const { client, upstream } = yield* GatewayTest
+  yield* upstream.fail({ name: "reset-mid-stream" })
+  const response = yield* client.execute(question)
+  assert.match(yield* response.text, /tested/)
+  const report = yield* upstream.until(({ open }) => open === 0)
+  assert.equal(report.calls.completion, 1)
+  assert.equal(report.calls.continue, 1)
+})
+
+await Effect.runPromise(program.pipe(Effect.provide(GatewayTest.layer())))
+await Effect.runPromise(program.pipe(Effect.provide(GatewayTest.layerServer())))
+
+// The upstream alone, on a socket.
+const listening = Effect.gen(function*() {
+  const upstream = yield* makeReference({ maxRunning: 1 })
+  assert.match(yield* upstream.listen(), /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+await Effect.runPromise(Effect.scoped(listening))
