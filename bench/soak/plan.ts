@@ -226,7 +226,7 @@ const faultOf = (random: Random, kind: Kind, behaviour: Behaviour): FaultRow | u
   if (kind !== "text" && kind !== "reasoning" && kind !== "tools") return undefined
   if (behaviour._tag === "Leaves" || behaviour._tag === "Stalls" || !random.chance(0.45)) return undefined
   const row = random.pick(faultRows)
-  if (row.slow === true && !random.chance(0.1)) return undefined
+  if (row.slow === true && !random.chance(0.05)) return undefined
   // Half of a call is something to show or not, and other tests are about it.
   if (kind === "tools" && (row.effect === "shown" || row.effect === "ends" || row.lines.length > 1)) return undefined
   return row

@@ -76,7 +76,8 @@ const configOf = (clients: number, upstream: string) => ({
   upstream: {
     driver: "session",
     base_url: upstream,
-    timeouts: { connect: 10, first_byte: 6, silence: 6, queue: 30, attempts: 60, client: 8, drain: 60 }
+    // Silence of the upstream is a fault of a request: a busy machine must not be taken for it.
+    timeouts: { connect: 12, first_byte: 12, silence: 12, queue: 30, attempts: 60, client: 8, drain: 60 }
   },
   runtime: { account_max_inflight: 2, ...wideLimits(clients) },
   model_aliases: Object.fromEntries(numbers(churning).map((i) => [aliasOf(i), "upstream-chat"])),
