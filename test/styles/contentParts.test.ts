@@ -54,7 +54,7 @@ const parts = fc.record({
   file_data: text,
   filename: text,
   file: fc.option(fc.record({ file_data: texts, file_id: texts }, { requiredKeys: [] }), { nil: undefined }),
-  input_audio: fc.option(fc.record({ data: texts }), { nil: undefined })
+  input_audio: fc.option(fc.record({ data: fc.constant("AA==") }), { nil: undefined })
 }).map((part): unknown => JSON.parse(JSON.stringify(part)))
 
 describe("a content part", () => {
@@ -78,6 +78,7 @@ describe("a content part", () => {
     [{ type: "input_file", filename: "a.txt" }, "file_data"],
     [{ type: "image_url", image_url: { url: "" } }, "image_url"],
     [{ type: "input_audio" }, "input_audio"],
+    [{ type: "input_audio", input_audio: { data: "" } }, "input_audio.data"],
     [{ type: "text" }, "text"]
   ] as const
 
@@ -93,6 +94,39 @@ describe("a content part", () => {
         const { error } = await response.json() as { error: { param: string } }
         assert.deepEqual([response.status, error.param], [400, `${list}[0].content[0].${field}`], JSON.stringify(part))
       }
+    }
+  })
+
+  it("without what it is about is refused by name in the other styles too", async () => {
+    const message = (block: unknown) => ({
+      model: "msgcompat-sonnet-4-5",
+      max_tokens: 10,
+      messages: [{ role: "user", content: [block] }]
+    })
+    const contents = (part: unknown) => ({ contents: [{ role: "user", parts: [part] }] })
+    const generate = "/v1beta/models/upstream-chat:generateContent"
+    const image = (source: object) => message({ type: "image", source })
+    const document = (source: object) => message({ type: "document", source })
+    const requests = [
+      [
+        "/v1/messages",
+        image({ type: "base64", media_type: "image/png", data: "" }),
+        "messages[0].content[0].source.data"
+      ],
+      ["/v1/messages", image({ type: "url", url: "" }), "messages[0].content[0].source.url"],
+      ["/v1/messages", document({ type: "file", file_id: "" }), "messages[0].content[0].source.file_id"],
+      [generate, contents({ inlineData: { mimeType: "image/png", data: "" } }), "contents[0].parts[0].inlineData.data"],
+      [generate, contents({ fileData: { fileUri: "" } }), "contents[0].parts[0].fileData.fileUri"]
+    ] as const
+    for (const [path, body, field] of requests) {
+      const response = await fetch(`${base}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify(body)
+      })
+      const { error } = await response.json() as { error: { message: string } }
+      assert.strictEqual(response.status, 400, JSON.stringify(body))
+      assert.isTrue(error.message.startsWith(`${field}:`), error.message)
     }
   })
 })

@@ -18,12 +18,12 @@ import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 const Blob = Schema.Struct({
-  data: Schema.String,
+  data: Schema.NonEmptyString,
   mimeType: optional(Schema.String),
   displayName: optional(Schema.String)
 })
 const FileData = Schema.Struct({
-  fileUri: Schema.String,
+  fileUri: Schema.NonEmptyString,
   mimeType: optional(Schema.String),
   displayName: optional(Schema.String)
 })

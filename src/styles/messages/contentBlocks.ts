@@ -18,10 +18,10 @@ const otherThan = (...known: ReadonlyArray<string>) =>
 const Base64Source = Schema.Struct({
   type: Schema.Literal("base64"),
   media_type: optional(Schema.String),
-  data: Schema.String
+  data: Schema.NonEmptyString
 })
-const UrlSource = Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
-const FileSource = Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.String })
+const UrlSource = Schema.Struct({ type: Schema.Literal("url"), url: Schema.NonEmptyString })
+const FileSource = Schema.Struct({ type: Schema.Literal("file"), file_id: Schema.NonEmptyString })
 
 export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
 

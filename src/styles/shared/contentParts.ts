@@ -26,7 +26,7 @@ export const ContentPart = Schema.Struct({
     file_id: optional(Schema.String),
     filename: optional(Schema.String)
   })),
-  input_audio: optional(Schema.Struct({ data: Schema.String, format: optional(Schema.String) }))
+  input_audio: optional(Schema.Struct({ data: Schema.NonEmptyString, format: optional(Schema.String) }))
 })
 
 export type ContentPart = typeof ContentPart.Type
