@@ -4,15 +4,15 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
-import { forEachSliced, stringifyConfig } from "../../config/json.ts"
+import { forEachSliced } from "../../config/json.ts"
 import { unknownFieldsOf } from "../../config/unknownFields.ts"
 import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { respondInSlices } from "../respondInSlices.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
 import { replaceParts } from "./replaceParts.ts"
@@ -40,19 +40,18 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "get",
-        Effect.fnUntraced(function*() {
+        Effect.fnUntraced(function*({ endpoint }) {
           const config = yield* store.current
-          const accounts: Array<Schema.Json> = []
+          const accounts: Array<ReturnType<typeof viewAccount>> = []
           yield* forEachSliced(config.accounts, (account) => {
             accounts.push(viewAccount(account))
           })
-          const reply = {
+          return yield* respondInSlices(endpoint, {
             keys: config.configured_keys,
             ...store.source,
             accounts,
             msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
-          }
-          return jsonText(yield* stringifyConfig(reply, "compact"))
+          })
         })
       )
       .handleRaw(

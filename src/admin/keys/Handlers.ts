@@ -5,20 +5,20 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import type * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { keysOf } from "../../config/edit.ts"
-import { forEachSliced, type RawConfig, sha256Hex, stringifyConfig } from "../../config/json.ts"
+import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { keyId, tokenPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
-import { apiId, jsonText, respond } from "../../http/reply.ts"
+import { apiId, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { respondInSlices } from "../respondInSlices.ts"
 import { AdminKeysGroup } from "./Api.ts"
 import { indexKeys, isAskedFor, type KeyIndex, viewKey } from "./items.ts"
 import { patchRecord, unknownModel } from "./record.ts"
@@ -73,7 +73,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "list",
-        Effect.fnUntraced(function*({ query }) {
+        Effect.fnUntraced(function*({ endpoint, query }) {
           const config = yield* store.current
           const now = yield* Clock.currentTimeMillis
           const page = clamp(query.page, 1, Number.MAX_SAFE_INTEGER)
@@ -87,22 +87,21 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
             })
           }
           const all = text === "" ? keys : found
-          const items: Array<Schema.Json> = []
+          const items: Array<ReturnType<typeof viewKey>> = []
           const shown = all.slice((page - 1) * page_size, page * page_size)
           const used = yield* limits.usageOf(shown.map(({ id }) => id))
           yield* forEachSliced(shown, (key) => {
-            items.push({ ...viewKey(config, used[items.length]!, key, now) })
+            items.push(viewKey(config, used[items.length]!, key, now))
             return itemWeight
           })
-          const reply = {
+          return yield* respondInSlices(endpoint, {
             items,
             total: all.length,
             page,
             page_size,
             total_pages: Math.max(1, Math.ceil(all.length / page_size)),
-            store: { ...(yield* usage.status) }
-          }
-          return jsonText(yield* stringifyConfig(reply, "compact"))
+            store: yield* usage.status
+          })
         })
       )
       .handleRaw(
