@@ -15,7 +15,7 @@ import { shuttingDown } from "../accounts/refusals.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { CurrentRequestWatch, type RequestWatch } from "../http/edge.ts"
+import { CurrentRequestWatch, endOf, type RequestWatch } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
@@ -82,7 +82,7 @@ export const EveryRequest = HttpRouter.middleware(
         const { id } = stats
         const isRefused = lifecycle.isDraining() && !isProbe(path)
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
-        const over = Effect.suspend(() => Effect.map(stats.ended?.() ?? Effect.void, end))
+        const over = Effect.suspend(() => Effect.map(endOf(stats), end))
         // One finalizer for all that is done at the end of a request: the library's scopes keep a single one in place.
         return Effect.flatMap(Scope.addFinalizer(Context.getUnsafe(context, Scope.Scope), over), () => {
           if (isRefused) {
