@@ -3,50 +3,38 @@
  *
  * Always covered are the role markers of the prompt (`<|user|>`, …), the tags and special tokens in which calls are written, and the
  * tags around results, opening or closing, with noise and in look-alike characters: a text that a caller quotes can neither end its
- * turn nor show the model a call that never was. Forms without a `<` stay: they mean something in the model's own reply only.
+ * turn nor show the model a call that never was. What calls are written with is each form's to say. Forms without a `<` stay: they
+ * mean something in the model's own reply only.
  */
 import { LESS } from "../stream/characters.ts"
 import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import { foldText, openers } from "./fold.ts"
+import type { Form } from "./form.ts"
+import { forms } from "./forms/table.ts"
 import { closingName } from "./readers/tagHead.ts"
 
 const zeroWidthSpace = "\u200b"
 
-const roles = new Set(["system", "user", "assistant", "tool", "end"])
+/** The tag around a call's result in a prompt. */
+export const resultTag = "tool_result"
 
-const tags = new Set([
-  "tool_call",
-  "tool_calls",
-  "function_call",
-  "function_calls",
-  "function",
-  "invoke",
-  "parameter",
-  "tool_use",
-  "tool_result",
-  "arg_key",
-  "arg_value"
-])
+/** The names between bars with which turns of the prompt begin and end. */
+const roles = ["system", "user", "assistant", "tool", "end"]
 
-const tokens = new Set([
-  "tool_calls_begin",
-  "tool_call_begin",
-  "tool_sep",
-  "tool_call_end",
-  "tool_calls_end",
-  "tool_calls_section_begin",
-  "tool_call_argument_begin",
-  "tool_calls_section_end",
-  "python_tag",
-  "action_start",
-  "plugin",
-  "action_end",
-  "start",
-  "channel",
-  "constrain",
-  "message",
-  "call"
-])
+/** The names of all that is disarmed, and how to tell most other heads from one of these at a glance. */
+interface Names {
+  readonly tags: ReadonlySet<string>
+  readonly tokens: ReadonlySet<string>
+  /** Matches what every name has in it, however it is spelled: its first word. */
+  readonly hint: RegExp
+}
+
+const namesOf = (forms: ReadonlyArray<Form>): Names => {
+  const tags = new Set([resultTag, ...forms.flatMap(({ markers }) => markers.tags ?? [])])
+  const tokens = new Set([...roles, ...forms.flatMap(({ markers }) => markers.tokens ?? [])])
+  const firstWords = new Set([...tags, ...tokens].map((name) => name.split("_", 1)[0]))
+  return { tags, tokens, hint: new RegExp([...firstWords].join("|")) }
+}
 
 const otherOpeners = new Set(openers.filter((c) => c > 127))
 
@@ -58,13 +46,9 @@ const maximalHead = 96
 /** Characters that looking at a head counts for beside its own. */
 const headCost = 16
 
-/** What every name of a marker has in it, however it is spelled: most heads have none of these. */
-const partOfName =
-  /tool|func|invoke|param|arg|sys|user|assist|end|python|action|plugin|start|channel|constrain|message|call/
-
 /** Whether a marker begins at a `<`, which is folded and in lower case. */
-const isMarker = (head: string): boolean => {
-  if (!partOfName.test(head)) return false
+const isMarker = ({ hint, tags, tokens }: Names, head: string): boolean => {
+  if (!hint.test(head)) return false
   const inner = /^<([\s|/-]*[a-z0-9_.:-][a-z0-9_.:\s|/-]{0,80})/.exec(head)?.[1]
   if (inner === undefined) return false
   // A name is followed by attributes: it is the first word that is known, whatever noise stands before it.
@@ -73,16 +57,13 @@ const isMarker = (head: string): boolean => {
     const name = closingName("<" + words.slice(0, i).join(" ") + ">")
     if (name === undefined) continue
     if (tags.has(name)) return true
-    if (inner.includes("|") && (tokens.has(name) || roles.has(name))) return true
+    if (inner.includes("|") && tokens.has(name)) return true
   }
   return false
 }
 
-/**
- * `text` with every marker disarmed; disarming it again changes nothing. One pass: what is looked at after an opener ends
- * before the next one, since no marker's name has one in it.
- */
-export function* disarmSliced(text: string, slice: Slice): Sliced<string> {
+/** One pass: what is looked at after an opener ends before the next one, since no marker's name has one in it. */
+function* disarmNames(names: Names, text: string, slice: Slice): Sliced<string> {
   const pieces: Array<string> = []
   let done = 0
   let counted = 0
@@ -97,7 +78,7 @@ export function* disarmSliced(text: string, slice: Slice): Sliced<string> {
     if (!isEnd && (at === -1 || i - at < maximalHead)) continue
     // A head costs more than other characters.
     if (at !== -1 && slice.add(0, headCost)) yield slice.end()
-    if (at !== -1 && isMarker(foldText(text.slice(at, i)).toLowerCase())) {
+    if (at !== -1 && isMarker(names, foldText(text.slice(at, i)).toLowerCase())) {
       pieces.push(text.slice(done, at + 1), zeroWidthSpace)
       done = at + 1
     }
@@ -106,6 +87,15 @@ export function* disarmSliced(text: string, slice: Slice): Sliced<string> {
   if (slice.add(1, text.length - counted)) yield slice.end()
   return done === 0 ? text : pieces.join("") + text.slice(done)
 }
+
+/** The disarming of what these forms are written with. */
+export const disarmOf = (forms: ReadonlyArray<Form>) => {
+  const names = namesOf(forms)
+  return (text: string, slice: Slice): Sliced<string> => disarmNames(names, text, slice)
+}
+
+/** `text` with every marker disarmed; disarming it again changes nothing. */
+export const disarmSliced: (text: string, slice: Slice) => Sliced<string> = disarmOf(forms)
 
 /** `disarmSliced` at once. */
 export const disarm = (text: string): string => atOnce(disarmSliced(text, new Slice()))

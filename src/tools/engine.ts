@@ -11,7 +11,8 @@ import { TextPieces } from "../stream/TextPieces.ts"
 import type { Machine } from "../stream/transducer.ts"
 import type { FencedReply } from "./fencedReply.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import { bounds, lineStarts, Openings } from "./openings.ts"
+import type { Grammar } from "./grammar.ts"
+import { Openings } from "./openings.ts"
 import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
@@ -69,7 +70,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   readonly tools: Tools
 
   private readonly callId: (index: number) => string
-  private readonly prose = new Prose(lineStarts)
+  private readonly grammar: Grammar
+  private readonly prose: Prose
   private readonly openings: Openings
   private state: State
   private out: Array<SieveEvent> = []
@@ -79,9 +81,11 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   private calls = 0
 
   /** Without `fenced` a reply that is nothing but one fenced block is text. */
-  constructor(tools: Tools, callId: (index: number) => string, fenced?: FencedReply) {
+  constructor(grammar: Grammar, tools: Tools, callId: (index: number) => string, fenced?: FencedReply) {
     this.tools = tools
-    this.openings = new Openings(tools)
+    this.grammar = grammar
+    this.prose = new Prose(grammar.lineStarts)
+    this.openings = new Openings(grammar, tools)
     this.callId = callId
     this.state = fenced === undefined ? followsProse : { _tag: "Fence", reply: fenced }
   }
@@ -214,7 +218,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   }
 
   private begin(at: number, trigger: Trigger): void {
-    const bound = bounds[trigger]
+    const bound = this.grammar.bounds[trigger]
     const reading = this.openings.read(this, trigger, this.prose, this.narrow)
     this.state = {
       _tag: "Opening",

@@ -32,6 +32,8 @@ export interface Context {
 
 /** How a form may begin. */
 export type Opening =
+  /** With a tag, or special token, of one of these names, which are in lower case. */
+  | { readonly at: "tag"; readonly names: ReadonlyArray<string> }
   /**
    * With a tag. `name` is folded, `written` as it stands in the text. With `isPlain` nothing but the name tells it from any other
    * tag, so that it does not begin inside of another element.
@@ -52,9 +54,22 @@ export type Opening =
   /** With a word at the start of a line. */
   | { readonly at: "line"; readonly word: string }
 
+/**
+ * Names that mean a call of the form and nothing else: where a caller's own text has them in tags or in special tokens, it is disarmed
+ * before a model sees it. Those with which the form begins are among them.
+ */
+export interface Markers {
+  /** Of tags, in lower case. */
+  readonly tags?: ReadonlyArray<string>
+  /** Of special tokens, in lower case and with `_` between words. */
+  readonly tokens?: ReadonlyArray<string>
+}
+
 export interface Form {
   readonly name: string
   readonly opening: Opening
+  /** None where the form is written without tags and tokens, or with those of a tool's own. */
+  readonly markers: Markers
   /** The most characters, from the first on, that the decision whether it is a call can need. */
   readonly bound: number
   /** Reads from after the opening, but with `brace` from the `{` on. `head` is the tag's, `word` the one after `[`. */

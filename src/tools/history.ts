@@ -15,7 +15,7 @@ import {
   UNDERSCORE
 } from "../stream/characters.ts"
 import { atOnce, flatMapSliced, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
-import { disarmSliced } from "./disarm.ts"
+import { disarmSliced, resultTag } from "./disarm.ts"
 import { fold } from "./fold.ts"
 import { quoteText } from "./readers/jsonText.ts"
 
@@ -99,10 +99,10 @@ const attribute = (text: string): string =>
 /** A tool's answer with the id and the name of its call. Text parts are shown; others are for the caller to name or to send. */
 export function* renderResultSliced(result: ResultPart, slice: Slice): Sliced<string> {
   const texts = yield* flatMapSliced(slice, result.content, (part) => part._tag === "Text" ? [part.text] : [])
-  return "<tool_result id=\"" + attribute(result.callId) + "\"" +
+  return "<" + resultTag + " id=\"" + attribute(result.callId) + "\"" +
     (result.name === undefined ? "" : " name=\"" + attribute(result.name) + "\"") +
     (result.isError ? " error=\"true\"" : "") + ">\n" + (yield* disarmSliced(texts.join("\n"), slice)) +
-    "\n</tool_result>"
+    "\n</" + resultTag + ">"
 }
 
 /** `renderResultSliced` at once. */

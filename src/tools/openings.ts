@@ -17,8 +17,8 @@ import {
   UNDERSCORE
 } from "../stream/characters.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import { forms } from "./forms/table.ts"
-import { lineStartsOf, type Prose, type Trigger } from "./prose.ts"
+import type { Grammar } from "./grammar.ts"
+import type { Prose, Trigger } from "./prose.ts"
 import { readTagHead } from "./readers/tagHead.ts"
 import type { Reading } from "./reading.ts"
 import { peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
@@ -39,36 +39,6 @@ const longestGlance = 16
 
 /** More open elements are not kept account of. */
 const maximalElements = 64
-
-/** What the characters at the start of a line are. */
-export const lineStarts = lineStartsOf(
-  forms.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
-)
-
-const at = (trigger: Trigger): ReadonlyArray<Form> => forms.filter((form) => form.opening.at === trigger)
-
-const formsAt: { readonly [K in Trigger]: ReadonlyArray<Form> } = {
-  tag: at("tag"),
-  brace: at("brace"),
-  bracket: at("bracket"),
-  line: at("line")
-}
-
-const boundOf = (trigger: Trigger): number => Math.max(0, ...formsAt[trigger].map((form) => form.bound))
-
-/** The bound while it is not decided which form it can be. */
-export const bounds: { readonly [K in Trigger]: number } = {
-  tag: boundOf("tag"),
-  brace: boundOf("brace"),
-  bracket: boundOf("bracket"),
-  line: boundOf("line")
-}
-
-/** The keys behind the brace with which forms begin. */
-const keysAt: { readonly [K in "brace" | "bracket"]: ReadonlySet<string> } = {
-  brace: new Set(formsAt.brace.flatMap(({ opening }) => opening.at === "brace" ? [...opening.keys] : [])),
-  bracket: new Set(formsAt.bracket.flatMap(({ opening }) => opening.at === "bracket" ? [...opening.keys ?? []] : []))
-}
 
 type Glance = "none" | "data" | "more" | "read"
 
@@ -103,11 +73,13 @@ const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<s
 }
 
 export class Openings {
+  private readonly grammar: Grammar
   private readonly tools: Tools
   /** The open elements of an XML answer, innermost last. */
   private readonly elements: Array<string> = []
 
-  constructor(tools: Tools) {
+  constructor(grammar: Grammar, tools: Tools) {
+    this.grammar = grammar
     this.tools = tools
   }
 
@@ -119,12 +91,16 @@ export class Openings {
   glance(text: string, at: number, prose: Prose, isEnded: boolean): Glance {
     const { trigger } = prose
     const start = trigger === "line" ? at + 1 : afterSpaces(text, at + 1)
-    if (trigger === "brace") return glanceAtKey(text, at, start, keysAt.brace, isEnded)
+    if (trigger === "brace") return glanceAtKey(text, at, start, this.grammar.keys.brace, isEnded)
     const i = afterName(text, start)
     if (i === text.length) return undecided(at, i, isEnded)
     const next = text.charCodeAt(i)
     if (trigger === "bracket") {
-      if (i === start) return next === OPEN_BRACE ? glanceAtKey(text, at, i + 1, keysAt.bracket, isEnded) : "read"
+      if (i === start) {
+        return next === OPEN_BRACE
+          ? glanceAtKey(text, at, i + 1, this.grammar.keys.bracket, isEnded)
+          : "read"
+      }
       const word = text.slice(start, i)
       return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
     }
@@ -147,10 +123,12 @@ export class Openings {
   ): Reading<void> {
     const { source } = context
     if (trigger === "brace") {
-      for (const form of formsAt.brace) yield* form.read(context, undefined, "")
+      for (const form of this.grammar.at.brace) yield* form.read(context, undefined, "")
     } else if (trigger === "line") {
       const letter = yield* peek(source)
-      const form = formsAt.line.find(({ opening }) => opening.at === "line" && opening.word.charCodeAt(0) === letter)
+      const form = this.grammar.at.line.find(({ opening }) =>
+        opening.at === "line" && opening.word.charCodeAt(0) === letter
+      )
       if (form?.opening.at !== "line" || !(yield* takeLiteral(source, form.opening.word))) return
       narrow(form)
       yield* form.read(context, undefined, "")
@@ -177,14 +155,16 @@ export class Openings {
   }
 
   private claimTag(name: string, written: string): Form | undefined {
-    return formsAt.tag.find(({ opening }) =>
-      opening.at === "tag" && opening.claims(name, written, this.tools) &&
-      (opening.isPlain !== true || this.elements.length === 0)
+    return this.grammar.tags(name).find(({ opening }) =>
+      opening.at === "tag" && ("names" in opening ||
+        opening.claims(name, written, this.tools) && (opening.isPlain !== true || this.elements.length === 0))
     )
   }
 
   private claimBracket(word: string, next: number): Form | undefined {
-    return formsAt.bracket.find(({ opening }) => opening.at === "bracket" && opening.claims(word, next, this.tools))
+    return this.grammar.at.bracket.find(({ opening }) =>
+      opening.at === "bracket" && opening.claims(word, next, this.tools)
+    )
   }
 
   /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */

@@ -7,6 +7,9 @@ import { TextDelta } from "../domain/ReplyEvent.ts"
 import type { Transducer } from "../stream/transducer.ts"
 import { Engine } from "./engine.ts"
 import { FencedReply } from "./fencedReply.ts"
+import type { Form } from "./form.ts"
+import { forms } from "./forms/table.ts"
+import { grammarOf } from "./grammar.ts"
 
 export interface SieveOptions {
   /** The declared tools: forms that could be an answer are calls only for these, and schemas give values their types. */
@@ -15,14 +18,15 @@ export interface SieveOptions {
   readonly callId: (index: number) => string
 }
 
-/**
- * The sieve as a transducer of a reply's text. It never throws, and what it says does not depend on how the text is cut. Without
- * declared tools every character passes as it comes.
- */
-export const sieve = (options: SieveOptions): Transducer<string, SieveEvent> => {
-  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
-  if (tools.size === 0) return passThrough
-  return () => new Engine(tools, options.callId, new FencedReply(tools, () => new Engine(tools, String)))
+/** The sieve that knows these forms. */
+export const sieveOf = (forms: ReadonlyArray<Form>) => {
+  const grammar = grammarOf(forms)
+  return (options: SieveOptions): Transducer<string, SieveEvent> => {
+    const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+    if (tools.size === 0) return passThrough
+    const fenced = () => new FencedReply(tools, () => new Engine(grammar, tools, String))
+    return () => new Engine(grammar, tools, options.callId, fenced())
+  }
 }
 
 const passThrough: Transducer<string, SieveEvent> = () => ({
@@ -31,3 +35,9 @@ const passThrough: Transducer<string, SieveEvent> = () => ({
   },
   end: () => undefined
 })
+
+/**
+ * The sieve as a transducer of a reply's text. It never throws, and what it says does not depend on how the text is cut. Without
+ * declared tools every character passes as it comes.
+ */
+export const sieve: (options: SieveOptions) => Transducer<string, SieveEvent> = sieveOf(forms)

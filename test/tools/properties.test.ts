@@ -5,8 +5,11 @@ import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
 import { Engine } from "../../src/tools/engine.ts"
 import { forms } from "../../src/tools/forms/table.ts"
+import { grammarOf } from "../../src/tools/grammar.ts"
 import { runs } from "../support/effort.ts"
 import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf, tools } from "./support.ts"
+
+const grammar = grammarOf(forms)
 
 /** Pieces of every form's markup, of what hides it, and of what breaks it. */
 const fragments = [
@@ -215,7 +218,7 @@ describe("prose", () => {
 
 /** Feeds one unit at a time and tells the longest that a character was held. */
 const feedByUnit = (text: string, declared: ReadonlyArray<ToolDeclaration> = tools): { readonly delay: number } => {
-  const machine = new Engine(new Map(declared.map((tool) => [tool.name, tool])), String)
+  const machine = new Engine(grammar, new Map(declared.map((tool) => [tool.name, tool])), String)
   let left = 0
   let delay = 0
   for (let i = 0; i < text.length; i++) {
@@ -282,7 +285,7 @@ describe("a form that is not decided", () => {
 
 describe("a call", () => {
   it("is started before its arguments, which follow as they come", () => {
-    const machine = new Engine(new Map(tools.map((tool) => [tool.name, tool])), String)
+    const machine = new Engine(grammar, new Map(tools.map((tool) => [tool.name, tool])), String)
     const tagsOf = (text: string): ReadonlyArray<string> => {
       const out: Array<SieveEvent> = []
       machine.push(text, out)

@@ -17,7 +17,8 @@ function* readAlone(context: Context, head: TagHead | undefined): Reading<void> 
 /** `<tool_call>…</tool_call>`, with JSON, child tags, a function tag, or GLM's key and value tags in it. */
 export const toolCallTag: Form = {
   name: "tool_call tag",
-  opening: { at: "tag", claims: (name) => name === "tool_call" },
+  opening: { at: "tag", names: ["tool_call"] },
+  markers: { tags: ["tool_call", "arg_key", "arg_value"] },
   bound: 2048,
   read: readAlone
 }
@@ -25,7 +26,8 @@ export const toolCallTag: Form = {
 /** `<function=wx>…</function>`, `<function_call>{…}</function_call>`, `<function_call name="wx">{…}</function_call>`. */
 export const functionTag: Form = {
   name: "function tag",
-  opening: { at: "tag", claims: (name) => name === "function" || name === "function_call" },
+  opening: { at: "tag", names: ["function", "function_call"] },
+  markers: { tags: ["function", "function_call", "parameter"] },
   bound: 1024,
   read: readAlone
 }
@@ -33,7 +35,8 @@ export const functionTag: Form = {
 /** `<invoke name="wx"><parameter name="city">Oslo</parameter></invoke>`, with marker noise or not. */
 export const invokeTag: Form = {
   name: "invoke tag",
-  opening: { at: "tag", claims: (name) => name === "invoke" },
+  opening: { at: "tag", names: ["invoke"] },
+  markers: { tags: ["invoke", "parameter"] },
   bound: 1024,
   read: readAlone
 }
@@ -41,7 +44,8 @@ export const invokeTag: Form = {
 /** `<tool_use><name>wx</name><input>{…}</input></tool_use>`. */
 export const toolUseTag: Form = {
   name: "tool_use tag",
-  opening: { at: "tag", claims: (name) => name === "tool_use" },
+  opening: { at: "tag", names: ["tool_use"] },
+  markers: { tags: ["tool_use"] },
   bound: 1024,
   read: readAlone
 }

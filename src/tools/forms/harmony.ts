@@ -13,7 +13,8 @@ const endTokens = new Set(["call", "end"])
 
 export const harmony: Form = {
   name: "harmony",
-  opening: { at: "tag", claims: (name) => name === "channel" || name === "start" },
+  opening: { at: "tag", names: ["channel", "start"] },
+  markers: { tokens: ["start", "channel", "constrain", "message", ...endTokens] },
   bound: 512,
   *read(context, head) {
     if (head === undefined || !head.isMarked) return

@@ -12,7 +12,8 @@ const ends = new Set(["action_end"])
 
 export const internlm: Form = {
   name: "action_start",
-  opening: { at: "tag", claims: (name) => name === "action_start" },
+  opening: { at: "tag", names: ["action_start"] },
+  markers: { tokens: ["action_start", "plugin", ...ends] },
   bound: 512,
   *read(context, head) {
     if (head === undefined || !head.isMarked) return

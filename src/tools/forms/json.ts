@@ -9,6 +9,7 @@ import { bareKeys, readCallList, readCallObject } from "./jsonCalls.ts"
 export const jsonObject: Form = {
   name: "JSON object",
   opening: { at: "brace", keys: bareKeys },
+  markers: {},
   bound: 512,
   *read(context) {
     yield* readCallObject(context, "bare")
@@ -18,6 +19,7 @@ export const jsonObject: Form = {
 export const jsonList: Form = {
   name: "JSON list",
   opening: { at: "bracket", claims: (word, next) => word === "" && next === OPEN_BRACE, keys: bareKeys },
+  markers: {},
   bound: 512,
   *read(context) {
     yield* readCallList(context, "bare")

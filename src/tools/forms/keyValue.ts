@@ -12,6 +12,7 @@ const isNewline = (c: number): boolean => c === NEWLINE
 const keyValue = (name: string, nameKey: string, argumentsKey: string): Form => ({
   name,
   opening: { at: "line", word: nameKey },
+  markers: {},
   bound: 512,
   *read(context) {
     const { source } = context

@@ -11,7 +11,8 @@ const endTokens = new Set(["eom_id", "eot_id"])
 
 export const llama: Form = {
   name: "python_tag",
-  opening: { at: "tag", claims: (name) => name === "python_tag" },
+  opening: { at: "tag", names: ["python_tag"] },
+  markers: { tokens: ["python_tag", ...endTokens] },
   bound: 512,
   *read(context, head) {
     if (head === undefined || !head.isMarked) return

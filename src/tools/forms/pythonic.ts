@@ -89,6 +89,7 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
 export const pythonic: Form = {
   name: "pythonic",
   opening: { at: "bracket", claims: (word, next, tools) => next === OPEN_PARENTHESIS && tools.has(word) },
+  markers: {},
   bound: 512,
   *read(context, _, word) {
     const { source } = context

@@ -15,6 +15,8 @@ import { functionName, isToken, readToken } from "./tokens.ts"
 
 const lists = new Set(["tool_calls_begin", "tool_calls_section_begin"])
 const begin = "tool_call_begin"
+const nameEnd = "tool_sep"
+const argumentsBegin = "tool_call_argument_begin"
 const listEnds = new Set(["tool_calls_end", "tool_calls_section_end"])
 const ends = new Set(["tool_call_end", ...listEnds])
 
@@ -34,9 +36,9 @@ function* readCall(context: Context): Reading<Outcome> {
   const before = (yield* takeUntil(source, isLess)).trim()
   const separator = yield* readToken(context)
   let name: string
-  if (isToken(separator, "tool_call_argument_begin")) {
+  if (isToken(separator, argumentsBegin)) {
     name = functionName(before, context.tools)
-  } else if (isToken(separator, "tool_sep")) {
+  } else if (isToken(separator, nameEnd)) {
     name = before
     if ((yield* skipBlanks(source)) !== OPEN_BRACE && before === "function") {
       name = (yield* takeUntil(source, (c) => c === NEWLINE || c === BACKTICK || c === OPEN_BRACE || isLess(c))).trim()
@@ -83,7 +85,8 @@ function* readBetween(context: Context): Reading<"next" | "end" | "other"> {
 
 export const tokenCalls: Form = {
   name: "call tokens",
-  opening: { at: "tag", claims: (name) => lists.has(name) || name === begin },
+  opening: { at: "tag", names: [...lists, begin] },
+  markers: { tokens: [...lists, begin, nameEnd, argumentsBegin, ...ends] },
   bound: 768,
   *read(context, head) {
     if (head === undefined || !head.isMarked || head.isSelfClosing) return

@@ -30,6 +30,7 @@ export const toolNamedTag: Form = {
     claims: (_, written, tools) => tools.has(written) && !markup.has(written.toLowerCase()),
     isPlain: true
   },
+  markers: {},
   bound: 1024,
   *read(context, head) {
     if (head === undefined || head.isMarked || head.value !== undefined) return

@@ -10,7 +10,8 @@ import { readPiece } from "./tagPieces.ts"
 
 export const wrapperTag: Form = {
   name: "wrapper tag",
-  opening: { at: "tag", claims: (name) => wrapperTags.has(name) },
+  opening: { at: "tag", names: [...wrapperTags] },
+  markers: { tags: [...wrapperTags] },
   bound: 2048,
   *read(context, head) {
     if (head === undefined || head.isSelfClosing) return
