@@ -2,7 +2,8 @@
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
-import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { type Answer, json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 
 const open: Array<{ readonly stop: () => Promise<void> }> = []
@@ -16,7 +17,12 @@ interface Stand {
   readonly logged: ReadonlyArray<Record<string, unknown>>
 }
 
-const start = async (answer: Answer, config: RawConfig = {}, upstream: RawConfig = {}): Promise<Stand> => {
+const start = async (
+  answer: Answer,
+  config: RawConfig = {},
+  upstream: RawConfig = {},
+  clock: Pick<GatewayOptions, "clock"> = {}
+): Promise<Stand> => {
   const server = await startOpenAiServer()
   open.push(server)
   server.answer(() => answer)
@@ -26,7 +32,7 @@ const start = async (answer: Answer, config: RawConfig = {}, upstream: RawConfig
   })
   const gateway = await startGateway(
     { ...config, upstream: { driver: "openai", base_url: server.baseUrl, ...upstream } },
-    { logger }
+    { logger, ...clock }
   )
   open.push(gateway)
   return { gateway, server, logged }
@@ -64,8 +70,12 @@ describe("one server", () => {
   })
 
   it("gets no request twice that timed out after it was sent", async () => {
-    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 0.05 } })
-    const { code, status } = await ask(stand)
+    const clock = makeMovedClock({ still: true })
+    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 } }, { clock })
+    const asking = ask(stand)
+    await stand.server.until(({ length }) => length === 1)
+    clock.move(5_000)
+    const { code, status } = await asking
     assert.deepEqual({ code, status }, { code: "upstream_timeout", status: 503 })
     assert.lengthOf(stand.server.requests, 1)
   })

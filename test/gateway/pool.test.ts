@@ -1,7 +1,8 @@
 /** The pool as callers and the upstream see it, over sockets: limits, the queue, tokens, pins, health, sessions. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import {
   accounts,
   admin,
@@ -164,24 +165,14 @@ describe("tokens", () => {
   })
 
   it("are refreshed in the background while the old one serves", async () => {
-    const live = Effect.runSync(Clock.Clock)
-    let hours = 0
-    const ahead = () => hours * 3_600_000
-    const clock: Clock.Clock = {
-      currentTimeMillisUnsafe: () => live.currentTimeMillisUnsafe() + ahead(),
-      currentTimeMillis: Effect.sync(() => clock.currentTimeMillisUnsafe()),
-      currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe() + BigInt(ahead()) * 1_000_000n,
-      currentTimeNanos: Effect.sync(() => clock.currentTimeNanosUnsafe()),
-      monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe() + BigInt(ahead()) * 1_000_000n,
-      monotonicTimeNanos: Effect.sync(() => clock.monotonicTimeNanosUnsafe()),
-      sleep: (duration) => live.sleep(duration)
-    }
+    const clock = makeMovedClock({ still: true })
+    const hour = 3_600_000
     site = await startSite({
       accounts: accounts("a"),
       runtime: { account_max_inflight: 4, account_max_queue: 50, token_refresh_interval_hours: 2 }
-    }, { clock, timeouts: { first_byte: 0.5 } })
+    }, { clock })
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
-    hours = 2.5
+    clock.move(2.5 * hour)
     await fail({ name: "hang-before-headers", call: "login" })
     const said = await Promise.all(times(20, () => chat(site.url, "!say old")))
     assert.deepStrictEqual(said.map(textOf), Array(20).fill("old"))
@@ -189,8 +180,10 @@ describe("tokens", () => {
     assert.deepStrictEqual(during.logins, { [emailOf("a")]: 1 })
     assert.strictEqual(during.calls.login, 2)
     // One that failed is tried again a little later, with the old token still serving.
-    hours = 2.6
-    while ((await site.report()).calls.login < 3) assert.strictEqual(textOf(await chat(site.url, "!say old")), "old")
+    while ((await site.report()).calls.login < 3) {
+      clock.move(0.02 * hour)
+      assert.strictEqual(textOf(await chat(site.url, "!say old")), "old")
+    }
     assert.strictEqual(textOf(await chat(site.url, "!say new")), "new")
     assert.deepStrictEqual((await site.until(isQuiet)).logins, { [emailOf("a")]: 2 })
     assert.deepInclude(await itemOf("a"), { health: "ready" })

@@ -82,14 +82,21 @@ export const styleNames = Object.keys(styles) as ReadonlyArray<StyleName>
 
 const isError = (value: unknown): value is NonNullable<Said["error"]> => typeof value === "object" && value !== null
 
-/** Asks. */
-export const ask = async (url: string, name: StyleName, stream: boolean, model = "upstream-chat"): Promise<Said> => {
+/** Asks. `begun` is called when the response has begun: of a stream, with what is shown first. */
+export const ask = async (
+  url: string,
+  name: StyleName,
+  stream: boolean,
+  model = "upstream-chat",
+  begun: () => void = () => undefined
+): Promise<Said> => {
   const style: Style = styles[name]
   const response = await fetch(url + style.path(model, stream), {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
     body: JSON.stringify(style.body(model, stream))
   })
+  begun()
   const body = await response.text()
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
   const frames = isStream ? parseFrames(body).map((frame) => frame.data) : [body]

@@ -1,5 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { Effect, Semaphore } from "effect"
+import { type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { makeMovedClock } from "../../support/movedClock.ts"
 import {
   type Answer,
   chunk,
@@ -127,18 +129,22 @@ let server: OpenAiServer
 let patient: RunningGateway
 let impatient: RunningGateway
 
-const startWith = (timeouts: object) =>
+/** Seconds of silence after which the gateway gives up, by a clock that stands still unless its time is let pass. */
+const patience = 2
+const clock = makeMovedClock({ still: true })
+
+const startWith = (timeouts: object, options: GatewayOptions = {}) =>
   startGateway({
     // So many keys that no fault leaves a request without one.
     accounts: Array.from({ length: 900 }, (_, i) => ({ token: `sk-${i}` })),
     captures: { enabled: false },
     upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { queue: 0, ...timeouts } }
-  })
+  }, options)
 
 beforeAll(async () => {
   server = await startOpenAiServer()
   patient = await startWith({})
-  impatient = await startWith({ first_byte: 0.4, silence: 0.4 })
+  impatient = await startWith({ first_byte: patience, silence: patience }, { clock })
 })
 afterAll(async () => {
   await patient.stop()
@@ -153,16 +159,38 @@ const check = (style: StyleName, said: Awaited<ReturnType<typeof ask>>, { code, 
   if (style === "chat") assert.strictEqual(said.error?.code, code)
 }
 
+/** Asks a server that falls silent: whenever it has, and what it said before is shown, the time of the gateway passes. */
+const askSilent = async (style: StyleName, stream: boolean, isShown: boolean) => {
+  const before = server.requests.length
+  const shown = Promise.withResolvers<void>()
+  let over = false
+  const asking = ask(impatient.url, style, stream, undefined, shown.resolve)
+  const end = asking.then(() => {
+    over = true
+  })
+  for (let count = 1; !over; count++) {
+    await Promise.race([end, server.until((requests) => requests.length >= before + count)])
+    if (stream && isShown) await Promise.race([end, shown.promise])
+    if (!over) clock.move(patience * 1_000)
+  }
+  return asking
+}
+
 /** Asks in every style, streamed and not; the server is asked `expected.asked` times for each stream. */
 const inEveryStyle = async (
   expected: Told,
   askedForWhole: number,
-  look: (style: StyleName, stream: boolean, said: Awaited<ReturnType<typeof ask>>) => void
+  look: (style: StyleName, stream: boolean, said: Awaited<ReturnType<typeof ask>>) => void,
+  isShown = false
 ) => {
+  // Silences come one after another: the gateway has one clock.
+  const turns = Semaphore.makeUnsafe(expected.code === "upstream_timeout" ? 1 : Infinity)
   const asked = await Promise.all(
     styleNames.flatMap((style) =>
       [false, true].map(async (stream) => {
-        const said = await ask((expected.code === "upstream_timeout" ? impatient : patient).url, style, stream)
+        const said = await Effect.runPromise(turns.withPermit(Effect.promise(() =>
+          expected.code === "upstream_timeout" ? askSilent(style, stream, isShown) : ask(patient.url, style, stream)
+        )))
         assert.deepStrictEqual({ style, stream, retryAfter: said.retryAfter !== null }, {
           style,
           stream,
@@ -202,7 +230,7 @@ describe("in every style, streamed and not", () => {
       await inEveryStyle(after, before.asked, (_, stream, said) => {
         assert.strictEqual(said.status, stream ? 200 : after.status)
         assert.strictEqual(said.text, stream ? "Hello" : "")
-      })
+      }, true)
     })
   }
 
