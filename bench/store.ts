@@ -4,68 +4,18 @@
  * What to look at: at most two scripts an attempt, a lease that waits for little more than one round trip, grants that do not
  * depend on how many accounts there are, and a slot that is at a waiter of another node within little more than two.
  */
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import * as ConfigProvider from "effect/ConfigProvider"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import { hash } from "node:crypto"
-import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
-import { ConfigStore } from "../src/config/ConfigStore.ts"
-import { Environment } from "../src/config/Environment.ts"
-import { Store } from "../src/store/Store.ts"
-import { type Driver, Upstream } from "../src/upstream/Upstream.ts"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { availableParallelism } from "node:os"
+import path from "node:path"
 import { command, connect, type RedisServer, redisServer } from "../test/support/redisServer.ts"
+import { accountsOfMany, caller, leasesOfEach, node, options, takeLeases } from "./storeNode.ts"
 import { type Row, table } from "./table.ts"
-
-const key = "a-business-key"
-const caller: Caller = { _tag: "Managed", owner: hash("sha256", key), target: undefined }
-const options: LeaseOptions = { avoid: new Set(), stay: undefined }
-
-const unused = Effect.die("not called")
-const driver: Driver = {
-  name: "embedded",
-  capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
-  models: [],
-  login: () => Effect.succeed("token"),
-  verify: () => Effect.void,
-  complete: () => unused,
-  createSession: () => unused,
-  listSessions: () => unused,
-  deleteSession: () => unused,
-  deleteAllSessions: () => unused
-}
-
-const node = Effect.fnUntraced(function*(server: RedisServer, id: string, accounts: number, global?: number) {
-  const config = {
-    keys: [key],
-    accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" })),
-    ...(global === undefined ? {} : { runtime: { global_max_inflight: global, account_max_queue: 100 } })
-  }
-  const store = Store.layerRedis({
-    url: Redacted.make(server.url),
-    key: Redacted.make("the key of a benchmark"),
-    nodeId: id
-  })
-  const context = yield* Layer.build(
-    Accounts.layerShared.pipe(
-      Layer.provideMerge(ConfigStore.layerShared),
-      Layer.provideMerge(store),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
-      Layer.provide(Environment.layer),
-      Layer.provide(
-        ConfigProvider.layer(ConfigProvider.fromEnvRecord({ GATEWAY_CONFIG_JSON: JSON.stringify(config) }))
-      ),
-      Layer.provide(NodeServices.layer)
-    )
-  )
-  return { pool: Context.get(context, Accounts), store: Context.get(context, Store) }
-})
 
 const median = (values: Array<number>): number =>
   values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
@@ -91,7 +41,7 @@ const scriptsRun = async (server: RedisServer): Promise<number> => {
 /** One row: a store with so many accounts. */
 const measure = Effect.fnUntraced(function*(accounts: number) {
   const server = yield* redisServer()
-  const { pool, store } = yield* node(server, "one", accounts)
+  const { pool, store } = yield* node(server.url, "one", accounts)
   const ping = yield* timed(500, store.send("PING"))
   const lease = yield* timed(
     500,
@@ -103,22 +53,45 @@ const measure = Effect.fnUntraced(function*(accounts: number) {
   )
   const attempts = 4_000
   const before = yield* Effect.promise(() => scriptsRun(server))
-  const began = performance.now()
-  const once = Effect.scoped(pool.lease(caller, options))
-  yield* Effect.all(
-    Array.from({ length: 16 }, () => Effect.repeat(once, { times: attempts / 16 - 1 })),
-    { concurrency: "unbounded" }
-  )
-  const seconds = (performance.now() - began) / 1_000
+  const seconds = yield* takeLeases(pool, attempts)
   const scripts = (yield* Effect.promise(() => scriptsRun(server))) - before
   return { ping, lease, grants: attempts / seconds, scripts: scripts / attempts }
+}, Effect.scoped)
+
+/** Grants a second of so many nodes together, each a process of its own. */
+const byNodes = Effect.fnUntraced(function*(count: number) {
+  const server = yield* redisServer()
+  return yield* Effect.promise(async () => {
+    const nodes = Array.from(
+      { length: count },
+      (_, i) =>
+        spawn(process.execPath, [path.join(import.meta.dirname, "storeNode.ts"), server.url, `n${i}`], {
+          stdio: ["pipe", "pipe", "inherit"]
+        })
+    )
+    try {
+      /** The next line of a node; one that ends has none. */
+      const line = async (one: typeof nodes[number]) => {
+        const [said]: Array<unknown> = await Promise.race([once(one.stdout, "data"), once(one, "exit").then(() => [])])
+        if (said === undefined) throw new Error("a node of the benchmark has ended")
+        return String(said)
+      }
+      for (const one of nodes) await line(one)
+      const told = nodes.map(async (one) => Number(await line(one)))
+      for (const { stdin } of nodes) stdin.write("go\n")
+      return count * leasesOfEach / Math.max(...await Promise.all(told))
+    } finally {
+      for (const { stdin } of nodes) stdin.end()
+      await Promise.all(nodes.map((each) => each.exitCode === null ? once(each, "exit") : undefined))
+    }
+  })
 }, Effect.scoped)
 
 /** Milliseconds from giving a slot back on one node to having it on the other. */
 const handOff = Effect.gen(function*() {
   const server = yield* redisServer()
-  const one = yield* node(server, "one", 1, 1)
-  const other = yield* node(server, "other", 1, 1)
+  const one = yield* node(server.url, "one", 1, 1)
+  const other = yield* node(server.url, "other", 1, 1)
   const ping = yield* timed(200, one.store.send("PING"))
   const taken: Array<number> = []
   for (let i = 0; i < 100; i++) {
@@ -148,11 +121,18 @@ export const storeBench = async (): Promise<void> => {
     const { grants, lease, ping, scripts } = await Effect.runPromise(quiet(measure(accounts)))
     rows.push([accounts.toLocaleString("en"), scripts, ping, lease, lease - ping, grants])
   }
+  const many: Array<Row> = []
+  for (const count of [1, 2, 4]) many.push([String(count), await Effect.runPromise(byNodes(count))])
   const { handOff: handed, ping } = await Effect.runPromise(quiet(handOff))
   process.stdout.write(
     `A pool in a store: medians in milliseconds, grants a second (16 at once).\n\n${
       table(["accounts", "scripts an attempt", "PING", "lease", "lease - PING", "grants/s"], rows)
-    }\n\nA slot that is given back to a waiter on another node: ${handed.toFixed(2)} ms, PING ${ping.toFixed(2)} ms.\n`
+    }\n\nNodes as processes of their own, ${accountsOfMany} accounts, 16 at once on each; they and the server share this ` +
+      `machine's ${availableParallelism()} cores.\n\n${
+        table(["nodes", "grants/s"], many)
+      }\n\nA slot that is given back to a waiter on another node: ${handed.toFixed(2)} ms, PING ${
+        ping.toFixed(2)
+      } ms.\n`
   )
 }
 
