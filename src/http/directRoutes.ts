@@ -20,11 +20,11 @@ import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { Deadlines } from "../clock/Deadlines.ts"
+import { CurrentRequestWatch } from "../completion/RequestWatch.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import { CurrentSliceWatch } from "../config/inSlices.ts"
 import { CurrentClientWriter } from "./ClientWriter.ts"
-import { CurrentRequestWatch } from "./edge.ts"
 
 /** What modules read of the running request's context without naming it as a requirement. */
 const readByThemselves: ReadonlyArray<Context.Key<unknown, unknown>> = [

@@ -22,6 +22,7 @@ import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { keyOf } from "../completion/admission.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
+import { CurrentRequestWatch } from "../completion/RequestWatch.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
@@ -82,17 +83,6 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
     stats.cause = error.cause
     return Effect.succeed(errorResponse(shape, error, stats.id))
   })
-
-/** Watches requests: told of each when it is over, its body included. Must not fail; the default does nothing. */
-export interface RequestWatch {
-  readonly ended: (stats: RequestStats, span: Tracer.Span | undefined) => Effect.Effect<void>
-  /** Whether requests are spans of a trace. */
-  readonly traced: boolean
-}
-
-export const CurrentRequestWatch = Context.Reference<RequestWatch>("model-gateway/http/RequestWatch", {
-  defaultValue: (): RequestWatch => ({ ended: () => Effect.void, traced: false })
-})
 
 /** What an edge is told of the endpoint that it stands before. */
 export interface EdgeOptions {
