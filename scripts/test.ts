@@ -3,6 +3,7 @@
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
+import { executable } from "../test/console/chromium.ts"
 import { runChecks } from "./checks.ts"
 import { provideRedisServer } from "./redisServer.ts"
 
@@ -30,10 +31,15 @@ const slowest = ({ config, state }: Vitest): string => {
     .map(({ all, collectDuration, file }) => `${seconds(all)} ${seconds(collectDuration)} ${file}`).join("\n")
 }
 
-const failed = await runChecks()
+const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
+
+// What several files need that may be missing is brought once, before they run side by side. Where it cannot be, they say so.
+const [failed] = await Promise.all([
+  runChecks(),
+  filter.length === 0 ? executable().catch(() => undefined) : undefined
+])
 provideRedisServer()
 
-const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
 const vitest = await startVitest("test", filter, options)
 await vitest.close()
 

@@ -116,8 +116,8 @@ const fromDebian = (): string | undefined => {
 
 let found: Promise<string> | undefined
 
-/** Where the Chromium is. */
-const executable = (): Promise<string> =>
+/** Where the Chromium is; brings one where there is none, which no two processes may do at once. */
+export const executable = (): Promise<string> =>
   found ??= (async () => {
     const file = installed() ?? await fromRegistry() ?? fromDebian()
     if (file !== undefined) return file
