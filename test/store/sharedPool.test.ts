@@ -26,9 +26,9 @@ import {
   wrongCredentials
 } from "../accounts/support.ts"
 import { withVariables } from "../config/support.ts"
-import { type RedisServer, redisServer } from "../support/redisServer.ts"
+import type { RedisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
-import { storeLayer } from "./support.ts"
+import { settledServer, storeLayer } from "./support.ts"
 
 /** A node with a pool of its own over the shared store. */
 const node = Effect.fnUntraced(function*(server: RedisServer, id: string, config: RawConfig, driver: Driver) {
@@ -54,7 +54,7 @@ const node = Effect.fnUntraced(function*(server: RedisServer, id: string, config
 })
 
 const two = Effect.fnUntraced(function*(config: RawConfig, driver: Driver = makeDriver().driver) {
-  const server = yield* redisServer()
+  const server = yield* settledServer
   const one = yield* node(server, "one", config, driver)
   const other = yield* node(server, "other", config, driver)
   return { server, one, other }
@@ -200,7 +200,7 @@ describe("a pool that two nodes share", () => {
 
   it.live("frees what a node that is gone had", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const { driver } = makeDriver()
       const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1 } }
       const one = yield* node(server, "one", config, driver)

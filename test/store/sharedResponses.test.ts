@@ -7,8 +7,8 @@ import * as fc from "fast-check"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
 import { runs } from "../support/effort.ts"
-import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
-import { storeLayer } from "./support.ts"
+import { command, connect, type RedisServer } from "../support/redisServer.ts"
+import { settledServer, storeLayer } from "./support.ts"
 
 const responses = (server: RedisServer, node: string, limits: { readonly stored_responses?: number } = {}) =>
   Effect.map(
@@ -30,7 +30,7 @@ const response = (id: string, body = "{\"status\":\"completed\"}") => ({
 describe("stored responses of two nodes", () => {
   it.live("are read, continued and removed on every node, by their owner only", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one")
       const other = yield* responses(server, "other")
       yield* one.put("alice", response("resp_1"))
@@ -45,7 +45,7 @@ describe("stored responses of two nodes", () => {
 
   it.live("are there before what tells of them may leave, and are final in the same way", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one")
       const other = yield* responses(server, "other")
       const open = one.openUnsafe("alice", response("resp_1", "in progress"))
@@ -67,7 +67,7 @@ describe("stored responses of two nodes", () => {
 
   it.live("are bounded over all nodes, the oldest go first, and expire", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one", { stored_responses: 10 })
       const other = yield* responses(server, "other", { stored_responses: 10 })
       for (let i = 0; i < 12; i++) yield* (i % 2 === 0 ? one : other).put("alice", response(`resp_${i}`))
@@ -85,7 +85,7 @@ describe("stored responses of two nodes", () => {
 
   it.live("keep the items of a conversation once, however often it is continued, as long as anything has them", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one")
       const other = yield* responses(server, "other")
       const item = (i: number) => ({ role: "user", content: `${i} ${"x".repeat(1_000)}` })
@@ -121,7 +121,7 @@ describe("stored responses of two nodes", () => {
 
   it.live("make room at the expense of who holds most", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one", { stored_responses: 10 })
       yield* one.put("bob", response("resp_bob"))
       for (let i = 0; i < 30; i++) yield* one.put("alice", response(`resp_${i}`))
@@ -138,7 +138,7 @@ describe("stored responses of two nodes", () => {
     "read as they were stored, and leave nothing, whatever comes in whatever order",
     () =>
       Effect.gen(function*() {
-        const server = yield* redisServer()
+        const server = yield* settledServer
         const nodes = [yield* responses(server, "one"), yield* responses(server, "other")]
         const step = fc.record({
           node: fc.nat({ max: 1 }),
@@ -186,7 +186,7 @@ describe("stored responses of two nodes", () => {
 
   it.live("do not fail a reply whose copy is lost", () =>
     Effect.gen(function*() {
-      const server = yield* redisServer()
+      const server = yield* settledServer
       const one = yield* responses(server, "one")
       yield* Effect.promise(() => server.stop())
       yield* one.put("alice", response("resp_1"))
