@@ -58,7 +58,7 @@ const cpuSeconds = (pid: number): number => {
 const residentMb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1000 })
+let agent: Agent
 
 /** A request of the benchmark. */
 interface Ask {
@@ -164,6 +164,9 @@ const compare = async ({ concurrency, count, gateway, relay, warmUp, what }: Sce
 
 const later = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
+/** How long such a stream lasts at most, in milliseconds: the upstream makes all of its events at once. */
+const longest = 120_000
+
 /** Open streams that the upstream feeds slowly: CPU for each event, lateness between two events, memory for each stream. */
 const openStreams = async (target: Target, count: number, pace: number, seconds: number) => {
   const before = residentMb(target.pid)
@@ -173,7 +176,7 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
   let events = 0
   let measuring = false
   const gaps: Array<number> = []
-  const { body, path } = chat(`!pace ${pace}ms\n!count 100000`, true)
+  const { body, path } = chat(`!pace ${pace}ms\n!count ${Math.ceil(longest / pace)}`, true)
   const open = () =>
     new Promise<void>((resolve) => {
       const outgoing = request(`${target.url}${path}`, {
@@ -200,8 +203,10 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
       outgoing.on("error", () => resolve())
       outgoing.end(body)
     })
-  for (let begun = 0; begun < count; begun += 50) {
-    await Promise.all(Array.from({ length: Math.min(50, count - begun) }, open))
+  // An event may take its pace to come: so many are opened at once.
+  const atOnce = 250
+  for (let begun = 0; begun < count; begun += atOnce) {
+    await Promise.all(Array.from({ length: Math.min(atOnce, count - begun) }, open))
   }
   measuring = true
   const cpu = cpuSeconds(target.pid)
@@ -247,8 +252,16 @@ const relayTarget = async (name: string, mode: string, url: string): Promise<Tar
   return { name, url: `http://127.0.0.1:${port}`, pid }
 }
 
-/** Prints the tables. */
-export const gatewayBench = async (): Promise<void> => {
+interface Targets {
+  readonly sessionRelay: Target
+  readonly session: Target
+  readonly serverRelay: Target
+  readonly openai: Target
+}
+
+/** Runs a measurement against gateways and relays of its own. */
+const withTargets = async (measure: (targets: Targets) => Promise<void>): Promise<void> => {
+  agent = new Agent({ keepAlive: true, maxSockets: 1000 })
   try {
     const upstream = await start(["src/upstream/reference/main.ts", "--port", "0"], {}, /http:\/\/[^:]+:(\d+)/)
     const upstreamUrl = `http://127.0.0.1:${upstream.port}`
@@ -273,6 +286,20 @@ export const gatewayBench = async (): Promise<void> => {
       accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
       upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
     })
+    await measure({ sessionRelay, session, serverRelay, openai })
+  } finally {
+    agent.destroy()
+    for (const child of children) {
+      child.kill("SIGKILL")
+      if (child.exitCode === null) await once(child, "exit")
+    }
+    children.length = 0
+  }
+}
+
+/** Prints what a reply costs, by kinds of requests. */
+export const gatewayBench = (): Promise<void> =>
+  withTargets(async ({ openai, serverRelay, session, sessionRelay }) => {
     const overSession = { relay: sessionRelay, gateway: session, warmUp: 3000, count: 1000, concurrency: 50 }
     const overServer = { relay: serverRelay, gateway: openai, warmUp: 3000, count: 1000, concurrency: 50 }
     const streams = { warmUp: 400, count: 200 }
@@ -312,8 +339,12 @@ export const gatewayBench = async (): Promise<void> => {
       const { gateway, ratio, relay } = await compare(scenario)
       rows.push([scenario.name, relay, gateway, ratio, scenario.goal])
     }
-    process.stdout.write(`${table(["CPU µs a reply", "relay", "gateway", "÷ relay", "goal"], rows)}\n\n`)
+    process.stdout.write(`${table(["CPU µs a reply", "relay", "gateway", "÷ relay", "goal"], rows)}\n`)
+  })
 
+/** Prints what open streams cost: CPU an event, lateness, memory. */
+export const streamsBench = (): Promise<void> =>
+  withTargets(async ({ session, sessionRelay }) => {
     const paced: Array<Row> = []
     for (const target of [sessionRelay, session]) {
       const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 500, 40, 5)
@@ -323,19 +354,16 @@ export const gatewayBench = async (): Promise<void> => {
       const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 5000, 2000, 5)
       paced.push([`5,000 open streams, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
     }
-    process.stdout.write(`${table(["", "opened", "CPU µs/event", "late p99 ms", "kB/stream"], paced)}\n\n`)
+    process.stdout.write(`${table(["", "opened", "CPU µs/event", "late p99 ms", "kB/stream"], paced)}\n`)
+  })
 
+/** Prints the time to the first byte at a steady rate. */
+export const latencyBench = (): Promise<void> =>
+  withTargets(async ({ session, sessionRelay }) => {
     const first: Array<Row> = []
     for (const target of [sessionRelay, session]) {
       const { p50, p99 } = await steadily(target, chat("!say short", true), 200, 5)
       first.push([`first byte at 200 requests a second, ${target.name}`, p50, p99])
     }
     process.stdout.write(`${table(["", "p50 ms", "p99 ms"], first)}\n`)
-  } finally {
-    agent.destroy()
-    for (const child of children) {
-      child.kill("SIGKILL")
-      if (child.exitCode === null) await once(child, "exit")
-    }
-  }
-}
+  })

@@ -1,8 +1,8 @@
 /**
- * `npm run bench [-- counts | gateway | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- counts | gateway | streams | latency | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
  */
 import { countsBench } from "./counts.ts"
-import { gatewayBench } from "./gateway.ts"
+import { gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
 import { sieveBench } from "./sieve.ts"
@@ -13,6 +13,8 @@ import { usageBench } from "./usage.ts"
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   counts: countsBench,
   gateway: gatewayBench,
+  streams: streamsBench,
+  latency: latencyBench,
   sieve: () => {
     const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])
     process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
