@@ -144,28 +144,30 @@ export const replyStarter = (captures: Captures["Service"]) => {
         }
       }),
       (reply) =>
-        Effect.flatMap(pullOf(reply.events, scope), (pull) =>
-          Effect.mapEager(begunInSlices(estimateSliced(conversation)), (promptTokens) => {
-            const { tools } = conversation
-            const enabled = toolsEnabled(conversation)
-            const callId = callIds()
-            const machine = assembleReply({
-              sieve: enabled ? sieve({ tools, callId }) : undefined,
-              reasoningCalls: enabled
-                ? (reasoning) =>
-                  reasoningCalls({ tools, callId }, reasoning)
-                : undefined,
-              stripMarkers: model.search && config.compat.strip_reference_markers,
-              stop: compileStopSequences(conversation.stop),
-              singleCall: enabled && !conversation.parallelToolCalls,
-              showReasoning: model.reasoning,
-              addCall: () => budget.addCall(),
-              callId,
-              promptTokens: () => promptTokens
+        Effect.flatMapEager(
+          reply.pull === undefined ? pullOf(reply.events, scope) : Effect.succeed(reply.pull),
+          (pull) =>
+            Effect.mapEager(begunInSlices(estimateSliced(conversation)), (promptTokens) => {
+              const { tools } = conversation
+              const enabled = toolsEnabled(conversation)
+              const callId = callIds()
+              const machine = assembleReply({
+                sieve: enabled ? sieve({ tools, callId }) : undefined,
+                reasoningCalls: enabled
+                  ? (reasoning) => reasoningCalls({ tools, callId }, reasoning)
+                  : undefined,
+                stripMarkers: model.search && config.compat.strip_reference_markers,
+                stop: compileStopSequences(conversation.stop),
+                singleCall: enabled && !conversation.parallelToolCalls,
+                showReasoning: model.reasoning,
+                addCall: () => budget.addCall(),
+                callId,
+                promptTokens: () => promptTokens
+              })
+              stats.soFar = machine
+              return turnOf(reply.id, pull, machine, policy)
             })
-            stats.soFar = machine
-            return turnOf(reply.id, pull, machine, policy)
-          }))
+        )
     )
 
   return (

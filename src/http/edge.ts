@@ -207,12 +207,13 @@ const edge = <R>(
         Effect.suspend(() =>
           Effect.flatMapEager(
             admit(request, stats, endpoint),
-            (adds) =>
-              Effect.updateContext(httpEffect, (given: Context.Context<never>) => {
-                const known = begun === undefined ? Context.add(adds(given), CurrentRequest, stats) : adds(given)
-                const spanned = parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)
-                return spanned as Context.Context<unknown> as Context.Context<R2>
-              })
+            (adds) => {
+              const admitted = adds(fiber.context)
+              const known = begun === undefined ? Context.add(admitted, CurrentRequest, stats) : admitted
+              // Whoever serves the request restores its context at the end.
+              fiber.setContext(parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent))
+              return httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>
+            }
           )
         ),
         {

@@ -3,8 +3,10 @@
  *
  * A driver holds no accounts: whoever calls it brings a credential (a lease of the pool, or a caller's own token).
  */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -95,6 +97,8 @@ export interface CompletionReply {
    * it. Ending early (interruption, or the scope's end) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
+  /** What `events` is made of, for one reader in its place; it needs nothing but the scope of the completion. */
+  readonly pull?: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> | undefined
 }
 
 /** An upstream session, as listed. */

@@ -1,7 +1,6 @@
 /**
  * The chat-completions endpoint at work.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
@@ -9,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { wholeReply } from "../../completion/wholeReply.ts"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
@@ -41,9 +40,8 @@ export const ChatHandlers = HttpApiBuilder.group(
         asked.stats.stream = body.stream === true
         const model = findModel(asked, body.model)
         if (model instanceof GatewayError) return yield* model
-        const conversation = yield* Effect.fromResult(yield* inSlices(decodeChat(body)))
-        const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const info = ({ id }: CompletionOutput) => ({ id, created, model: body.model })
+        const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeChat(body)))
+        const info = ({ id }: CompletionOutput) => ({ id, created: asked.created, model: body.model })
         return yield* answer(asked, model, conversation, {
           whole: (output) =>
             Effect.map(wholeReply(output), (reply) => respond(completions, chatCompletion(info(output), reply))),

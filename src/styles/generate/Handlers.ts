@@ -10,7 +10,7 @@ import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { wholeReply } from "../../completion/wholeReply.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { listedModels, type Model, resolveModel } from "../../domain/models.ts"
@@ -60,7 +60,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
         const model = resolve(asked, requested, findModel)
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
-        const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
+        const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
         const info = ({ id }: CompletionOutput): GenerateReplyInfo => ({
           id,
           model: requested,
@@ -82,7 +82,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const model = resolve(yield* begun, modelName(params.model), findAllowedModel)
       if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
-      const conversation = yield* Effect.fromResult(yield* inSlices(decodeGenerate(body)))
+      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
       return respond(endpoints.countTokens, { totalTokens: yield* countTokens(conversation) })
     })
 

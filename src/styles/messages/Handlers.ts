@@ -10,7 +10,7 @@ import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { wholeReply } from "../../completion/wholeReply.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
@@ -59,8 +59,8 @@ export const MessagesHandlers = HttpApiBuilder.group(
       stats.stream = body.stream === true
       const model = findModel(asked, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
-      const promptTokens = stats.stream ? yield* inSlices(estimateSliced(conversation)) : 0
+      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
+      const promptTokens = stats.stream ? yield* begunInSlices(estimateSliced(conversation)) : 0
       const info = ({ id }: CompletionOutput): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
@@ -79,7 +79,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       const body = yield* readCount(request)
       const model = findAllowedModel(yield* begun, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* inSlices(decodeMessages(body)))
+      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
       return respond(endpoints.countTokens, { input_tokens: yield* countTokens(conversation) })
     })
 

@@ -6,11 +6,12 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { wholeEvents } from "../../completion/wholeReply.ts"
-import { inSlices } from "../../config/inSlices.ts"
+import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
@@ -72,7 +73,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const model = findModel(asked, body.model)
           if (model instanceof GatewayError) return yield* model
           const { conversation, items } = yield* Effect.fromResult(
-            yield* inSlices(decodeResponse(body, {
+            yield* begunInSlices(decodeResponse(body, {
               wideInput: config.compat.wide_input_strict_output,
               stored: yield* referenced(caller.owner, body)
             }))
@@ -82,7 +83,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           const now = () => clock.currentTimeMillisUnsafe()
           const info = responseInfo(seed, Math.floor(now() / 1000), body)
           const keep = body.store !== false
-          const itemsSize = keep ? yield* inSlices(jsonSizeSliced(items)) : 0
+          const itemsSize = keep ? yield* begunInSlices(jsonSizeSliced(items)) : 0
           // Anyone may have any number of tokens: when the store is full they are one owner.
           const share = caller._tag === "Direct" ? "direct" : caller.owner
 
@@ -109,12 +110,11 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           }
           if (stats.stream) {
             // Whoever leaves before the response is final leaves a cancelled one.
-            yield* Effect.addFinalizer(() =>
-              Effect.suspend(() => {
-                renderer.cancel()
-                return stored?.written() ?? Effect.void
-              })
-            )
+            const cancel = Effect.suspend(() => {
+              renderer.cancel()
+              return stored?.written() ?? Effect.void
+            })
+            yield* Scope.addFinalizer(yield* Effect.scope, cancel)
           }
           return yield* answer(
             asked,

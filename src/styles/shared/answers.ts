@@ -2,6 +2,7 @@
  * What happens between a request and its reply, in every style: who asks and under which configuration is settled once, the
  * model is found by its name, and the conversation's reply goes out whole or as a stream.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -30,6 +31,8 @@ export interface Begun {
   readonly caller: Caller
   readonly stats: RequestStats
   readonly config: GatewayConfig
+  /** Seconds since 1970, for what a reply says of when it was made. */
+  readonly created: number
 }
 
 /** How a style words one reply. */
@@ -74,11 +77,12 @@ export const makeAnswers = Effect.gen(function*() {
 
   return {
     /** The request that runs. */
-    begun: Effect.withFiber<Begun, never, CurrentCaller | CurrentRequest>(({ context }) =>
+    begun: Effect.withFiber<Begun, never, CurrentCaller | CurrentRequest>((fiber) =>
       Effect.succeed({
-        caller: Context.getUnsafe(context, CurrentCaller),
-        stats: Context.getUnsafe(context, CurrentRequest),
-        config: store.unsafeCurrent()
+        caller: Context.getUnsafe(fiber.context, CurrentCaller),
+        stats: Context.getUnsafe(fiber.context, CurrentRequest),
+        config: store.unsafeCurrent(),
+        created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
       })
     ),
 

@@ -176,8 +176,9 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
               )
             }
             const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
-            const events = Stream.fromPull(Effect.succeed(Effect.suspend(decodeBody(exchange, decoder))))
-            return Effect.succeed({ id, sessionId: undefined, events })
+            const pull = Effect.suspend(decodeBody(exchange, decoder))
+            const events = Stream.fromPull(Effect.succeed(pull))
+            return Effect.succeed({ id, sessionId: undefined, pull, events })
           })
         })
     )

@@ -117,11 +117,10 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
         search_enabled: model.search
       })
       const call = { path: "chat/completion", phase: "completion", body, token } as const
-      return Effect.map(openRound(request, sessionId, call, rounds.begun), (first) => ({
-        id: sessionId,
-        sessionId,
-        events: Stream.fromPull(Effect.succeed(rounds.events(first)))
-      }))
+      return Effect.map(openRound(request, sessionId, call, rounds.begun), (first) => {
+        const pull = rounds.events(first)
+        return { id: sessionId, sessionId, pull, events: Stream.fromPull(Effect.succeed(pull)) }
+      })
     }
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),
