@@ -156,12 +156,11 @@ const recorded = (
  * Hands on the record of a request that is over, once. Records are kept for operators to look at; what hands them on holds
  * the whole request and its reply, and is not.
  */
-export const endOf = (stats: RequestStats): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const { ended } = stats
-    stats.ended = undefined
-    return ended?.() ?? Effect.void
-  })
+export const endRecord = (stats: RequestStats): Effect.Effect<void> => {
+  const { ended } = stats
+  stats.ended = undefined
+  return ended?.() ?? Effect.void
+}
 
 /** What an edge adds to what its handler is given. */
 type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
@@ -229,7 +228,9 @@ const edge = <R>(
     const run = watch.traced
       ? Effect.flatMap(requestSpan(outer, endpoint, stats), handled)
       : handled(undefined)
-    return begun === undefined ? Effect.andThen(Scope.addFinalizer(scope, endOf(stats)), run) : run
+    return begun === undefined
+      ? Effect.andThen(Scope.addFinalizer(scope, Effect.suspend(() => endRecord(stats))), run)
+      : run
   })
 
 const nothing = Effect.succeed<Adds<never>>((context) => context)

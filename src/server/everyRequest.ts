@@ -16,7 +16,7 @@ import { makeRequestStats, type RequestStats } from "../completion/RequestStats.
 import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { endOf } from "../http/edge.ts"
+import { endRecord } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
@@ -83,7 +83,7 @@ export const EveryRequest = HttpRouter.middleware(
         const { id } = stats
         const isRefused = lifecycle.isDraining() && !isProbe(path)
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
-        const over = Effect.suspend(() => Effect.map(endOf(stats), end))
+        const over = Effect.suspend(() => Effect.map(endRecord(stats), end))
         // One finalizer for all that is done at the end of a request: the library's scopes keep a single one in place.
         return Effect.flatMap(Scope.addFinalizer(Context.getUnsafe(context, Scope.Scope), over), () => {
           if (isRefused) {
