@@ -120,13 +120,14 @@ const textScript = (random: Random, number: number): Script => {
   return { lines: [say(pieces)], expected: { ...nothing, text: pieces.join("") } }
 }
 
+/** How a continued stream starts. A cut is no closer than leaves the longest text within the rounds that the gateway goes on for. */
 const cuts = ["snapshot", "empty", "none", "snapshot auto"] as const
 
 const scripts: Readonly<Record<Kind, (random: Random, number: number) => Script>> = {
   text: (random, number) => {
     const script = textScript(random, number)
     return random.chance(0.1)
-      ? { ...script, cut: `!cut ${random.whole(2, 9)} ${random.pick(cuts)}` }
+      ? { ...script, cut: `!cut ${random.whole(3, 9)} ${random.pick(cuts)}` }
       : script
   },
   reasoning: (random, number) => {

@@ -6,7 +6,9 @@ import { judge } from "../../bench/soak/oracle.ts"
 import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
 import { World } from "../../bench/soak/world.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { mostContinues } from "../../src/upstream/budget.ts"
 import { faultNames } from "../../src/upstream/reference/Fault.ts"
+import { replyWith } from "../../src/upstream/reference/faults.ts"
 import { nextCut } from "../../src/upstream/reference/Reply.ts"
 import { replyTo } from "../../src/upstream/reference/replyTo.ts"
 
@@ -165,6 +167,25 @@ describe("the plans", () => {
       )
       assert.include(fault?.lines ?? [], `!cut ${reply.cuts.every}`, `${number}`)
       assert.isDefined(nextCut(reply, 0), `${number}`)
+    }
+  })
+
+  it("cut no reply more often than the gateway goes on, but for the fault that does nothing else", () => {
+    const cut = plans.filter(({ fault, prompt }) => prompt.includes("\n!cut") && fault?.name !== "endless-incomplete")
+    // What a fault adds to a reply is cut, too: each of these cuts may meet any of them.
+    const longer = faultRows.filter(({ name }) => name === "unknown-parts" || name === "empty-fragment")
+    for (const { number, prompt } of cut) {
+      for (const fault of longer) {
+        const planned = replyTo(
+          { prompt, thinking: false, search: false, earlier: [] },
+          { pace: undefined, burst: 1 },
+          prompt
+        )
+        const reply = replyWith(fault, planned)
+        let continues = 0
+        for (let at = nextCut(reply, 0); at !== undefined; at = nextCut(reply, at)) continues++
+        assert.isAtMost(continues, mostContinues, `${number}`)
+      }
     }
   })
 
