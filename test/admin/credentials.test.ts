@@ -1,34 +1,22 @@
 /** Who may call what: every admin endpoint that the API lists, with every kind of credential. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import { randomBytes } from "node:crypto"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makePatientClock } from "../support/patientClock.ts"
 import { caller, nowSeconds, signJwt } from "./support.ts"
 
 let gateway: RunningGateway
-const call = caller(() => gateway)
+const { clock, wait } = makePatientClock()
+const asking = caller(() => gateway)
+const call: typeof asking = (...asked) => {
+  wait()
+  return asking(...asked)
+}
 
 beforeAll(async () => {
-  const clock = await Effect.runPromise(Clock.Clock)
-  // Wrong credentials are slowed by address (turns.test.ts); here so much time is between two of them that none is.
-  let passed = 0n
-  const monotonicTimeNanosUnsafe = () => clock.monotonicTimeNanosUnsafe() + (passed += 3_600_000_000_000n)
-  gateway = await startGateway(
-    { accounts: [{ email: "a@x.org", password: "pw" }] },
-    {
-      clock: {
-        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-        currentTimeMillis: clock.currentTimeMillis,
-        currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
-        currentTimeNanos: clock.currentTimeNanos,
-        monotonicTimeNanosUnsafe,
-        monotonicTimeNanos: Effect.sync(monotonicTimeNanosUnsafe),
-        sleep: (duration) => clock.sleep(duration)
-      }
-    }
-  )
+  gateway = await startGateway({ accounts: [{ email: "a@x.org", password: "pw" }] }, { clock })
 })
 afterAll(() => gateway.stop())
 

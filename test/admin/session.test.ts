@@ -1,7 +1,7 @@
 /** Sessions of browsers: the cookie, where it counts, and that a logout ends the login wherever it is. */
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
+import { Layer } from "effect"
 import { HttpApi } from "effect/http-api"
 import * as fs from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -11,6 +11,7 @@ import { Environment } from "../../src/config/Environment.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { withVariables } from "../config/support.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makePatientClock } from "../support/patientClock.ts"
 import { nowSeconds, signJwt } from "./support.ts"
 
 const sameOrigin = { "sec-fetch-site": "same-origin" }
@@ -25,25 +26,11 @@ const storeOn = (file: string) =>
     Layer.provide(NodeServices.layer)
   )
 
-/** Wrong credentials are slowed by address: here so much time is between two of them that none is. */
-const patientClock = async (): Promise<Clock.Clock> => {
-  const clock = await Effect.runPromise(Clock.Clock)
-  let passed = 0n
-  const monotonicTimeNanosUnsafe = () => clock.monotonicTimeNanosUnsafe() + (passed += 3_600_000_000_000n)
-  return {
-    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-    currentTimeMillis: clock.currentTimeMillis,
-    currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
-    currentTimeNanos: clock.currentTimeNanos,
-    monotonicTimeNanosUnsafe,
-    monotonicTimeNanos: Effect.sync(monotonicTimeNanosUnsafe),
-    sleep: (duration) => clock.sleep(duration)
-  }
-}
+const { clock, wait } = makePatientClock()
 
 beforeAll(async () => {
   folder = await fs.mkdtemp(path.join(tmpdir(), "admin-session-"))
-  gateway = await startGateway({}, { clock: await patientClock() })
+  gateway = await startGateway({}, { clock })
 })
 afterAll(async () => {
   await gateway.stop()
@@ -57,6 +44,7 @@ interface Call {
 }
 
 const call = async (method: string, where: string, { at = gateway, body, headers = {} }: Call = {}) => {
+  wait()
   const abort = new AbortController()
   const response = await fetch(`${at.url}${where}`, {
     method,
