@@ -167,9 +167,14 @@ export class Engine implements Machine<string, SieveEvent>, Context {
 
   /** Follows prose to the end of the piece, or lets a form read where one may begin. */
   private follow(text: string, out: Array<SieveEvent>): void {
-    const at = this.prose.scan(text, 0)
-    if (at === text.length) out.push(TextDelta(text))
-    else this.run(text, at, out)
+    const { prose } = this
+    let at = prose.scan(text, 0)
+    while (at < text.length) {
+      const seen = this.openings.glance(text, at, prose, this.isEnded)
+      if (seen === "more" || seen === "read") return this.run(text, at, out)
+      at = prose.scan(text, seen === "none" ? prose.skip(at) : prose.pass(at))
+    }
+    out.push(TextDelta(text))
   }
 
   private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): void {

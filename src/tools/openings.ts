@@ -9,6 +9,7 @@ import {
   isBlank,
   isDigit,
   isLetter,
+  oneOf,
   OPEN_BRACE,
   QUOTE,
   SLASH,
@@ -32,7 +33,14 @@ const isWordEnd = (c: number): boolean =>
 const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
 
 /** A list may begin with such a word, and then it is data. */
-const mayBeData = /^(?:\d|true|false|null|True|False|None)/
+const literal = /^(?:true|false|null|True|False|None)/
+
+const beginsLiteral = oneOf("tfnTFN")
+
+const mayBeData = (word: string): boolean => {
+  const c = word.charCodeAt(0)
+  return isDigit(c) || (beginsLiteral(c) && literal.test(word))
+}
 
 /** A longer word is left to a reading. */
 const longestGlance = 16
@@ -102,7 +110,7 @@ export class Openings {
           : "read"
       }
       const word = text.slice(start, i)
-      return isWordEnd(next) && !mayBeData.test(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
+      return isWordEnd(next) && !mayBeData(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
     }
     if (trigger === "line") return "read"
     if (i === start) return next === SLASH && this.elements.length === 0 ? "none" : "read"
