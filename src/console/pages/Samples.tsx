@@ -2,6 +2,7 @@
  * Raw samples: capture a reply, find one, save it, play it again in any style.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { playedStyles } from "../../api.ts"
 import { DeleteDialog } from "../parts/Dialog.tsx"
 import { bytes, dateTime } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
@@ -14,7 +15,6 @@ import { failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
 import { rest } from "../state/rest.ts"
 
-const styles = ["chat", "responses", "messages", "generate"] as const
 const shownReplies = 20
 const shownCharacters = 200_000
 
@@ -161,7 +161,7 @@ const Saved = () => {
           class="inline"
           label={t.style}
           value={style}
-          options={styles.map((each) => [each, texts.playground.styles[each]] as const)}
+          options={playedStyles.map((each) => [each, texts.playground.styles[each]] as const)}
           onValue={setStyle}
         />
       </div>

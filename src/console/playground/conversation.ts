@@ -2,7 +2,9 @@
  * A conversation of the playground, in no style's words.
  */
 
-export const styles = ["chat", "responses", "messages", "generate"] as const
+import { playedStyles } from "../../api.ts"
+
+export const styles = playedStyles
 export type Style = (typeof styles)[number]
 
 export interface Call {

@@ -2,6 +2,7 @@
  * The list of requests, live.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
+import { recordedStyles } from "../../../api.ts"
 import { elapsed, number, timeOfDay } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
@@ -20,7 +21,6 @@ import { Outcome } from "./Outcome.tsx"
 const pageSize = 50
 
 const statuses = ["open", "ok", "failed", "cancelled", "4xx", "5xx"] as const
-const styles = ["chat", "responses", "embeddings", "messages", "generate"] as const
 
 const everything: RequestFilter = { status: "", style: "", model: "", key: "", account: "" }
 
@@ -162,7 +162,7 @@ const List = () => {
         <Select
           label={t.style}
           value={draft.style}
-          options={[["", t.any], ...styles.map((each) => [each, t.styles(each)] as const)]}
+          options={[["", t.any], ...recordedStyles.map((each) => [each, t.styles(each)] as const)]}
           onValue={(style) => setDraft({ ...draft, style })}
         />
         {text("model", t.model)}
