@@ -21,9 +21,14 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Starts the command; no variable of this process's environment reaches it but those given. */
-export const start = (args: ReadonlyArray<string>, env: Record<string, string> = {}, cwd?: string): Running => {
-  const child = spawn(process.execPath, [service, ...args], {
+/** Starts the command, bundled unless another program is named; no variable of this process's environment reaches it but those given. */
+export const start = (
+  args: ReadonlyArray<string>,
+  env: Record<string, string> = {},
+  cwd?: string,
+  program = service
+): Running => {
+  const child = spawn(process.execPath, [program, ...args], {
     env: { ...serviceEnvironment, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd })

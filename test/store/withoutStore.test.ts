@@ -10,13 +10,18 @@ import { redisServer } from "../support/redisServer.ts"
 /** What a gateway has printed that was started, announced itself and was asked to stop. */
 const printed = async (env: Readonly<Record<string, string>>): Promise<string> => {
   const folder = mkdtempSync(path.join(tmpdir(), "without-store-"))
-  const gateway = start([], {
-    PORT: "0",
-    GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
-    GATEWAY_DATA_DIR: folder,
-    NODE_OPTIONS: `--import=${path.join(import.meta.dirname, "tellLoaded.ts")}`,
-    ...env
-  })
+  const gateway = start(
+    [],
+    {
+      PORT: "0",
+      GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
+      GATEWAY_DATA_DIR: folder,
+      NODE_OPTIONS: `--import=${path.join(import.meta.dirname, "tellLoaded.ts")}`,
+      ...env
+    },
+    folder,
+    path.join(import.meta.dirname, "../../src/main.ts")
+  )
   await gateway.printed(/listens on/)
   gateway.child.kill("SIGTERM")
   const { stdout } = await gateway.ended
