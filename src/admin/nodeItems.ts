@@ -26,8 +26,8 @@ export interface MergedItems {
   readonly items: ReadonlyArray<PlacedItem>
   /** What each node says beside its items. */
   readonly heads: ReadonlyMap<string, string>
-  /** Nodes that did not answer; `undefined` where there is no store. */
-  readonly missing: ReadonlyArray<string> | undefined
+  /** Nodes that did not answer. */
+  readonly missing: ReadonlyArray<string>
 }
 
 /** A list of this node: a text that stands for it beside its items, newest first. */
@@ -90,6 +90,8 @@ export interface NodeItems {
   readonly elsewhere: (id: string) => { readonly node: string; readonly id: string } | undefined
   /** An id of this node's own without the node. */
   readonly own: (id: string) => string
+  /** Says who did not answer, where several share a store. */
+  readonly told: (missing: ReadonlyArray<string>) => { readonly nodes_missing?: ReadonlyArray<string> }
   /** Makes a list of all nodes; `local` gives this node's. */
   readonly merged: (
     kind: string,
@@ -113,6 +115,7 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
       return at === undefined || at.node === nodes.id ? undefined : at
     },
     own: (id) => split(id)?.id ?? id,
+    told: (missing) => node() === undefined ? {} : { nodes_missing: missing },
     merged: (kind, local) => {
       nodes.peers.answers(kind, (question) => Effect.map(local(question), writeList))
       return Effect.fnUntraced(function*(question: string) {
@@ -127,7 +130,7 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
           heads.set(id, head)
           lists.set(id, items)
         }
-        return { items: Array.from(mergeItems(lists)), heads, missing: node() === undefined ? undefined : missing }
+        return { items: Array.from(mergeItems(lists)), heads, missing }
       })
     },
     peers: nodes.peers

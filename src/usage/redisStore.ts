@@ -15,7 +15,7 @@ import { Batch, type Bucket, countersAt, sumCounters } from "./Batch.ts"
 import { defaultKeepDays, detailOf, droppedDetail, mostBuckets, orderedBuckets } from "./memoryStore.ts"
 import { agesAt } from "./tidying.ts"
 import { addErrors, addSums, dimensionNames, measureNames, zero } from "./UsageEntry.ts"
-import { inPieces, makeReport, matches, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
+import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayOf, hourLength } from "./windows.ts"
 
@@ -78,7 +78,7 @@ class Groups {
   }
 
   *report(): Sliced<UsageReport> {
-    const sorted = [...this.#groups.values()].sort((a, b) => a.hour - b.hour)
+    const sorted = yield* sortSliced([...this.#groups.values()], (a, b) => a.hour - b.hour)
     return yield* makeReport(this.#query, inPieces(sorted))
   }
 }

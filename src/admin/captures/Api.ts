@@ -64,7 +64,9 @@ export const CapturesReply = Schema.Struct({
 
 export const CapturesCleared = Schema.Struct({
   success: Schema.Literal(true),
-  detail: Schema.Literal("capture logs cleared")
+  detail: Schema.Literal("capture logs cleared"),
+  /** Nodes that did not answer and still have theirs, where several share a store. */
+  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
 export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(

@@ -92,7 +92,7 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
             enabled,
             limit,
             max_body_bytes,
-            ...(missing === undefined ? {} : { nodes_missing: missing })
+            ...nodes.told(missing)
           }).slice(0, -1)
           return jsonText(`${head},"items":[${items.map(({ json }) => json).join(",")}]}`)
         })
@@ -110,8 +110,12 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
       .handle("clear", () =>
         captures.clear.pipe(
           Effect.andThen(nodes.peers.askAll("clear captures", "")),
-          Effect.andThen(logChange("the captures were cleared")),
-          Effect.as({ success: true, detail: "capture logs cleared" } as const)
+          Effect.tap(logChange("the captures were cleared")),
+          Effect.map(({ missing }) => ({
+            success: true as const,
+            detail: "capture logs cleared" as const,
+            ...nodes.told(missing)
+          }))
         ))
   })
 )

@@ -125,7 +125,11 @@ const StatusFilter = Schema.Union([
   Schema.String.check(Schema.isPattern(/^[1-5]\d\d$/, { message: "must be an outcome or an HTTP status" }))
 ])
 
-export const RequestsCleared = Schema.Struct({ success: Schema.Boolean })
+export const RequestsCleared = Schema.Struct({
+  success: Schema.Boolean,
+  /** Nodes that did not answer and still have theirs, where several share a store. */
+  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+})
 
 export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
   HttpApiEndpoint.get("list", "/admin/requests", {

@@ -162,10 +162,10 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
             items: shown.map(({ json }) => JSON.parse(json) as typeof RequestItem.Type),
             next_cursor: isEnd
               ? null
-              : missing === undefined
+              : nodes.node() === undefined
               ? idOf(next[self.id]!)
               : Buffer.from(writeCursor(next)).toString("base64url"),
-            ...(missing === undefined ? {} : { nodes_missing: missing })
+            ...nodes.told(missing)
           }
         })
       )
@@ -188,8 +188,8 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
       .handle("clear", () =>
         clear.pipe(
           Effect.andThen(nodes.peers.askAll("clear records", "")),
-          Effect.andThen(logChange("the records of requests were cleared")),
-          Effect.as({ success: true })
+          Effect.tap(logChange("the records of requests were cleared")),
+          Effect.map(({ missing }) => ({ success: true, ...nodes.told(missing) }))
         ))
   })
 )

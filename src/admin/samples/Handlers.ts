@@ -248,7 +248,7 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
             limit,
             count: items.length,
             items,
-            ...(missing === undefined ? {} : { nodes_missing: missing })
+            ...nodes.told(missing)
           }
         })
       )
