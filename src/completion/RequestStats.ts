@@ -47,7 +47,7 @@ export interface RequestStats {
   firstEventAt: number | undefined
   usage: Usage | undefined
   /** The tokens of a reply that has begun, until `usage` tells them. */
-  soFar: UsageSoFar | undefined
+  soFar: Pick<UsageSoFar, "usage" | "estimated"> | undefined
   finish: FinishReason | undefined
   /** HTTP status of the reply; `undefined` when the caller left before there was one. */
   status: number | undefined

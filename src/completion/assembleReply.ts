@@ -28,6 +28,7 @@ export const assembleReply = (options: AssembleOptions): ReplyMachine => {
   return {
     usage: finish.usage,
     estimated: finish.estimated,
+    promptTold: finish.promptTold,
     push: (event, out) => {
       if (!finish.finished()) machine.push(event, out)
     },

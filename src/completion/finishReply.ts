@@ -31,6 +31,8 @@ export interface UsageSoFar {
   readonly usage: () => Usage
   /** True where a figure is not the upstream's. */
   readonly estimated: () => boolean
+  /** The upstream has told the prompt's tokens. */
+  readonly promptTold: () => boolean
 }
 
 /** The machine, which can be asked for its tokens at any time, and whether it has told the end. */
@@ -112,6 +114,7 @@ export const finishReply = (options: FinishOptions): FinishMachine => {
   return {
     usage: wholeUsage,
     estimated: () => usage.promptTokens === undefined || usage.completionTokens === undefined,
+    promptTold: () => usage.promptTokens !== undefined,
     finished: () => finished,
     push(part, out) {
       if (finished) return

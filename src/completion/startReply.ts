@@ -9,24 +9,24 @@ import * as Scope from "effect/Scope"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { begunInSlices } from "../config/inSlices.ts"
+import { begunInSlices, inSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { toolsEnabled } from "../domain/Conversation.ts"
-import { estimateSliced } from "../domain/estimateConversation.ts"
+import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { pieceChars } from "../stream/slices.ts"
 import { compileStopSequences } from "../stream/stopSequences.ts"
-import type { Machine } from "../stream/transducer.ts"
 import { reminder } from "../tools/declaration.ts"
 import { reasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
 import type { Budget } from "../upstream/budget.ts"
 import { pullOf } from "../upstream/pullOf.ts"
-import { assembleReply } from "./assembleReply.ts"
+import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
 import { demandsCall, toolPolicy } from "./toolPolicy.ts"
@@ -80,14 +80,47 @@ interface Turn {
   readonly next: Effect.Effect<Batch | undefined, UpstreamFailure>
 }
 
-/** Runs the upstream's events through the machines of a turn. */
+/** Characters up to which a prompt's tokens are estimated whether or not they are asked for: one slice of work. */
+const shortPrompt = pieceChars
+
+/** Whether a prompt is so long that counting it is worth avoiding. */
+const isLong = ({ turns }: Conversation): boolean => {
+  let characters = 0
+  for (const { parts } of turns) {
+    for (const part of parts) {
+      if (part._tag === "Result") return true
+      if (part._tag === "Text" || part._tag === "Reasoning") characters += part.text.length
+      else if (part._tag === "Call") characters += part.arguments.length
+      if (characters > shortPrompt) return true
+    }
+  }
+  return false
+}
+
+/** Whether the events of a chunk tell the prompt's tokens. */
+const tellPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
+  chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
+
+/**
+ * Runs the upstream's events through the machines of a turn. `estimate` counts the prompt's tokens ahead of the end where the
+ * upstream has not told them; `undefined` where they are known.
+ */
 const turnOf = (
   id: string,
   pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
-  machine: Machine<UpstreamEvent, ReplyEvent>,
-  policy: PolicyMachine | undefined
+  machine: ReplyMachine,
+  policy: PolicyMachine | undefined,
+  estimate: Effect.Effect<unknown> | undefined
 ): Turn => {
   let ended = false
+  let counting = estimate
+  /** Goes on once the prompt's tokens are known, where the end is near that tells them. */
+  const counted = (isTold: boolean, go: () => Turn["next"]): Turn["next"] => {
+    const work = counting
+    if (work === undefined) return go()
+    counting = undefined
+    return isTold || machine.promptTold() ? go() : Effect.flatMap(work, go)
+  }
   /** What the machine has made of the last chunk, after the policy. */
   const take = (assembled: Array<ReplyEvent>): Array<ReplyEvent> => {
     ended ||= assembled.at(-1)?._tag === "Finish"
@@ -97,21 +130,26 @@ const turnOf = (
     return out
   }
   const read: Turn["next"] = Pull.matchEffect(pull, {
-    onSuccess: (chunk) => {
-      const assembled: Array<ReplyEvent> = []
-      for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
-      const batch = take(assembled)
-      return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : ended ? Effect.undefined : read
-    },
+    onSuccess: (chunk) =>
+      counting !== undefined && chunk[chunk.length - 1]!._tag === "UpstreamFinish"
+        ? counted(tellPrompt(chunk), () => push(chunk))
+        : push(chunk),
     onFailure: Effect.failCause,
-    onDone: (): Turn["next"] => {
-      ended = true
-      const assembled: Array<ReplyEvent> = []
-      machine.end(assembled)
-      const batch = take(assembled)
-      return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
-    }
+    onDone: () => counted(false, end)
   })
+  const push = (chunk: ReadonlyArray<UpstreamEvent>): Turn["next"] => {
+    const assembled: Array<ReplyEvent> = []
+    for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
+    const batch = take(assembled)
+    return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : ended ? Effect.undefined : read
+  }
+  const end = (): Turn["next"] => {
+    ended = true
+    const assembled: Array<ReplyEvent> = []
+    machine.end(assembled)
+    const batch = take(assembled)
+    return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
+  }
   return { id, next: Effect.suspend(() => ended ? Effect.undefined : read) }
 }
 
@@ -143,31 +181,37 @@ export const replyStarter = (captures: Captures["Service"]) => {
           stats.continues++
         }
       }),
-      (reply) =>
-        Effect.flatMapEager(
-          reply.pull === undefined ? pullOf(reply.events, scope) : Effect.succeed(reply.pull),
-          (pull) =>
-            Effect.mapEager(begunInSlices(estimateSliced(conversation)), (promptTokens) => {
-              const { tools } = conversation
-              const enabled = toolsEnabled(conversation)
-              const callId = callIds()
-              const machine = assembleReply({
-                sieve: enabled ? sieve({ tools, callId }) : undefined,
-                reasoningCalls: enabled
-                  ? (reasoning) => reasoningCalls({ tools, callId }, reasoning)
-                  : undefined,
-                stripMarkers: model.search && config.compat.strip_reference_markers,
-                stop: compileStopSequences(conversation.stop),
-                singleCall: enabled && !conversation.parallelToolCalls,
-                showReasoning: model.reasoning,
-                addCall: () => budget.addCall(),
-                callId,
-                promptTokens: () => promptTokens
-              })
-              stats.soFar = machine
-              return turnOf(reply.id, pull, machine, policy)
-            })
+      (reply) => {
+        const { tools } = conversation
+        const enabled = toolsEnabled(conversation)
+        const singleCall = enabled && !conversation.parallelToolCalls
+        // What ends a reply in the midst of a chunk has no time to count.
+        const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
+        const estimate = isLate ? inSlices(estimateSliced(conversation)) : undefined
+        const start = (pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>): Turn => {
+          const callId = callIds()
+          const machine = assembleReply({
+            sieve: enabled ? sieve({ tools, callId }) : undefined,
+            reasoningCalls: enabled ? (reasoning) => reasoningCalls({ tools, callId }, reasoning) : undefined,
+            stripMarkers: model.search && config.compat.strip_reference_markers,
+            stop: compileStopSequences(conversation.stop),
+            singleCall,
+            showReasoning: model.reasoning,
+            addCall: () => budget.addCall(),
+            callId,
+            promptTokens: () => estimateConversation(conversation)
+          })
+          stats.soFar = machine
+          return turnOf(reply.id, pull, machine, policy, estimate)
+        }
+        return Effect.flatMapEager(
+          isLate ? Effect.succeed(0) : begunInSlices(estimateSliced(conversation)),
+          () =>
+            reply.pull === undefined
+              ? Effect.map(pullOf(reply.events, scope), start)
+              : Effect.succeed(start(reply.pull))
         )
+      }
     )
 
   return (

@@ -14,9 +14,9 @@ const perImage = 765
 function* textTokens(text: string, slice: Slice): Sliced<number> {
   let tokens = 0
   for (let from = 0; from < text.length; from += pieceChars) {
-    const piece = text.length <= pieceChars ? text : text.slice(from, from + pieceChars)
-    if (slice.add(1, piece.length)) yield slice.end()
-    tokens += estimateTokens(piece)
+    const end = Math.min(text.length, from + pieceChars)
+    if (slice.add(1, end - from)) yield slice.end()
+    tokens += estimateTokens(text, from, end)
   }
   return tokens
 }

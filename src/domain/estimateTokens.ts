@@ -23,17 +23,17 @@ const wideCost = (code: number): number => {
 }
 
 /**
- * Estimates the tokens of `text`; 0 for the empty string, else at least 1.
+ * Estimates the tokens of `text`, or of what of it stands at `from` and before `length`; 0 for the empty string, else at least
+ * 1. (A piece that is cut out first costs twice: each character of it is looked up in the text that it was cut from.)
  *
  * Against the o200k tokenizer: English prose 1 to 9 % too many, Chinese prose 2 % too many, TypeScript, JavaScript and
  * Python 2 to 3 % too many, JSON 10 % too many; German, Russian and Japanese within 20 %. Short or unusual texts can be
  * further off.
  */
-export const estimateTokens = (text: string): number => {
-  const length = text.length
-  if (length === 0) return 0
+export const estimateTokens = (text: string, from = 0, length = text.length): number => {
+  if (from >= length) return 0
   let tokens = 0
-  let i = 0
+  let i = from
   while (i < length) {
     const code = text.charCodeAt(i)
     if (isLower(code) || isUpper(code)) {
