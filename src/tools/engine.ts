@@ -168,7 +168,8 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   /** Follows prose to the end of the piece, or lets a form read where one may begin. */
   private follow(text: string, out: Array<SieveEvent>): void {
     const { prose } = this
-    let at = prose.scan(text, 0)
+    let at = prose.passPlain(text)
+    if (at < text.length) at = prose.scan(text, at)
     while (at < text.length) {
       const seen = this.openings.glance(text, at, prose, this.isEnded)
       if (seen === "more" || seen === "read") return this.run(text, at, out)

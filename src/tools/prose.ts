@@ -103,13 +103,19 @@ export class Prose {
     this.lineStarts = lineStarts
   }
 
+  /** Follows the plain text in mid-line that a piece begins with, as most pieces of a reply do to their end; gives its end. */
+  passPlain(text: string): number {
+    if (this.mode !== PLAIN || this.isLineStart) return 0
+    let i = 0
+    while (i < text.length && special[text.charCodeAt(i)] === 0) i++
+    return i
+  }
+
   /** Follows `text` from `from` to the next trigger, whose index it returns, or to its end. */
   scan(text: string, from: number): number {
     const to = text.length
     let i = from
     if (this.trigger !== undefined) this.trigger = undefined
-    // Most pieces of a reply are nothing but plain text in mid-line.
-    if (this.mode === PLAIN && !this.isLineStart) { while (i < to && special[text.charCodeAt(i)] === 0) i++ }
     while (i < to) {
       switch (this.mode) {
         case PLAIN:
