@@ -3,6 +3,7 @@
  * new case is a new entry in a file.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { runs } from "../support/effort.ts"
 import type { Case } from "./support.ts"
 import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf } from "./support.ts"
 
@@ -35,7 +36,7 @@ const assertEveryCut = (text: string): void => {
   const step = text.length <= longestWithEveryCut ? 1 : Math.ceil(text.length / 64)
   for (let at = 1; at < text.length; at += step) same([text.slice(0, at), text.slice(at)])
   const random = seeded(text.length)
-  for (let i = 0; i < 50; i++) same(cutAtRandom(text, random))
+  for (let i = 0; i < runs(12); i++) same(cutAtRandom(text, random))
 }
 
 const files = ["families", "details", "noCalls"]

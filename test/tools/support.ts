@@ -24,7 +24,12 @@ export interface Case {
 const fixture = (name: string): string =>
   readFileSync(new URL(`../fixtures/sieve/${name}.json`, import.meta.url), "utf8")
 
-export const readCases = (name: string): ReadonlyArray<Case> => JSON.parse(fixture(name))
+/** The cases of a file; there must be some. */
+export const readCases = (name: string): ReadonlyArray<Case> => {
+  const cases: ReadonlyArray<Case> = JSON.parse(fixture(name))
+  if (cases.length === 0) throw new Error(`${name} has no cases`)
+  return cases
+}
 
 export const tools: ReadonlyArray<ToolDeclaration> = (JSON.parse(fixture("tools")) as ReadonlyArray<ToolDeclaration>)
   .map(({ description, name, parameters }) => ({ name, description, parameters, strict: undefined }))
