@@ -103,7 +103,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     })
     // Stands before the first round is sent: whatever ends the scope leaves nothing running.
     const leave = Effect.suspend(() => {
-      rounds.leave()
+      rounds.abandon()
       const messageId = rounds.unfinished()
       return messageId === undefined ? Effect.void : stop(credential, sessionId, messageId)
     })

@@ -110,6 +110,7 @@ export class Rounds {
   private readonly openContinue: OpenContinue
   private phase: FailurePhase = "stream"
   private finished = false
+  private abandoned = false
   /** The upstream may still be at the reply. */
   private running = true
   private round: Round | undefined
@@ -126,6 +127,13 @@ export class Rounds {
   readonly begun = (round: Round): void => {
     this.leave()
     this.round = round
+    if (this.abandoned) this.leave()
+  }
+
+  /** Nobody wants the reply any more: whoever still reads gets no further round. */
+  abandon(): void {
+    this.abandoned = true
+    this.leave()
   }
 
   /** Leaves the round that runs. Does no harm twice. */
@@ -209,6 +217,7 @@ export class Rounds {
    */
   private goOn(messageId: MessageId, wait: number, missed = false): Effect.Effect<void, UpstreamFailure> {
     const open = Effect.suspend(() => {
+      if (this.abandoned) return Effect.interrupt
       this.reply.startRound(missed)
       this.phase = "resume"
       this.running = true
@@ -261,7 +270,7 @@ export class Rounds {
 
   /** A connection that broke ends its round like one that ended early; what had come of a last event may be whole. */
   private breakOff(failure: UpstreamFailure): DecodedBody<UpstreamEvent> {
-    if (failure.kind !== "transport") return Effect.fail(failure)
+    if (failure.kind !== "transport" || this.abandoned) return Effect.fail(failure)
     const out: Array<UpstreamEvent> = []
     this.current!.body.end(out)
     return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : this.endRound()

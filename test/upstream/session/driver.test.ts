@@ -420,6 +420,22 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(server.provider.report().streams, 0)
       }))
 
+    it.effect("while somebody still reads, who gets no further round", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const scope = yield* Scope.make()
+        const reply = yield* Scope.provide(driver.complete(request("!say one two\n!fault hang-mid-stream")), scope)
+        const seen = yield* Deferred.make<void>()
+        const reader = yield* Effect.forkChild(
+          Stream.runForEach(reply.events, () => Deferred.succeed(seen, undefined))
+        )
+        yield* Deferred.await(seen)
+        yield* Scope.close(scope, Exit.void)
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(reader)))
+        yield* server.until(isQuiet(server))
+        assert.strictEqual(server.provider.report().calls.continue, 0)
+      }))
+
     it.effect("while a continue is being sent", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
