@@ -21,7 +21,7 @@ import type { CompletionOutput } from "../completion/Completion.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import type { Machine } from "../stream/transducer.ts"
+import { clear, type Machine } from "../stream/transducer.ts"
 import { pullOf } from "../upstream/pullOf.ts"
 import { type ClientWriter, CurrentClientWriter } from "./ClientWriter.ts"
 import { toGatewayError } from "./edge.ts"
@@ -157,7 +157,7 @@ class ReplyWriter {
   private rendered(): string {
     const { frames } = this
     const text = frames.length === 1 ? frames[0]! : frames.join("")
-    frames.length = 0
+    clear(frames)
     return text
   }
 

@@ -6,6 +6,7 @@
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import { clear } from "../../stream/transducer.ts"
 import type { Budget } from "../budget.ts"
 import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
@@ -36,7 +37,7 @@ const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"
       over = chunks.done()
       sse.push(bytes, events)
       for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
-      events.length = 0
+      clear(events)
       if (chunks.done()) settle(settleAfterSentinel)
       else if (chunks.finishing()) settle(settleAfterFinish)
     },

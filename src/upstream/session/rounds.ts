@@ -11,6 +11,7 @@ import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
+import { clear } from "../../stream/transducer.ts"
 import type { Budget } from "../budget.ts"
 import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
@@ -84,7 +85,7 @@ const startBody = (reply: ReplyDecoder, { exchange, recorder }: Round, budget: B
       sse.push(bytes, events)
       const from = out.length
       for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
-      events.length = 0
+      clear(events)
       isFull = budget.admit(out, from)
       if (reply.closed) settle(settleAfterClose)
       else if (reply.final) settle(settleAfterStatus)
@@ -95,7 +96,7 @@ const startBody = (reply: ReplyDecoder, { exchange, recorder }: Round, budget: B
       sse.end(events)
       const from = out.length
       for (const event of events) reply.pushUnterminated(event, out)
-      events.length = 0
+      clear(events)
       isFull = budget.admit(out, from)
     }
   }
