@@ -1,0 +1,72 @@
+/**
+ * The console over a pool of 10,000 accounts, in Chromium.
+ */
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import type { Browser } from "playwright-core"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { launch, openSignedIn, result } from "./support.ts"
+
+const count = 10_000
+const emailOf = (i: number): string => `account-${String(i).padStart(5, "0")}@example.com`
+
+let browser: Browser
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([launch(), startGateway()])
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.stop()
+})
+
+const admin = async (path: string, body?: object): Promise<Readonly<Record<string, unknown>>> => {
+  const response = await fetch(gateway.url + path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { authorization: `Bearer ${adminKey}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  assert.strictEqual(response.status, 200)
+  return await response.json() as Readonly<Record<string, unknown>>
+}
+
+it("the console shows a page of 10,000 accounts, finds one of them, and changes those that are selected", async () => {
+  const added = await admin("/admin/accounts/batch", {
+    action: "add",
+    accounts: Array.from({ length: count }, (_, i) => ({ email: emailOf(i), mobile: "", password: "p", token: "" }))
+  })
+  assert.deepInclude(added, { changed: count, failed: 0 })
+
+  const { close, page } = await openSignedIn(browser, gateway.url, "accounts")
+  const accounts = page.getByRole("table", { name: "Accounts" })
+  const rows = accounts.locator("tbody tr")
+  const button = (name: string) => page.getByRole("button", { name, exact: true })
+  await page.getByText(/10,?000 accounts/).waitFor()
+  assert.strictEqual(await rows.count(), 50)
+  assert.isAtMost(await page.locator("*").count(), 2_000)
+
+  // Over two pages: a selection stays when another one is shown.
+  await page.getByRole("checkbox", { name: "Select this page" }).check()
+  const firstOfPage = await rows.first().getByRole("rowheader").textContent()
+  await button("Next page").click()
+  await accounts.getByRole("rowheader", { name: firstOfPage ?? "" }).waitFor({ state: "detached" })
+  await page.getByRole("checkbox", { name: "Select this page" }).check()
+  await page.getByText("100 selected").waitFor()
+  assert.strictEqual(await rows.count(), 50)
+  await button("Disable selected").click()
+  await result(page).getByText(/^100 accounts disabled/).waitFor()
+  assert.strictEqual((await admin("/admin/accounts?state=disabled&page_size=1"))["total"], 100)
+
+  await page.getByRole("textbox", { name: "Search accounts" }).fill("account-07345")
+  await accounts.getByRole("rowheader", { name: emailOf(7_345) }).waitFor()
+  assert.strictEqual(await rows.count(), 1)
+  await page.getByRole("textbox", { name: "Search accounts" }).fill("")
+  await page.getByRole("combobox", { name: "Show" }).selectOption("Disabled")
+  await page.getByText(/· 100 accounts/).waitFor()
+  await page.getByRole("checkbox", { name: "Select this page" }).check()
+  await button("Delete selected").click()
+  await page.getByRole("dialog", { name: "Delete 50 accounts" }).getByRole("button", { name: "Delete" }).click()
+  await result(page).getByText("50 accounts deleted.").waitFor()
+  assert.strictEqual((await admin("/admin/accounts?page_size=1"))["total"], count - 50)
+  await close()
+})
