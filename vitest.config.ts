@@ -1,3 +1,4 @@
+import { playwright } from "@vitest/browser-playwright"
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
@@ -13,20 +14,67 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** For what never ends. No test depends on how fast the machine is, or on what else runs on it. */
+const testTimeout = 120_000
+
+/** A first run may have to bring a browser. */
+const hookTimeout = 300_000
+
+const chromium = playwright({
+  launchOptions: {
+    /** Known once the project's global setup has run, which brings a browser where there is none. */
+    get executablePath() {
+      return process.env["CHROME_PATH"] ?? ""
+    },
+    // Containers have no sandbox for it, and little shared memory.
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+  }
+})
+
+/** All cores: what a test waits for is mostly another process or a socket. */
+const maxWorkers = availableParallelism()
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/console/build.ts"],
-    setupFiles: ["test/setup.ts"],
-    // Importing Effect is most of a small test file's time: the files of a worker share one module graph.
-    isolate: false,
-    pool: "forks",
-    // All cores: what a test waits for is mostly another process or a socket.
-    maxWorkers: availableParallelism(),
+    maxWorkers,
     sequence: { sequencer: LongFirst },
-    // For what never ends. No test depends on how fast the machine is, or on what else runs on it.
-    testTimeout: 120_000,
-    // A first run may have to bring a browser.
-    hookTimeout: 300_000
+    projects: [
+      {
+        test: {
+          name: "node",
+          include: ["test/**/*.test.ts"],
+          globalSetup: ["test/console/build.ts"],
+          setupFiles: ["test/setup.ts"],
+          // Importing Effect is most of a small test file's time: the files of a worker share one module graph.
+          isolate: false,
+          pool: "forks",
+          maxWorkers,
+          testTimeout,
+          hookTimeout
+        }
+      },
+      {
+        // The console's components, which run in Chromium themselves.
+        oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+        test: {
+          name: "components",
+          include: ["test/console/components/*.test.tsx"],
+          globalSetup: ["test/console/components/setup.ts"],
+          isolate: false,
+          maxWorkers,
+          testTimeout,
+          hookTimeout,
+          expect: { poll: { timeout: 100_000 } },
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            viewport: { width: 1280, height: 800 },
+            provider: chromium,
+            instances: [{ browser: "chromium" }]
+          }
+        }
+      }
+    ]
   }
 })

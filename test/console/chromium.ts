@@ -88,7 +88,7 @@ const fromRegistry = async (): Promise<string | undefined> => {
       const npm = ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", `${name}@${version}`]
       await run("npm", npm, { cwd: root })
     }
-    const { default: build } = await import(pathToFileURL(entry).href) as {
+    const { default: build } = await import(/* @vite-ignore */ pathToFileURL(entry).href) as {
       readonly default: { readonly executablePath: () => Promise<string> }
     }
     const file = await build.executablePath()
