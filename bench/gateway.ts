@@ -362,6 +362,7 @@ export const latencyBench = (): Promise<void> =>
   withTargets(async ({ session, sessionRelay }) => {
     const first: Array<Row> = []
     for (const target of [sessionRelay, session]) {
+      await load(target, chat("!say short", true), 3000, 50)
       const { p50, p99 } = await steadily(target, chat("!say short", true), 200, 5)
       first.push([`first byte at 200 requests a second, ${target.name}`, p50, p99])
     }

@@ -9,7 +9,7 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo } from "node:net"
 
 const [mode, upstream] = process.argv.slice(2) as [string, string]
-const agent = new Agent({ keepAlive: true, maxSockets: 2000 })
+const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
 const call = (path: string, body: string, onResponse: (response: IncomingMessage) => void) => {
   const outgoing = request(`${upstream}${path}`, {
