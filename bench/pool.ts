@@ -11,7 +11,8 @@ import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accoun
 import { PoolState, type Ticket, type Wish } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { atOnce } from "../src/stream/slices.ts"
-import { type Driver, Upstream } from "../src/upstream/Upstream.ts"
+import { Upstream } from "../src/upstream/Upstream.ts"
+import { idleDriver } from "./idleDriver.ts"
 import { type Row, table } from "./table.ts"
 
 const any: Wish = { _tag: "Any", avoid: new Set() }
@@ -89,24 +90,11 @@ const pinned = (accounts: number): number => {
 
 /** Microseconds of one lease through the service, scope included. */
 const lease = async (accounts: number): Promise<number> => {
-  const unused = Effect.die("not called")
-  const driver: Driver = {
-    name: "embedded",
-    capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
-    models: [],
-    login: () => Effect.succeed("token"),
-    verify: () => Effect.void,
-    complete: () => unused,
-    createSession: () => unused,
-    listSessions: () => unused,
-    deleteSession: () => unused,
-    deleteAllSessions: () => unused
-  }
   const layer = Layer.provide(Accounts.layer, [
     ConfigStore.layerJson({
       accounts: Array.from({ length: accounts }, (_, i) => ({ email: `user${i}@example.com`, password: "secret" }))
     }),
-    Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))
+    Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(idleDriver) }))
   ])
   const caller: Caller = { _tag: "Managed", owner: "owner", target: undefined }
   const options: LeaseOptions = { avoid: new Set(), stay: undefined }

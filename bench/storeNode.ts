@@ -16,25 +16,12 @@ import { type AccountPool, Accounts, type Caller, type LeaseOptions } from "../s
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { Environment } from "../src/config/Environment.ts"
 import { Store } from "../src/store/Store.ts"
-import { type Driver, Upstream } from "../src/upstream/Upstream.ts"
+import { Upstream } from "../src/upstream/Upstream.ts"
+import { idleDriver } from "./idleDriver.ts"
 
 const key = "a-business-key"
 export const caller: Caller = { _tag: "Managed", owner: hash("sha256", key), target: undefined }
 export const options: LeaseOptions = { avoid: new Set(), stay: undefined }
-
-const unused = Effect.die("not called")
-const driver: Driver = {
-  name: "embedded",
-  capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
-  models: [],
-  login: () => Effect.succeed("token"),
-  verify: () => Effect.void,
-  complete: () => unused,
-  createSession: () => unused,
-  listSessions: () => unused,
-  deleteSession: () => unused,
-  deleteAllSessions: () => unused
-}
 
 /** A node with a pool over the store at an address. */
 export const node = Effect.fnUntraced(function*(url: string, id: string, accounts: number, global?: number) {
@@ -52,7 +39,7 @@ export const node = Effect.fnUntraced(function*(url: string, id: string, account
     Accounts.layerShared.pipe(
       Layer.provideMerge(ConfigStore.layerShared),
       Layer.provideMerge(store),
-      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
+      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(idleDriver) }))),
       Layer.provide(Environment.layer),
       Layer.provide(
         ConfigProvider.layer(ConfigProvider.fromEnvRecord({ GATEWAY_CONFIG_JSON: JSON.stringify(config) }))

@@ -33,7 +33,7 @@ export interface Held {
   readonly add: (bytes: number) => boolean
 }
 
-/** Counts what a request holds until its scope closes. Nothing is held, and nothing to be given back, before the first byte. */
+/** Counts what a request holds until its scope closes. */
 export const holdBytes: Effect.Effect<Held, never, Scope.Scope> = Effect.withFiber((fiber) => {
   const sum = fiber.getRef(CurrentBufferedBytes)
   const limits = fiber.getRef(CurrentLimits)

@@ -1,0 +1,17 @@
+/** An upstream that is only logged in to: for measuring pools, which lease its accounts and call nothing. */
+import * as Effect from "effect/Effect"
+import type { Driver } from "../src/upstream/Upstream.ts"
+
+const unused = Effect.die("not called")
+export const idleDriver: Driver = {
+  name: "embedded",
+  capabilities: { login: true, sessions: true, anonymous: true, sampling: true },
+  models: [],
+  login: () => Effect.succeed("token"),
+  verify: () => Effect.void,
+  complete: () => unused,
+  createSession: () => unused,
+  listSessions: () => unused,
+  deleteSession: () => unused,
+  deleteAllSessions: () => unused
+}
