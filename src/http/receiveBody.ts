@@ -14,6 +14,7 @@ import { Deadlines } from "../clock/Deadlines.ts"
 import { CurrentLimits, type Held, holdBytes } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { ArrivingText } from "./ArrivingText.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. */
 const smallBody = 64 * 1024
@@ -36,23 +37,13 @@ export const tooMuchHeld = gatewayError(
   { retryAfter: 5 }
 )
 
-const concat = (chunks: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
-  }
-  return whole
-}
-
 const receiveLarge = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
   seconds: number
 ): Effect.fn.Return<string, GatewayError, Scope.Scope> {
   const held = yield* holdBytes
-  const chunks: Array<Uint8Array> = []
+  const text = new ArrivingText()
   let bytes = 0
   const arriving = Stream.mapError(request.stream, () => notReadable).pipe(
     Stream.timeoutOrElse({ duration: seconds * 1000, orElse: () => Stream.fail(tooSlow(seconds)) })
@@ -60,14 +51,14 @@ const receiveLarge = Effect.fnUntraced(function*(
   yield* Stream.runForEachArray(arriving, (arrived) => {
     let fits = true
     for (const chunk of arrived) {
-      chunks.push(chunk)
+      text.add(chunk)
       bytes += chunk.length
       fits = held.add(chunk.length)
     }
     if (bytes > limit) return Effect.fail(tooLarge(limit))
     return fits ? Effect.void : Effect.fail(tooMuchHeld)
   })
-  return new TextDecoder().decode(concat(chunks, bytes))
+  return text.end()
 })
 
 const smallBodySize = ByteSize.bytes(smallBody)
@@ -76,8 +67,6 @@ const smallBodySize = ByteSize.bytes(smallBody)
 type NodeSource = Pick<Readable, "on" | "off" | "pause" | "destroyed" | "readableEnded">
 
 const isNodeSource = (source: object): source is NodeSource => "readableEnded" in source && "on" in source
-
-const decoder = new TextDecoder()
 
 /** Reads a body from node's request by one callback: no stream, no cache, no timer of its own. */
 const receiveFrom = (
@@ -89,7 +78,7 @@ const receiveFrom = (
 ): Effect.Effect<string, GatewayError> =>
   Effect.callback((resume) => {
     if (source.destroyed || source.readableEnded) return resume(Effect.fail(notReadable))
-    const chunks: Array<Uint8Array> = []
+    const text = new ArrivingText()
     let bytes = 0
     const leave = () => {
       deadline.cancel()
@@ -102,13 +91,13 @@ const receiveFrom = (
       resume(exit)
     }
     const onData = (chunk: Uint8Array) => {
-      chunks.push(chunk)
+      text.add(chunk)
       bytes += chunk.length
       deadline.at = deadlines.now() + seconds * 1000
       if (bytes > limit) finish(Exit.fail(tooLarge(limit)))
       else if (held?.add(chunk.length) === false) finish(Exit.fail(tooMuchHeld))
     }
-    const onEnd = () => finish(Exit.succeed(decoder.decode(chunks.length === 1 ? chunks[0] : concat(chunks, bytes))))
+    const onEnd = () => finish(Exit.succeed(text.end()))
     const onBroken = () => finish(Exit.fail(notReadable))
     const deadline = deadlines.add(deadlines.now() + seconds * 1000, () => finish(Exit.fail(tooSlow(seconds))))
     source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)

@@ -1,0 +1,37 @@
+/**
+ * Text whose bytes arrive in pieces.
+ *
+ * What comes in more than one is decoded piece by piece. As one it would stand in memory outside of the heap twice, as bytes
+ * and as text, and such memory is what makes the collector go through all that lives.
+ */
+
+const decoder = new TextDecoder()
+
+/** Taken off here in a text of many pieces: node's decoder takes it off wherever a piece begins with one. */
+const byteOrderMark = 0xfeff
+
+/** Bytes in UTF-8 as the text that they are, whatever characters they are cut in. */
+export class ArrivingText {
+  #first: Uint8Array | undefined
+  #decoder: TextDecoder | undefined
+  #text = ""
+
+  add(bytes: Uint8Array): void {
+    if (this.#first === undefined) {
+      this.#first = bytes
+      return
+    }
+    if (this.#decoder === undefined) {
+      this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+      this.#text = this.#decoder.decode(this.#first, { stream: true })
+    }
+    this.#text += this.#decoder.decode(bytes, { stream: true })
+  }
+
+  /** The whole text, once all is there. */
+  end(): string {
+    if (this.#decoder === undefined) return decoder.decode(this.#first)
+    const text = this.#text + this.#decoder.decode()
+    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+  }
+}
