@@ -3,9 +3,9 @@ import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import { makeEmbeddedDriver } from "../../../src/upstream/embedded/driver.ts"
-import { ask, complete, fixedToken, patient, request } from "../session/support.ts"
+import { ask, complete, fixedToken, request, start, timeLimits } from "../session/support.ts"
 
-const driver = Effect.provide(makeEmbeddedDriver({ furtherModels: [], limits: patient }), Deadlines.layer)
+const driver = Effect.provide(makeEmbeddedDriver({ furtherModels: [], limits: timeLimits }), Deadlines.layer)
 
 const chat = { id: "upstream-chat", reasoning: false, search: false }
 
@@ -61,7 +61,7 @@ describe("the embedded driver", () => {
     Effect.gen(function*() {
       const embedded = yield* driver
       const seen: Array<string> = []
-      const running = yield* embedded.complete({ ...request(""), model: chat, conversation: ask("!pace 1s\n!count 3") })
+      const running = yield* start(embedded, { ...request(""), model: chat, conversation: ask("!pace 1s\n!count 3") })
         .pipe(
           Effect.flatMap(({ events }) =>
             Stream.runForEach(events, (event) =>

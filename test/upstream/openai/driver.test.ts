@@ -1,5 +1,6 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeOpenAiDriver, type OpenAiOptions } from "../../../src/upstream/openai/driver.ts"
 import type { CompletionRequest, Recorder } from "../../../src/upstream/Upstream.ts"
@@ -8,19 +9,23 @@ import {
   chunk,
   frames,
   json,
+  type OpenAiServer,
   type Piece,
   startOpenAiServer,
   streamed
 } from "../../support/openaiServer.ts"
 import {
-  clientLayer,
   complete,
   facts,
   fixedToken,
-  impatient,
+  itOnClient,
+  makeWatch,
   type Outcome,
-  patient,
-  request
+  request,
+  start,
+  timeLimits,
+  type Watch,
+  whileTimePasses
 } from "../session/support.ts"
 
 const stand = Effect.acquireRelease(
@@ -35,7 +40,7 @@ const driverFor = (baseUrl: string, options: Partial<OpenAiOptions> = {}) =>
       models: [],
       furtherModels: [],
       tools: "native",
-      limits: patient,
+      limits: timeLimits,
       ...options
     }))
 
@@ -57,33 +62,36 @@ const text = chunk({ content: "Hello" })
 const finish = chunk({}, "stop")
 const never = new Promise<void>(() => {})
 
-layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
+describe("the openai driver", () => {
   describe.concurrent("requests", () => {
-    it.effect("go to chat/completions with the account's key and the server's own name of the model", () =>
-      Effect.gen(function*() {
-        const { driver, server } = yield* setUp({
-          models: [{ id: "upstream-reasoner", model: "Qwen/QwQ", reasoning: true, search: false }]
+    itOnClient(
+      "go to chat/completions with the account's key and the server's own name of the model",
+      () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUp({
+            models: [{ id: "upstream-reasoner", model: "Qwen/QwQ", reasoning: true, search: false }]
+          })
+          yield* complete(driver, request("Hi", { credential: fixedToken("sk-1") }))
+          const [seen] = server.requests
+          assert.deepInclude(seen, { method: "POST", path: "/v1/chat/completions", key: "sk-1", outcome: "finished" })
+          assert.strictEqual(seen?.headers["content-type"], "application/json")
+          assert.deepStrictEqual(seen?.body, {
+            model: "Qwen/QwQ",
+            messages: [{ role: "user", content: "Hi" }],
+            stream: true,
+            stream_options: { include_usage: true }
+          })
         })
-        yield* complete(driver, request("Hi", { credential: fixedToken("sk-1") }))
-        const [seen] = server.requests
-        assert.deepInclude(seen, { method: "POST", path: "/v1/chat/completions", key: "sk-1", outcome: "finished" })
-        assert.strictEqual(seen?.headers["content-type"], "application/json")
-        assert.deepStrictEqual(seen?.body, {
-          model: "Qwen/QwQ",
-          messages: [{ role: "user", content: "Hi" }],
-          stream: true,
-          stream_options: { include_usage: true }
-        })
-      }))
+    )
 
-    it.effect("name a model that is not configured as the caller does", () =>
+    itOnClient("name a model that is not configured as the caller does", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         yield* complete(driver, request("Hi"))
         assert.strictEqual(server.requests[0]?.body["model"], "upstream-reasoner")
       }))
 
-    it.effect("carry no Authorization without a key", () =>
+    itOnClient("carry no Authorization without a key", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         for (const token of ["none", undefined]) {
@@ -94,24 +102,29 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         for (const { headers } of server.requests) assert.notProperty(headers, "authorization")
       }))
 
-    it.effect("use one connection after another again, whether or not the sentinel comes", () =>
-      Effect.gen(function*() {
-        const { driver, server } = yield* setUp()
-        const answers = [
-          streamed({ content: "Hello" }),
-          { pieces: [frames(text, finish)] },
-          json(200, { choices: [{ message: { content: "Hello" }, finish_reason: "stop" }] })
-        ]
-        server.answer((_, i) => answers[i % answers.length]!)
-        for (let i = 0; i < 6; i++) assert.strictEqual((yield* complete(driver, request("Hi"))).text, "Hello")
-        server.answer(() => json(429, { error: "slow down" }))
-        for (let i = 0; i < 3; i++) assert.strictEqual((yield* complete(driver, request("Hi"))).failed, "rate_limited")
-        server.answer(() => json(200, { object: "list", data: [] }))
-        for (let i = 0; i < 3; i++) yield* driver.verify("sk-1")
-        assert.isAtMost(server.accepted(), 2)
-      }))
+    itOnClient(
+      "use one connection after another again, whether or not the sentinel comes",
+      () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUp()
+          const answers = [
+            streamed({ content: "Hello" }),
+            { pieces: [frames(text, finish)] },
+            json(200, { choices: [{ message: { content: "Hello" }, finish_reason: "stop" }] })
+          ]
+          server.answer((_, i) => answers[i % answers.length]!)
+          for (let i = 0; i < 6; i++) assert.strictEqual((yield* complete(driver, request("Hi"))).text, "Hello")
+          server.answer(() => json(429, { error: "slow down" }))
+          for (let i = 0; i < 3; i++) {
+            assert.strictEqual((yield* complete(driver, request("Hi"))).failed, "rate_limited")
+          }
+          server.answer(() => json(200, { object: "list", data: [] }))
+          for (let i = 0; i < 3; i++) yield* driver.verify("sk-1")
+          assert.isAtMost(server.accepted(), 2)
+        })
+    )
 
-    it.effect("are recorded with the bytes of their replies, refusals too", () =>
+    itOnClient("are recorded with the bytes of their replies, refusals too", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         const seen: Array<string> = []
@@ -147,10 +160,6 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         finish: "stop"
       }],
       ["without the sentinel", { pieces: [frames(text, finish)] }, { text: "Hello", finish: "stop" }],
-      ["that never close", { pieces: [frames(text, finish, "[DONE]")], after: "hang" }, {
-        text: "Hello",
-        finish: "stop"
-      }],
       ["that break after their finish", { pieces: [frames(text, finish)], after: "reset" }, { finish: "stop" }],
       ["that break within the usage", { pieces: [frames(text, finish) + "data: {\"usa"], after: "reset" }, {
         finish: "stop"
@@ -171,19 +180,30 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       ["with comments and blank data", { pieces: [": ping\n\ndata:\n\n", frames(text, finish)] }, { text: "Hello" }]
     ]
     for (const [about, answer, expected] of cases) {
-      it.effect(about, () =>
+      itOnClient(about, () =>
         Effect.gen(function*() {
           assert.deepInclude(yield* ask(answer), { failed: undefined, ...expected })
         }))
     }
 
-    it.effect("take what follows the sentinel for nothing, be it without end", () =>
-      Effect.gen(function*() {
-        const { driver, server } = yield* setUp()
-        const more: Array<Piece> = Array.from({ length: 200 }, () => ": more\n\n")
-        server.answer(() => ({ pieces: [frames(text, finish, "[DONE]"), ...more], after: "hang" }))
-        assert.deepInclude(yield* complete(driver, request("Hi")), { text: "Hello", finish: "stop" })
-      }))
+    const more: Array<Piece> = Array.from({ length: 200 }, () => ": more\n\n")
+    for (
+      const [about, after] of [["that stay open and silent", []], ["that stay open with comments", more]] as const
+    ) {
+      itOnClient(`${about} end a moment after the sentinel`, () =>
+        Effect.gen(function*() {
+          const { driver, server } = yield* setUp()
+          server.answer(() => ({ pieces: [frames(text, finish, "[DONE]"), ...after], after: "hang" }))
+          const { bytes, recorder } = makeWatch()
+          const { millis, result } = yield* whileTimePasses(
+            complete(driver, request("Hi", { recorder })),
+            bytes("[DONE]"),
+            100
+          )
+          assert.deepInclude(result, { failed: undefined, text: "Hello", finish: "stop" })
+          assert.isBelow(millis, timeLimits.silence)
+        }))
+    }
   })
 
   describe.concurrent("refusals", () => {
@@ -343,7 +363,7 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       ["an aborted reply", { pieces: [frames(text, chunk({}, "abort"), "[DONE]")] }, "upstream_trouble"]
     ]
     for (const [about, answer, failed, message] of cases) {
-      it.effect(`${about}: ${failed}`, () =>
+      itOnClient(`${about}: ${failed}`, () =>
         Effect.gen(function*() {
           const outcome = yield* ask(answer)
           assert.strictEqual(outcome.failed, failed)
@@ -352,13 +372,14 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         }))
     }
 
-    it.effect("say when to come back, in seconds or by a date", () =>
+    itOnClient("say when to come back, in seconds or by a date", () =>
       Effect.gen(function*() {
         const after = (value: string) =>
           Effect.map(ask(json(429, {}, { "retry-after": value })), ({ failure }) => failure?.retryAfter)
         assert.strictEqual(yield* after("7"), 7)
-        const soon = yield* after(new Date(Date.now() + 60_000).toUTCString())
-        assert(soon !== undefined && soon > 50 && soon <= 61)
+        const now = Date.UTC(2026, 0, 2)
+        yield* TestClock.setTime(now)
+        assert.strictEqual(yield* after(new Date(now + 60_000).toUTCString()), 60)
         assert.strictEqual(yield* after("601"), 600)
         assert.strictEqual(yield* after("0"), 1)
         assert.strictEqual(yield* after("9".repeat(10)), 600)
@@ -369,21 +390,31 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         assert.strictEqual(yield* after("whenever"), undefined)
       }))
 
-    it.effect("are time limits where the server is silent", () =>
+    itOnClient("are time limits where the server is silent", () =>
       Effect.gen(function*() {
-        const silent: ReadonlyArray<Answer> = [
-          { headless: true, after: "hang" },
-          { after: "hang" },
-          { pieces: [frames(text)], after: "hang" },
-          { ...json(200, "{\"choices\":["), after: "hang" }
+        const silent: ReadonlyArray<
+          readonly [Answer, reached: (server: OpenAiServer, watch: Watch) => Effect.Effect<void>]
+        > = [
+          [{ headless: true, after: "hang" }, ({ until }) => Effect.promise(() => until(({ length }) => length === 1))],
+          [{ after: "hang" }, (_, { head }) => head],
+          [{ pieces: [frames(text)], after: "hang" }, (_, { bytes }) => bytes("Hello")],
+          [{ ...json(200, "{\"choices\":["), after: "hang" }, (_, { head }) => head]
         ]
-        const outcomes = yield* Effect.forEach(silent, (answer) => ask(answer, { limits: impatient }), {
-          concurrency: "unbounded"
-        })
-        for (const { failed } of outcomes) assert.strictEqual(failed, "timed_out")
+        for (const [answer, reached] of silent) {
+          const { driver, server } = yield* setUp()
+          server.answer(() => answer)
+          const watch = makeWatch()
+          const { millis, result } = yield* whileTimePasses(
+            complete(driver, request("Hi", { recorder: watch.recorder })),
+            reached(server, watch)
+          )
+          assert.strictEqual(result.failed, "timed_out")
+          assert.isAtLeast(millis, timeLimits.silence)
+          assert.isBelow(millis, 2 * timeLimits.silence)
+        }
       }))
 
-    it.effect("are the network's where nobody listens", () =>
+    itOnClient("are the network's where nobody listens", () =>
       Effect.gen(function*() {
         const server = yield* Effect.promise(startOpenAiServer)
         yield* Effect.promise(server.stop)
@@ -400,26 +431,29 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       { status: 405 },
       { headers: { "content-type": "text/html" }, pieces: ["<html></html>"] }
     ]
-    it.effect("is given where the address may lack its version prefix, and nowhere else", () =>
-      Effect.gen(function*() {
-        const { server } = yield* setUp()
-        const bare = yield* driverFor(server.baseUrl.replace("/v1", ""))
-        const versioned = yield* driverFor(server.baseUrl)
-        for (const answer of notFound) {
-          server.answer(() => answer)
-          for (const failing of [complete(bare, request("Hi")), Effect.flip(bare.verify("sk-1"))]) {
-            const failure = yield* failing
-            const told = "failure" in failure ? failure.failure : failure
-            assert.match(told?.message ?? "", /version prefix, such as \/v1/)
+    itOnClient(
+      "is given where the address may lack its version prefix, and nowhere else",
+      () =>
+        Effect.gen(function*() {
+          const { server } = yield* setUp()
+          const bare = yield* driverFor(server.baseUrl.replace("/v1", ""))
+          const versioned = yield* driverFor(server.baseUrl)
+          for (const answer of notFound) {
+            server.answer(() => answer)
+            for (const failing of [complete(bare, request("Hi")), Effect.flip(bare.verify("sk-1"))]) {
+              const failure = yield* failing
+              const told = "failure" in failure ? failure.failure : failure
+              assert.match(told?.message ?? "", /version prefix, such as \/v1/)
+            }
+            const right = yield* complete(versioned, request("Hi"))
+            assert.notMatch(right.failure?.message ?? "", /version prefix/)
           }
-          const right = yield* complete(versioned, request("Hi"))
-          assert.notMatch(right.failure?.message ?? "", /version prefix/)
-        }
-        server.answer(() => json(404, { error: { message: "The model `x` does not exist." } }))
-        assert.match((yield* complete(bare, request("Hi"))).failure?.message ?? "", /model `x`/)
-      }))
+          server.answer(() => json(404, { error: { message: "The model `x` does not exist." } }))
+          assert.match((yield* complete(bare, request("Hi"))).failure?.message ?? "", /model `x`/)
+        })
+    )
 
-    it.effect("is given where a key is missing, and where the address redirects", () =>
+    itOnClient("is given where a key is missing, and where the address redirects", () =>
       Effect.gen(function*() {
         const keyless = yield* ask(json(401, { error: { message: "You didn't provide an API key." } }), {}, {
           credential: fixedToken(undefined)
@@ -442,7 +476,7 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       ["an error that says 200", json(200, { error: "Unexpected endpoint" }), "upstream_trouble"]
     ]
     for (const [about, answer, failed] of cases) {
-      it.effect(`is answered by ${about}: ${failed ?? "it works"}`, () =>
+      itOnClient(`is answered by ${about}: ${failed ?? "it works"}`, () =>
         Effect.gen(function*() {
           const { driver, server } = yield* setUp()
           server.answer(() => answer)
@@ -452,7 +486,7 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
         }))
     }
 
-    it.effect("is all there is of sessions and logins", () =>
+    itOnClient("is all there is of sessions and logins", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         assert.deepStrictEqual(yield* driver.listSessions("sk-1", 10), [])
@@ -472,13 +506,13 @@ layer(clientLayer, { excludeTestServices: true })("the openai driver", (it) => {
       ["in a refusal", { ...json(500, "{"), after: "hang" }, 0]
     ]
     for (const [about, answer, events] of windows) {
-      it.effect(`${about} leaves nothing open upstream`, () =>
+      itOnClient(`${about} leaves nothing open upstream`, () =>
         Effect.gen(function*() {
           const { driver, server } = yield* setUp()
           server.answer(() => answer)
           const began = yield* Deferred.make<void>()
           let seen = 0
-          const fiber = yield* driver.complete(request("Hi")).pipe(
+          const fiber = yield* start(driver, request("Hi")).pipe(
             Effect.flatMap((reply) =>
               Stream.runForEach(reply.events, () =>
                 Effect.suspend(() => ++seen === events ? Deferred.succeed(began, undefined) : Effect.void))

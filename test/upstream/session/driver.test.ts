@@ -1,4 +1,4 @@
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { HttpClient, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
@@ -12,16 +12,18 @@ import { Provider } from "../../../src/upstream/reference/Provider.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"
 import {
-  clientLayer,
   complete,
   driverFor,
   facts,
-  impatient,
+  itOnClient,
+  makeWatch,
   type Outcome,
-  patient,
   type ReferenceServer,
   referenceServer,
-  request
+  request,
+  start,
+  timeLimits,
+  whileTimePasses
 } from "./support.ts"
 
 /** Nothing is being answered and nothing runs. */
@@ -30,22 +32,31 @@ const isQuiet = ({ provider }: ReferenceServer) => () => {
   return open === 0 && streams === 0
 }
 
-const setUpWith = (limits: typeof patient) =>
-  Effect.gen(function*() {
-    const server = yield* referenceServer()
-    return { server, driver: yield* driverFor(server.url, limits) }
+const setUp = Effect.gen(function*() {
+  const server = yield* referenceServer()
+  return { server, driver: yield* driverFor(server.url) }
+})
+
+/** Runs a completion whose upstream falls silent as the fault says, after a word where it is in mid-stream. */
+const completeSilent = (driver: Driver, server: ReferenceServer, fault: FaultName, script: string) => {
+  const { bytes, head, recorder } = makeWatch()
+  const silent = fault === "hang-before-headers"
+    ? server.until(() => server.provider.report().silences === 1)
+    : fault === "hang-before-events"
+    ? head
+    : bytes("one")
+  return Effect.map(whileTimePasses(complete(driver, request(script, { recorder })), silent), ({ millis, result }) => {
+    assert.isAtLeast(millis, timeLimits.silence)
+    assert.isBelow(millis, 2 * timeLimits.silence)
+    return result
   })
-
-const setUp = setUpWith(patient)
-
-/** What hangs is given up soon. */
-const setUpFor = (fault: FaultName) => fault.startsWith("hang") ? setUpWith(impatient) : setUp
+}
 
 const failureOf = <A>(effect: Effect.Effect<A, UpstreamFailure>) => Effect.map(Effect.flip(effect), facts)
 
-layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => {
+describe("the session driver", () => {
   describe.concurrent("calls", () => {
-    it.effect("logs in by email and by national mobile number, and the token works", () =>
+    itOnClient("logs in by email and by national mobile number, and the token works", () =>
       Effect.gen(function*() {
         const server = yield* referenceServer({
           accounts: [{ email: "a@example.org", password: "p" }, { mobile: "13800138000", password: "q" }]
@@ -60,7 +71,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual((yield* failureOf(driver.verify(undefined))).class, "token_refused")
       }))
 
-    it.effect("makes, lists and deletes sessions", () =>
+    itOnClient("makes, lists and deletes sessions", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
         const first = yield* driver.createSession("t")
@@ -78,7 +89,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.deepStrictEqual(yield* driver.listSessions("t", 10), [])
       }))
 
-    it.effect("uses its connections again", () =>
+    itOnClient("uses its connections again", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         for (let i = 0; i < 5; i++) {
@@ -108,7 +119,6 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       "no-close",
       "done",
       "done-only",
-      "linger",
       "crlf",
       "cr",
       "comments",
@@ -122,7 +132,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       "unknown-parts"
     ]
     for (const [about, script, expected] of cases) {
-      it.effect(about, () =>
+      itOnClient(about, () =>
         Effect.gen(function*() {
           const { driver, server } = yield* setUp
           const outcome = yield* complete(driver, request(script))
@@ -132,7 +142,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         }))
     }
 
-    it.effect("take no harm from what a server may do", () =>
+    itOnClient("take no harm from what a server may do", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         for (const fault of harmless) {
@@ -147,7 +157,21 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         yield* server.until(isQuiet(server))
       }))
 
-    it.effect("take events of 16 MiB, and none that are longer", () =>
+    itOnClient("end a moment after the last event where the connection stays open", () =>
+      Effect.gen(function*() {
+        const { driver, server } = yield* setUp
+        const { bytes, recorder } = makeWatch()
+        const { millis, result } = yield* whileTimePasses(
+          complete(driver, request("!say hello\n!fault linger", { recorder })),
+          bytes("event: close"),
+          100
+        )
+        assert.deepInclude(result, { failed: undefined, text: "hello", finish: "stop" })
+        assert.isBelow(millis, timeLimits.silence)
+        yield* server.until(isQuiet(server))
+      }))
+
+    itOnClient("take events of 16 MiB, and none that are longer", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
         const overhead = 1024
@@ -163,7 +187,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
     const faults: ReadonlyArray<FaultName> = ["cut-off", "reset-mid-stream", "no-status"]
     for (const fault of faults) {
       for (const restart of ["snapshot", "empty", "none"]) {
-        it.effect(`resume without a seam after ${fault}, continued with ${restart}`, () =>
+        itOnClient(`resume without a seam after ${fault}, continued with ${restart}`, () =>
           Effect.gen(function*() {
             const { driver, server } = yield* setUp
             const script = `!cut 1000 ${restart}\n!think Hm hm.\n!say one two three\n!fault ${fault} after=2 times=1`
@@ -178,14 +202,14 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       }
     }
 
-    it.effect("go on as long as each resume brings something", () =>
+    itOnClient("go on as long as each resume brings something", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
         const script = "!say 1 2 3 4 5 6 7 8\n!fault cut-off after=1\n!fault cut-off call=continue after=1 times=6"
         assert.deepInclude(yield* complete(driver, request(script)), { failed: undefined, text: "1 2 3 4 5 6 7 8" })
       }))
 
-    it.effect("fail after three resumes that brought nothing", () =>
+    itOnClient("fail after three resumes that brought nothing", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const outcome = yield* complete(driver, request("!say one two\n!fault cut-off after=1\n!fault nothing-new"))
@@ -193,7 +217,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(server.provider.report().calls.continue, 3)
       }))
 
-    it.effect("fail with the refusal where the upstream refuses to go on", () =>
+    itOnClient("fail with the refusal where the upstream refuses to go on", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ call: "continue", name: "rate-limited", retryAfter: 7 })
@@ -202,7 +226,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.deepInclude(outcome.failure, { phase: "resume", retryAfter: 7 })
       }))
 
-    it.effect("try again where the way to the upstream fails", () =>
+    itOnClient("try again where the way to the upstream fails", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ call: "continue", name: "reset-before-headers" })
@@ -211,14 +235,14 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.deepInclude(outcome, { failed: undefined, text: "one two" })
       }))
 
-    it.effect("fail where a continued stream disagrees", () =>
+    itOnClient("fail where a continued stream disagrees", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
         const outcome = yield* complete(driver, request("!say one two three\n!cut 1\n!fault disagree"))
         assert.deepInclude(outcome, { failed: "disagreement", text: "one" })
       }))
 
-    it.effect("renew an expired token once", () =>
+    itOnClient("renew an expired token once", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const renewed: Array<string | undefined> = []
@@ -298,30 +322,36 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       ["error-status", { failed: "upstream_trouble" }]
     ]
     for (const { call, expected, facts, fault } of rows) {
-      it.effect(`${call}: ${fault.name}${fault.status === undefined ? "" : ` ${fault.status}`}`, () =>
-        Effect.gen(function*() {
-          const { driver, server } = yield* setUpFor(fault.name)
-          server.provider.fail({ call, ...fault })
-          const outcome = yield* complete(driver, request("!say hello"))
-          assert.deepInclude(outcome, { text: "", finish: undefined, ...expected })
-          if (facts !== undefined) assert.deepInclude(outcome.failure, facts)
-          yield* server.until(isQuiet(server))
-        }))
+      itOnClient(
+        `${call}: ${fault.name}${fault.status === undefined ? "" : ` ${fault.status}`}`,
+        () =>
+          Effect.gen(function*() {
+            const { driver, server } = yield* setUp
+            server.provider.fail({ call, ...fault })
+            const script = "!say hello"
+            const outcome = yield* fault.name.startsWith("hang")
+              ? completeSilent(driver, server, fault.name, script)
+              : complete(driver, request(script))
+            assert.deepInclude(outcome, { text: "", finish: undefined, ...expected })
+            if (facts !== undefined) assert.deepInclude(outcome.failure, facts)
+            yield* server.until(isQuiet(server))
+          })
+      )
     }
     for (const [name, expected] of midStream) {
-      it.effect(`mid-stream: ${name}`, () =>
+      itOnClient(`mid-stream: ${name}`, () =>
         Effect.gen(function*() {
-          // The first word has its time; what is silent after it stays so.
-          const { driver, server } = yield* name.startsWith("hang")
-            ? setUpWith({ ...patient, silence: 1_000 })
-            : setUp
-          const outcome = yield* complete(driver, request(`!say one two three\n!fault ${name} after=1`))
+          const { driver, server } = yield* setUp
+          const script = `!say one two three\n!fault ${name} after=1`
+          const outcome = yield* name.startsWith("hang")
+            ? completeSilent(driver, server, name, script)
+            : complete(driver, request(script))
           assert.deepInclude(outcome, { text: "one", ...expected })
           yield* server.until(isQuiet(server))
         }))
     }
 
-    it.effect("a hint after text ends the reply with its reason, without a resume", () =>
+    itOnClient("a hint after text ends the reply with its reason, without a resume", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const outcome = yield* complete(driver, request("!say one two\n!fault hint after=1"))
@@ -330,7 +360,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(server.provider.report().calls.continue, 0)
       }))
 
-    it.effect("each call tells the same failures", () =>
+    itOnClient("each call tells the same failures", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const calls: ReadonlyArray<readonly [CallName, (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>]> = [
@@ -371,7 +401,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         return server.provider.report()
       })
 
-    it.effect("while the session is made", () =>
+    itOnClient("while the session is made", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ call: "create", name: "hang-before-headers" })
@@ -379,7 +409,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.deepStrictEqual([aborted, calls.completion], [1, 0])
       }))
 
-    it.effect("while the completion is being sent", () =>
+    itOnClient("while the completion is being sent", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ name: "hang-before-headers" })
@@ -387,7 +417,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual((yield* leave(server, driver, "hi", arrived)).aborted, 1)
       }))
 
-    it.effect("before the first event", () =>
+    itOnClient("before the first event", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ name: "hang-before-events" })
@@ -395,12 +425,12 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual((yield* leave(server, driver, "hi", arrived)).aborted, 1)
       }))
 
-    it.effect("in mid-stream, and the upstream is told", () =>
+    itOnClient("in mid-stream, and the upstream is told", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const seen = yield* Deferred.make<void>()
         const fiber = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {
-          const reply = yield* driver.complete(request("!say one two\n!fault hang-mid-stream"))
+          const reply = yield* start(driver, request("!say one two\n!fault hang-mid-stream"))
           yield* Stream.runForEach(reply.events, () => Deferred.succeed(seen, undefined))
         })))
         yield* Deferred.await(seen)
@@ -412,19 +442,19 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.deepInclude(JSON.parse(stop?.body ?? "{}"), { message_id: 2 })
       }))
 
-    it.effect("without having read a thing", () =>
+    itOnClient("without having read a thing", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
-        yield* Effect.scoped(driver.complete(request("!say one two\n!fault hang-mid-stream")))
+        yield* Effect.scoped(start(driver, request("!say one two\n!fault hang-mid-stream")))
         yield* server.until(isQuiet(server))
         assert.strictEqual(server.provider.report().streams, 0)
       }))
 
-    it.effect("while somebody still reads, who gets no further round", () =>
+    itOnClient("while somebody still reads, who gets no further round", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const scope = yield* Scope.make()
-        const reply = yield* Scope.provide(driver.complete(request("!say one two\n!fault hang-mid-stream")), scope)
+        const reply = yield* Scope.provide(start(driver, request("!say one two\n!fault hang-mid-stream")), scope)
         const seen = yield* Deferred.make<void>()
         const reader = yield* Effect.forkChild(
           Stream.runForEach(reply.events, () => Deferred.succeed(seen, undefined))
@@ -436,7 +466,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(server.provider.report().calls.continue, 0)
       }))
 
-    it.effect("while a continue is being sent", () =>
+    itOnClient("while a continue is being sent", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         server.provider.fail({ call: "continue", name: "hang-before-headers" })
@@ -445,14 +475,17 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
         assert.strictEqual(calls.stop_stream, 1)
       }))
 
-    it.effect("a reply that the driver itself gives up is stopped", () =>
+    itOnClient("a reply that the driver itself gives up is stopped", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
-        yield* complete(driver, request("!say one two\n!pace 20ms\n!fault broken-line after=1"))
+        yield* complete(
+          driver,
+          request("!say one two three\n!fault broken-line after=1\n!fault hang-mid-stream after=2")
+        )
         assert.strictEqual(server.provider.report().calls.stop_stream, 1)
       }))
 
-    it.effect("a reply that has ended is not stopped", () =>
+    itOnClient("a reply that has ended is not stopped", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         yield* complete(driver, request("!say one two"))
@@ -460,7 +493,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       }))
   })
 
-  it.effect("tells of its session before anything else can fail", () =>
+  itOnClient("tells of its session before anything else can fail", () =>
     Effect.gen(function*() {
       const { driver, server } = yield* setUp
       server.provider.fail({ name: "html" })
@@ -470,7 +503,7 @@ layer(clientLayer, { excludeTestServices: true })("the session driver", (it) => 
       assert.deepStrictEqual(told, (yield* driver.listSessions("token", 5)).map(({ id }) => id))
     }))
 
-  it.effect("hands over each round exactly, refusals too, and never a token", () =>
+  itOnClient("hands over each round exactly, refusals too, and never a token", () =>
     Effect.gen(function*() {
       const { driver, server } = yield* setUp
       const rounds: Array<{ label: string; body: string; status: number; bytes: string; closed: number }> = []
@@ -545,7 +578,7 @@ describe("answers", () => {
             ))
           )
           const exchanges = yield* exchangesOf(client, yield* Deadlines, () => false)
-          return makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: patient })
+          return makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: timeLimits })
         })
       const kindOf = (data: unknown, call: (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>) =>
         Effect.match(Effect.flatMap(answering(data), call), {
@@ -572,7 +605,7 @@ describe("time", () => {
     Effect.gen(function*() {
       const provider = new Provider({}, Date.now)
       const exchanges = yield* exchangesOf(makeClient(provider), yield* Deadlines, () => false)
-      const driver = makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: patient })
+      const driver = makeSessionDriver(exchanges, { baseUrl: "http://provider", furtherModels: [], limits: timeLimits })
       provider.fail({ call: "continue", name: "hang-before-headers" })
       const fiber = yield* Effect.forkChild(complete(driver, request(`!say one two three\n!cut 1 ${restart}`)))
       yield* TestClock.adjust("20 seconds")
@@ -609,7 +642,7 @@ describe("time", () => {
   it.effect("time during which nobody reads does not count", () =>
     Effect.gen(function*() {
       const body = Stream.make(ready, said("a", "WIP"), said("ab", "FINISHED")).pipe(Stream.rechunk(1))
-      const reply = yield* (yield* fakeProvider(body)).complete(request("hi"))
+      const reply = yield* start(yield* fakeProvider(body), request("hi"))
       const slow = Stream.tap(reply.events, () => Effect.sleep("1 hour"))
       const fiber = yield* Effect.forkChild(Stream.runCollect(slow))
       yield* TestClock.adjust("1 day")
@@ -623,7 +656,7 @@ describe("time", () => {
       const stop = Effect.andThen(Effect.sync(() => stops++), Effect.never)
       const driver = yield* fakeProvider(Stream.concat(Stream.make(ready, said("x", "WIP")), Stream.never), stop)
       const scope = yield* Scope.make()
-      const reply = yield* Scope.provide(driver.complete(request("hi")), scope)
+      const reply = yield* Scope.provide(start(driver, request("hi")), scope)
       yield* Stream.runHead(reply.events)
       const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
       yield* TestClock.adjust("1999 millis")

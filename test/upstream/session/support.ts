@@ -1,14 +1,16 @@
 /**
  * The reference upstream on a real socket, the driver against it, and what tests ask of both.
  */
-import { Cause, Clock, Effect, Exit, Layer, Stream } from "effect"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
+import { it } from "@effect/vitest"
+import { Cause, Clock, Effect, Exit, Fiber, Layer, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { CurrentPace } from "../../../src/clock/pause.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
-import { defaultLimits, type Limits } from "../../../src/domain/limits.ts"
-import type { MonotonicSource } from "../../../src/domain/monotonicMillis.ts"
+import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import { Budget } from "../../../src/upstream/budget.ts"
@@ -16,8 +18,9 @@ import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
 import type { ReferenceOptions } from "../../../src/upstream/reference/Options.ts"
 import { Provider } from "../../../src/upstream/reference/Provider.ts"
+import { makeServer } from "../../../src/upstream/reference/socketServer.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
-import type { CompletionRequest, Credential, Driver, UpstreamModel } from "../../../src/upstream/Upstream.ts"
+import type { CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../../../src/upstream/Upstream.ts"
 
 export interface ReferenceServer {
   readonly provider: Provider
@@ -28,64 +31,14 @@ export interface ReferenceServer {
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
-/** Plays a call's steps on a response. */
-const play = async (provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const pieces: Array<Buffer> = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  const { pathname, search } = new URL(request.url ?? "/", "http://reference")
-  const call = provider.handle({
-    method: request.method ?? "GET",
-    path: pathname,
-    query: search,
-    authorization: request.headers.authorization,
-    body: Buffer.concat(pieces).toString()
-  })
-  call.onStop = () => response.end()
-  response.on("close", () => call.end(response.writableFinished ? "finished" : "aborted"))
-  for (const step of call.steps) {
-    if (call.outcome !== "open") return
-    switch (step._tag) {
-      case "Head":
-        response.writeHead(step.status, step.headers)
-        response.flushHeaders()
-        break
-      case "Chunk":
-        response.write(step.bytes)
-        call.onProgress(step.sent)
-        break
-      case "Wait":
-        await new Promise(setImmediate)
-        break
-      case "Hang":
-        return
-      case "Reset":
-        // What was written has to leave first.
-        await new Promise((resolve) => setImmediate(resolve))
-        call.end("broken")
-        response.socket?.resetAndDestroy()
-        return
-    }
-  }
-  response.end()
-}
-
 /** Starts a reference upstream on a free port; the scope ends it. */
 export const referenceServer = (options: ReferenceOptions = {}) =>
   Effect.acquireRelease(
     Effect.callback<ReferenceServer & { readonly server: Server }>((resume) => {
       const provider = new Provider(options, Date.now)
       let accepted = 0
-      const sockets = new Set<Socket>()
-      const listeners = new Set<() => void>()
-      const changed = () => listeners.forEach((listener) => listener())
-      provider.onChange(changed)
-      const server = createServer((request, response) => void play(provider, request, response))
-      server.on("connection", (socket) => {
-        accepted++
-        sockets.add(socket)
-        socket.on("error", () => {})
-        socket.on("close", () => sockets.delete(socket))
-      })
+      const server = makeServer(provider)
+      server.on("connection", () => accepted++)
       server.listen(0, "127.0.0.1", () =>
         resume(Effect.succeed({
           server,
@@ -96,12 +49,12 @@ export const referenceServer = (options: ReferenceOptions = {}) =>
             Effect.callback((done) => {
               const check = () => {
                 if (!condition()) return
-                listeners.delete(check)
+                stop()
                 done(Effect.void)
               }
-              listeners.add(check)
+              const stop = provider.onChange(check)
               check()
-              return Effect.sync(() => listeners.delete(check))
+              return Effect.sync(stop)
             })
         })))
     }),
@@ -112,15 +65,80 @@ export const referenceServer = (options: ReferenceOptions = {}) =>
       })
   )
 
-/** Far more than anything here takes, and little enough for what hangs. */
-export const patient = { firstByte: 10_000, silence: 10_000 }
-export const impatient = { firstByte: 250, silence: 250 }
+/** Limits in milliseconds; the time of tests stands still unless they move it. */
+export const timeLimits = { firstByte: 10_000, silence: 10_000 }
 
 /** The driver on the production client. */
-export const driverFor = (baseUrl: string, limits = patient) =>
-  Effect.map(Exchanges, (exchanges) => makeSessionDriver(exchanges, { baseUrl, furtherModels: [], limits }))
+export const driverFor = (baseUrl: string) =>
+  Effect.map(Exchanges, (exchanges) => makeSessionDriver(exchanges, { baseUrl, furtherModels: [], limits: timeLimits }))
 
-export const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerJson()))
+const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerJson()))
+
+/** A test with the production client, whose every time limit goes by the test's own clock; resumes follow without a pause. */
+export const itOnClient = <E>(name: string, test: () => Effect.Effect<void, E, Exchanges | Scope.Scope>) =>
+  it.live(name, () =>
+    test().pipe(
+      Effect.provide(clientLayer),
+      Effect.provideService(CurrentPace, 0),
+      // What these tests wait for is a socket, which may take a while on a busy machine: no sign of a clock that was forgotten.
+      Effect.provide(TestClock.layer({ warningDelay: "1 hour" }))
+    ))
+
+/** Sees the reply of a completion as the driver does. */
+export interface Watch {
+  readonly recorder: Recorder
+  /** Waits until the head of a reply was read. */
+  readonly head: Effect.Effect<void>
+  /** Waits until the replies' bytes hold this text. */
+  readonly bytes: (text: string) => Effect.Effect<void>
+}
+
+export const makeWatch = (): Watch => {
+  let isOpen = false
+  let text = ""
+  const looks = new Set<() => void>()
+  const look = () => looks.forEach((each) => each())
+  const until = (holds: () => boolean): Effect.Effect<void> =>
+    Effect.callback((done) => {
+      const check = () => {
+        if (!holds()) return
+        looks.delete(check)
+        done(Effect.void)
+      }
+      looks.add(check)
+      check()
+    })
+  return {
+    recorder: {
+      round: () => ({
+        opened: () => {
+          isOpen = true
+          look()
+        },
+        bytes: (chunk) => {
+          text += Buffer.from(chunk).toString("latin1")
+          look()
+        },
+        closed: () => {}
+      })
+    },
+    head: until(() => isOpen),
+    bytes: (part) => until(() => text.includes(part))
+  }
+}
+
+/**
+ * What an effect comes to that waits for an upstream which says no more, and the milliseconds that it took. Time passes once the
+ * upstream is `silent`: before that there is no hurry.
+ */
+export const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>, silent: Effect.Effect<void>, step = 1_000) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect)
+    yield* silent
+    const from = yield* Clock.currentTimeMillis
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(step)
+    return { result: yield* Fiber.join(fiber), millis: (yield* Clock.currentTimeMillis) - from }
+  })
 
 export const reasoner: UpstreamModel = { id: "upstream-reasoner", reasoning: true, search: false }
 
@@ -139,18 +157,20 @@ export const ask = (prompt: string): Conversation => ({
   output: undefined
 })
 
-export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): CompletionRequest => ({
+/** A request; without a budget it is given one of the default limits when it runs. */
+export type Request = Omit<CompletionRequest, "budget"> & Partial<Pick<CompletionRequest, "budget">>
+
+export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): Request => ({
   model: reasoner,
   conversation: ask(prompt),
   credential: fixedToken("token"),
   recorder: undefined,
-  budget: freshBudget(),
   ...rest
 })
 
-/** A budget of the default limits by the running clock; tests with a clock of their own give it. */
-export const freshBudget = (limits: Partial<Limits> = {}, clock?: MonotonicSource): Budget =>
-  new Budget({ ...defaultLimits, ...limits }, clock ?? Effect.runSync(Clock.Clock))
+/** Starts a completion. */
+export const start = (driver: Driver, input: Request) =>
+  Effect.flatMap(Clock.Clock, (clock) => driver.complete({ budget: new Budget(defaultLimits, clock), ...input }))
 
 /** What a completion came to. */
 export interface Outcome {
@@ -166,10 +186,10 @@ export interface Outcome {
 export const facts = (failure: UpstreamFailure) => classify(failure, { direct: false, mayRefresh: true, shown: false })
 
 /** Runs a completion to its end. */
-export const complete = (driver: Driver, input: CompletionRequest): Effect.Effect<Outcome> =>
+export const complete = (driver: Driver, input: Request): Effect.Effect<Outcome> =>
   Effect.gen(function*() {
     const events: Array<UpstreamEvent> = []
-    const exit = yield* driver.complete(input).pipe(
+    const exit = yield* start(driver, input).pipe(
       Effect.flatMap((reply) => Stream.runForEach(reply.events, (event) => Effect.sync(() => events.push(event)))),
       Effect.scoped,
       Effect.exit
