@@ -7,18 +7,17 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ParsedObject } from "../../domain/parsedJson.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { ContentPart } from "../shared/contentParts.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
-const JsonObject = Schema.Record(Schema.String, Schema.Json)
-
 /** A call in an assistant message. */
 export const ToolCall = Schema.Struct({
   id: optional(Schema.String),
   type: optional(Schema.String),
-  function: Schema.Struct({ name: Schema.String, arguments: optional(Schema.Union([Schema.String, JsonObject])) })
+  function: Schema.Struct({ name: Schema.String, arguments: optional(Schema.Union([Schema.String, ParsedObject])) })
 })
 
 /** A message of the conversation. */
@@ -38,7 +37,7 @@ export const ChatTool = Schema.Struct({
   function: Schema.Struct({
     name: Schema.NonEmptyString,
     description: optional(Schema.String),
-    parameters: optional(JsonObject),
+    parameters: optional(ParsedObject),
     strict: optional(Schema.Boolean)
   })
 }).annotate({ identifier: "ChatTool" })
@@ -56,7 +55,7 @@ export const ResponseFormat = Schema.Union([
     json_schema: Schema.Struct({
       name: optional(Schema.String),
       description: optional(Schema.String),
-      schema: optional(JsonObject),
+      schema: optional(ParsedObject),
       strict: optional(Schema.Boolean)
     })
   }),

@@ -10,12 +10,11 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ParsedJson, ParsedObject } from "../../domain/parsedJson.ts"
 import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
-
-const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 const Blob = Schema.Struct({
   data: Schema.NonEmptyString,
@@ -52,12 +51,12 @@ export const Part = Schema.StructWithRest(
     functionCall: optional(Schema.Struct({
       id: optional(Schema.String),
       name: Schema.NonEmptyString,
-      args: optional(JsonObject)
+      args: optional(ParsedObject)
     })),
     functionResponse: optional(Schema.Struct({
       id: optional(Schema.String),
       name: optional(Schema.String),
-      response: optional(Schema.Json),
+      response: optional(ParsedJson),
       parts: optional(Schema.Array(MediaPart))
     }))
   }),
@@ -74,8 +73,8 @@ export const Content = Schema.Struct({
 export const FunctionDeclaration = Schema.Struct({
   name: Schema.NonEmptyString,
   description: optional(Schema.String),
-  parameters: optional(JsonObject),
-  parametersJsonSchema: optional(JsonObject)
+  parameters: optional(ParsedObject),
+  parametersJsonSchema: optional(ParsedObject)
 }).annotate({ identifier: "FunctionDeclaration" })
 
 /** Tools of other kinds are accepted and declare nothing. */
@@ -101,8 +100,8 @@ export const GenerationConfig = Schema.Struct({
   frequencyPenalty: optional(Schema.Finite),
   candidateCount: optional(Schema.Int),
   responseMimeType: optional(Schema.String),
-  responseSchema: optional(JsonObject),
-  responseJsonSchema: optional(JsonObject),
+  responseSchema: optional(ParsedObject),
+  responseJsonSchema: optional(ParsedObject),
   thinkingConfig: optional(Schema.Struct({
     includeThoughts: optional(Schema.Boolean),
     thinkingBudget: optional(Schema.Finite),
@@ -134,7 +133,7 @@ export const UsageMetadata = Schema.Struct({
 export const ReplyPart = Schema.Union([
   Schema.Struct({ text: Schema.String, thought: Schema.optionalKey(Schema.Literal(true)) }),
   Schema.Struct({
-    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: JsonObject })
+    functionCall: Schema.Struct({ id: Schema.String, name: Schema.String, args: ParsedObject })
   })
 ])
 

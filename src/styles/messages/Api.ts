@@ -10,12 +10,11 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ParsedObject } from "../../domain/parsedJson.ts"
 import { always, calling, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
-
-const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 /** A message of the conversation. */
 export const MessageParam = Schema.Struct({
@@ -28,7 +27,7 @@ export const MessagesTool = Schema.Struct({
   type: optional(Schema.String),
   name: optional(Schema.String),
   description: optional(Schema.String),
-  input_schema: optional(JsonObject),
+  input_schema: optional(ParsedObject),
   strict: optional(Schema.Boolean)
 }).annotate({ identifier: "MessagesTool" })
 
@@ -39,7 +38,7 @@ export const MessagesToolChoice = Schema.Struct({
   disable_parallel_tool_use: optional(Schema.Boolean)
 })
 
-const OutputFormat = Schema.Struct({ type: Schema.Literal("json_schema"), schema: JsonObject })
+const OutputFormat = Schema.Struct({ type: Schema.Literal("json_schema"), schema: ParsedObject })
 
 const conversationFields = {
   model: Schema.NonEmptyString.annotate({
@@ -104,7 +103,7 @@ const ReplyToolUseBlock = Schema.Struct({
   type: Schema.Literal("tool_use"),
   id: Schema.String,
   name: Schema.String,
-  input: JsonObject,
+  input: ParsedObject,
   caller: Schema.Struct({ type: Schema.Literal("direct") })
 })
 

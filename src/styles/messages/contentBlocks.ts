@@ -4,8 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
-
-const JsonObject = Schema.Record(Schema.String, Schema.Json)
+import { ParsedObject } from "../../domain/parsedJson.ts"
 
 /** Any other type than the known ones, so that a fault in a known block is told of that block. */
 const otherThan = (...known: ReadonlyArray<string>) =>
@@ -81,7 +80,7 @@ export const ContentBlock = Schema.Union([
     type: Schema.Literal("tool_use"),
     id: Schema.String,
     name: Schema.NonEmptyString,
-    input: optional(JsonObject)
+    input: optional(ParsedObject)
   }),
   Schema.Struct({
     type: Schema.Literal("tool_result"),

@@ -7,16 +7,17 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ParsedObject } from "../../domain/parsedJson.ts"
 import { completing, documented, finding } from "../../http/documented.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ResponseFrame } from "./events.ts"
-import { InputItem, InputMessage, JsonObject, otherTypes } from "./items.ts"
+import { InputItem, InputMessage, otherTypes } from "./items.ts"
 import { ResponseObject, TextFormat } from "./ResponseObject.ts"
 
 const functionFields = {
   name: Schema.NonEmptyString,
   description: optional(Schema.String),
-  parameters: optional(JsonObject),
+  parameters: optional(ParsedObject),
   strict: optional(Schema.Boolean)
 }
 
@@ -100,7 +101,7 @@ export type ResponseRequest = typeof ResponseRequest.Type
 /** A page of the items that a response was made from. */
 export const InputItemList = Schema.Struct({
   object: Schema.Literal("list"),
-  data: Schema.Array(JsonObject),
+  data: Schema.Array(ParsedObject),
   first_id: Schema.NullOr(Schema.String),
   last_id: Schema.NullOr(Schema.String),
   has_more: Schema.Boolean

@@ -4,14 +4,15 @@
  */
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
-import { JsonObject, OutputItem } from "./items.ts"
+import { ParsedObject } from "../../domain/parsedJson.ts"
+import { OutputItem } from "./items.ts"
 
 /** A declared function, echoed with every field that the SDK requires. */
 const FunctionTool = Schema.Struct({
   type: Schema.Literal("function"),
   name: Schema.String,
   description: optional(Schema.String),
-  parameters: Schema.NullOr(JsonObject),
+  parameters: Schema.NullOr(ParsedObject),
   strict: Schema.NullOr(Schema.Boolean)
 })
 
@@ -21,7 +22,7 @@ export const TextFormat = Schema.Union([
     type: Schema.Literal("json_schema"),
     name: Schema.String,
     description: optional(Schema.String),
-    schema: JsonObject,
+    schema: ParsedObject,
     strict: optional(Schema.Boolean)
   }),
   Schema.Struct({ type: Schema.Literals(["text", "json_object"]) })
@@ -63,8 +64,8 @@ export const ResponseEcho = Schema.Struct({
   store: Schema.Boolean,
   temperature: Schema.Finite,
   text: Schema.Struct({ format: TextFormat, verbosity: Schema.optionalKey(Schema.String) }),
-  tool_choice: Schema.Union([Schema.Literals(["auto", "none", "required"]), JsonObject]),
-  tools: Schema.Array(Schema.Union([FunctionTool, JsonObject])),
+  tool_choice: Schema.Union([Schema.Literals(["auto", "none", "required"]), ParsedObject]),
+  tools: Schema.Array(Schema.Union([FunctionTool, ParsedObject])),
   top_logprobs: Schema.Int,
   top_p: Schema.Finite,
   truncation: Schema.Literal("disabled"),

@@ -4,9 +4,8 @@
  */
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
+import { ParsedObject } from "../../domain/parsedJson.ts"
 import { ContentPart } from "../shared/contentParts.ts"
-
-export const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
@@ -28,7 +27,7 @@ const FunctionCall = Schema.Struct({
   type: Schema.Literal("function_call"),
   call_id: optional(Schema.String),
   name: Schema.NonEmptyString,
-  arguments: optional(Schema.Union([Schema.String, JsonObject]))
+  arguments: optional(Schema.Union([Schema.String, ParsedObject]))
 })
 
 const FunctionCallOutput = Schema.Struct({
@@ -99,7 +98,7 @@ export const otherTypes = (known: ReadonlySet<string>) =>
     Schema.Struct({
       type: Schema.String.check(Schema.makeFilter((type: string) => !known.has(type))).pipe(Schema.brand("OtherType"))
     }),
-    [JsonObject]
+    [ParsedObject]
   )
 
 const OtherItem = otherTypes(knownTypes)
@@ -149,7 +148,7 @@ export const InputToolCall = Schema.Struct({
   type: optional(Schema.String),
   function: Schema.Struct({
     name: Schema.NonEmptyString,
-    arguments: optional(Schema.Union([Schema.String, JsonObject]))
+    arguments: optional(Schema.Union([Schema.String, ParsedObject]))
   })
 })
 
