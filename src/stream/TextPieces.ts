@@ -4,7 +4,7 @@
  */
 
 /** UTF-16 units after which pieces are joined. */
-const blockSize = 2048
+const blockSize = 256
 
 export class TextPieces {
   /** UTF-16 units so far. */

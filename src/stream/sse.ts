@@ -25,35 +25,50 @@ export const sseLimit = 16 * 1024 * 1024
 /** What stands before the data in its line. */
 const longestName = "event: ".length
 
-/**
- * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
- * unfinished is a rope that is not read before its line ends. `id` and `retry` fields and comments are dropped.
- */
-export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
+class Decoder implements SseDecoder {
+  overflowed = false
+  private readonly limit: number
   // Keeps split characters and replaces invalid bytes. Byte order marks are left in: node's decoder drops two of them where
   // the first is split, and the standard drops one.
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
-  let started = false
-  let line = ""
-  let data = ""
-  let hasData = false
-  let name = ""
-  let skipLineFeed = false
-  let overflowed = false
+  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  private started = false
+  private line = ""
+  private data = ""
+  private hasData = false
+  private name = ""
+  private skipLineFeed = false
 
-  const dispatch = (out: Array<SseEvent>) => {
-    if (hasData) out.push({ event: name === "" ? undefined : name, data })
-    data = ""
-    hasData = false
-    name = ""
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  push(bytes: Uint8Array, out: Array<SseEvent>): void {
+    if (!this.overflowed) this.readText(this.decoder.decode(bytes, { stream: true }), out)
+  }
+
+  end(out: Array<SseEvent>): void {
+    if (this.overflowed) return
+    this.readText(this.decoder.decode(), out)
+    if (this.overflowed) return
+    const last = this.line
+    this.line = ""
+    if (last !== "") this.readLine(last, 0, last.length, out)
+    this.dispatch(out)
+  }
+
+  private dispatch(out: Array<SseEvent>): void {
+    if (this.hasData) out.push({ event: this.name === "" ? undefined : this.name, data: this.data })
+    this.data = ""
+    this.hasData = false
+    this.name = ""
   }
 
   /** Reads the line `text[start, end)`. */
-  const readLine = (text: string, start: number, end: number, out: Array<SseEvent>) => {
-    if (start === end) return dispatch(out)
+  private readLine(text: string, start: number, end: number, out: Array<SseEvent>): void {
+    if (start === end) return this.dispatch(out)
     if (text.startsWith("data:", start) && end - start >= 5) {
       const value = text.slice(text.charCodeAt(start + 5) === SPACE && end > start + 5 ? start + 6 : start + 5, end)
-      return appendData(value)
+      return this.appendData(value)
     }
     let colon = start
     while (colon < end && text.charCodeAt(colon) !== COLON) colon++
@@ -62,79 +77,67 @@ export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => {
     const field = text.slice(start, colon)
     let from = Math.min(colon + 1, end)
     if (from < end && text.charCodeAt(from) === SPACE) from++
-    if (field === "event") name = text.slice(from, end)
-    else if (field === "data") appendData(text.slice(from, end))
+    if (field === "event") this.name = text.slice(from, end)
+    else if (field === "data") this.appendData(text.slice(from, end))
   }
 
-  const overflow = () => {
-    overflowed = true
-    line = ""
-    data = ""
+  private overflow(): void {
+    this.overflowed = true
+    this.line = ""
+    this.data = ""
   }
 
-  const appendData = (value: string) => {
-    data = hasData ? data + "\n" + value : value
-    hasData = true
-    if (data.length > limit) overflow()
+  private appendData(value: string): void {
+    this.data = this.hasData ? this.data + "\n" + value : value
+    this.hasData = true
+    if (this.data.length > this.limit) this.overflow()
   }
 
-  const readText = (text: string, out: Array<SseEvent>) => {
+  private readText(text: string, out: Array<SseEvent>): void {
     let position = 0
-    if (!started && text.length > 0) {
-      started = true
+    if (!this.started && text.length > 0) {
+      this.started = true
       if (text.charCodeAt(0) === BYTE_ORDER_MARK) position = 1
     }
-    if (skipLineFeed && text.length > 0) {
-      skipLineFeed = false
+    if (this.skipLineFeed && text.length > 0) {
+      this.skipLineFeed = false
       if (text.charCodeAt(0) === NEWLINE) position = 1
     }
     let carriageReturn = text.indexOf("\r", position)
     let lineFeed = text.indexOf("\n", position)
-    while (!overflowed) {
+    while (!this.overflowed) {
       let end = lineFeed
       let next = end + 1
       if (carriageReturn !== -1 && (end === -1 || carriageReturn < end)) {
         end = carriageReturn
         next = end + 1
         if (lineFeed === next) next++
-        else if (next === text.length) skipLineFeed = true
+        else if (next === text.length) this.skipLineFeed = true
       }
       if (end === -1) break
-      if (line === "") {
-        readLine(text, position, end, out)
+      if (this.line === "") {
+        this.readLine(text, position, end, out)
       } else {
-        const whole = line + text.slice(position, end)
-        line = ""
-        readLine(whole, 0, whole.length, out)
+        const whole = this.line + text.slice(position, end)
+        this.line = ""
+        this.readLine(whole, 0, whole.length, out)
       }
       position = next
       if (carriageReturn !== -1 && carriageReturn < position) carriageReturn = text.indexOf("\r", position)
       if (lineFeed !== -1 && lineFeed < position) lineFeed = text.indexOf("\n", position)
     }
     if (position < text.length) {
-      line += position === 0 ? text : text.slice(position)
-      if (line.length > limit + longestName) overflow()
-    }
-  }
-
-  return {
-    get overflowed() {
-      return overflowed
-    },
-    push(bytes, out) {
-      if (!overflowed) readText(decoder.decode(bytes, { stream: true }), out)
-    },
-    end(out) {
-      if (overflowed) return
-      readText(decoder.decode(), out)
-      if (overflowed) return
-      const last = line
-      line = ""
-      if (last !== "") readLine(last, 0, last.length, out)
-      dispatch(out)
+      this.line += position === 0 ? text : text.slice(position)
+      if (this.line.length > this.limit + longestName) this.overflow()
     }
   }
 }
+
+/**
+ * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
+ * unfinished is a rope that is not read before its line ends. `id` and `retry` fields and comments are dropped.
+ */
+export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => new Decoder(limit)
 
 /** Ends a stream of the chat and Responses styles. */
 export const sseDone = "data: [DONE]\n\n"

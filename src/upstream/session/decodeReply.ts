@@ -8,7 +8,7 @@ import type { PartialUsage } from "../../domain/Usage.ts"
 import type { SseEvent } from "../../stream/sse.ts"
 import type { Meter } from "../../stream/steps.ts"
 import { TextPieces } from "../../stream/TextPieces.ts"
-import { type Change, isRecord, type JsonRecord, makePatchDocument } from "./patchDocument.ts"
+import { type Change, isRecord, type JsonRecord, makePatchDocument, type PatchDocument } from "./patchDocument.ts"
 
 /** A message id as the upstream wrote it, to be passed back in the same form. */
 export type MessageId = string | number
@@ -167,66 +167,102 @@ const weigh = (value: unknown, most: number): number => {
   return weight
 }
 
-/** Starts a decoder. Linear in what it is sent, whatever that is; `meter` is told its steps. */
-export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
-  const document = makePatchDocument(meter)
+/** A decoder of one reply. Its state is in plain fields: a stream that is open for long holds one, and each event reads it. */
+class Decoder implements ReplyDecoder {
+  messageId: MessageId | undefined = undefined
+  closed = false
+  final = false
+  produced = 0
+  private readonly meter: Meter | undefined
+  private readonly document: PatchDocument
   /** What has left, and how much of it is not in the document (an empty snapshot starts the document anew). */
-  const emitted = { reasoning: new TextPieces(), text: new TextPieces() }
-  const base = { reasoning: 0, text: 0 }
+  private readonly emitted = { reasoning: new TextPieces(), text: new TextPieces() }
+  private readonly base = { reasoning: 0, text: 0 }
   /** The last fragment with text of each channel: growth before it would land inside what has left. */
-  const lastText = { reasoning: -1, text: -1 }
+  private readonly lastText = { reasoning: -1, text: -1 }
   /** Where a bare string patch grows the document, and what has been appended there but not yet written down. */
-  let cursor: Cursor | undefined
-  const pending = new TextPieces()
-  let received = 0
-  let compared = 0
-  let weighAt = weighedAfter
-  let messageId: MessageId | undefined
-  let status: string | undefined
-  let stale = false
-  let final = false
+  private cursor: Cursor | undefined = undefined
+  private readonly pending = new TextPieces()
+  private received = 0
+  private compared = 0
+  private weighAt = weighedAfter
+  private status: string | undefined = undefined
+  private stale = false
   /** `[DONE]` was sent. */
-  let sentinel = false
-  let cause: ReplyTrouble | undefined
-  let closed = false
-  let consistent = true
-  let firstOfRound = false
+  private sentinel = false
+  private cause: ReplyTrouble | undefined = undefined
+  private consistent = true
+  private firstOfRound = false
   /** A continued stream may be missing, as far as the snapshots since then tell. */
-  let missed = false
-  let produced = 0
-  let usage: PartialUsage = {}
+  private missed = false
+  private usage: PartialUsage = {}
   /** What the patch at hand has done so far. */
-  const patched = makePatched()
+  private readonly patched = makePatched()
 
-  const response = (): JsonRecord => {
-    const value = document.root["response"]
+  constructor(meter: Meter | undefined) {
+    this.meter = meter
+    this.document = makePatchDocument(meter)
+  }
+
+  get failed(): boolean {
+    return this.cause !== undefined
+  }
+
+  get withdrawn(): boolean {
+    return this.status === "CONTENT_FILTER"
+  }
+
+  push(event: SseEvent, out: Array<UpstreamEvent>): void {
+    if (!this.take(event, out)) this.fail(trouble("malformed", undefined, "An event of the reply is not JSON"))
+  }
+
+  pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
+    if (event.data === "[DONE]" || parse(event.data) !== undefined) this.take(event, out)
+  }
+
+  startRound(isMissing = false): void {
+    this.settle()
+    this.missed ||= isMissing
+    this.document.startRound()
+    // The status of the round before is no end of this one.
+    const current = this.response()
+    if (current !== emptyResponse) current["status"] = "WIP"
+    this.status = undefined
+    this.final = false
+    this.sentinel = false
+    this.closed = false
+    this.firstOfRound = true
+  }
+
+  private response(): JsonRecord {
+    const value = this.document.root["response"]
     return isRecord(value) ? value : emptyResponse
   }
 
-  const emit = (channel: Channel, text: string, out: Array<UpstreamEvent>) => {
-    produced += text.length
+  private emit(channel: Channel, text: string, out: Array<UpstreamEvent>): void {
+    this.produced += text.length
     out.push(channel === "text" ? UpstreamText(text) : UpstreamReasoning(text))
   }
 
-  const fail = (reason: ReplyTrouble) => {
-    cause = reason
-    closed = true
+  private fail(reason: ReplyTrouble): void {
+    this.cause = reason
+    this.closed = true
   }
 
   /** Writes down what the fast path has appended. */
-  const settle = () => {
-    if (cursor !== undefined && pending.length > 0) {
-      cursor.owner[cursor.key] = (cursor.owner[cursor.key] as string) + pending.toString()
-      pending.clear()
+  private settle(): void {
+    if (this.cursor !== undefined && this.pending.length > 0) {
+      this.cursor.owner[this.cursor.key] = (this.cursor.owner[this.cursor.key] as string) + this.pending.toString()
+      this.pending.clear()
     }
-    cursor = undefined
+    this.cursor = undefined
   }
 
-  const pieces = (): Array<Piece> => {
+  private pieces(): Array<Piece> {
     const found: Array<Piece> = []
-    const { content, fragments, thinking_content: thinking } = response()
+    const { content, fragments, thinking_content: thinking } = this.response()
     if (Array.isArray(fragments)) {
-      count(fragments.length)
+      this.count(fragments.length)
       fragments.forEach((fragment, index) => {
         const channel = fragmentChannel(fragment)
         if (channel !== undefined) found.push({ channel, content: contentOf(fragment), index })
@@ -239,211 +275,217 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
   }
 
   /** Compares the document with what has left: all beyond it is growth, unless the two disagree. */
-  const compare = (out: Array<UpstreamEvent>) => {
-    const position = { reasoning: base.reasoning, text: base.text }
+  private compare(out: Array<UpstreamEvent>): void {
+    const position = { reasoning: this.base.reasoning, text: this.base.text }
     const growth: Array<Piece> = []
-    consistent = true
-    lastText.reasoning = -1
-    lastText.text = -1
-    count(emitted.reasoning.length + emitted.text.length)
-    for (const { channel, content, index } of pieces()) {
-      const known = emitted[channel].toString()
+    this.consistent = true
+    this.lastText.reasoning = -1
+    this.lastText.text = -1
+    this.count(this.emitted.reasoning.length + this.emitted.text.length)
+    for (const { channel, content, index } of this.pieces()) {
+      const known = this.emitted[channel].toString()
       const start = position[channel]
-      count(content.length)
-      if (content !== "") lastText[channel] = index
+      this.count(content.length)
+      if (content !== "") this.lastText[channel] = index
       position[channel] = start + content.length
       if (start >= known.length) {
         if (content !== "") growth.push({ channel, content, index })
       } else if (position[channel] <= known.length) {
-        consistent &&= known.startsWith(content, start)
+        this.consistent &&= known.startsWith(content, start)
       } else {
         const overlap = known.length - start
-        consistent &&= content.startsWith(start === 0 ? known : known.slice(start))
+        this.consistent &&= content.startsWith(start === 0 ? known : known.slice(start))
         growth.push({ channel, content: content.slice(overlap), index })
       }
     }
-    consistent &&= position.reasoning >= emitted.reasoning.length && position.text >= emitted.text.length
-    if (!consistent) return
-    for (const { channel, content } of growth) grow(channel, content, out)
+    this.consistent &&= position.reasoning >= this.emitted.reasoning.length && position.text >= this.emitted.text.length
+    if (!this.consistent) return
+    for (const { channel, content } of growth) this.grow(channel, content, out)
   }
 
-  const count = (steps: number) => {
-    compared += steps
-    if (meter !== undefined) meter.steps += steps
+  private count(steps: number): void {
+    this.compared += steps
+    if (this.meter !== undefined) this.meter.steps += steps
   }
 
   /** True for a change that can have changed the reply's text. */
-  const touchesText = (change: Change): boolean => {
+  private touchesText(change: Change): boolean {
     if (change._tag === "Root") return true
     const [first, second, , fourth] = change.path
     if (first !== "response") return false
     if (change.path.length === 1) return true
-    if (second === "content" || second === "thinking_content") return !Array.isArray(response()["fragments"])
+    if (second === "content" || second === "thinking_content") return !Array.isArray(this.response()["fragments"])
     return second === "fragments" && (fourth === undefined || fourth === "content" || fourth === "type")
   }
 
   /** The place of the text that a change is of, where it is the text itself. */
-  const placeOf = (owner: JsonRecord | undefined, path: ReadonlyArray<string>): Cursor | undefined => {
+  private placeOf(owner: JsonRecord | undefined, path: ReadonlyArray<string>): Cursor | undefined {
     if (owner === undefined) return undefined
     const key = path[path.length - 1]!
     if (path.length === 4 && path[1] === "fragments" && key === "content") {
       return { owner, key, channel: fragmentChannel(owner), index: Number(path[2]) }
     }
-    if (path.length !== 2 || Array.isArray(response()["fragments"])) return undefined
+    if (path.length !== 2 || Array.isArray(this.response()["fragments"])) return undefined
     if (key !== "content" && key !== "thinking_content") return undefined
     return { owner, key, channel: key === "content" ? "text" : "reasoning", index: 0 }
   }
 
   /** Text grows at a place; false where that is inside of what has left. */
-  const growAt = ({ channel, index }: Cursor, text: string, out: Array<UpstreamEvent>): boolean => {
+  private growAt({ channel, index }: Cursor, text: string, out: Array<UpstreamEvent>): boolean {
     if (channel === undefined || text === "") return true
-    if (lastText[channel] > index) return false
-    lastText[channel] = index
-    grow(channel, text, out)
+    if (this.lastText[channel] > index) return false
+    this.lastText[channel] = index
+    this.grow(channel, text, out)
     return true
   }
 
-  const growFragments = (fragments: ReadonlyArray<unknown>, from: number, out: Array<UpstreamEvent>) => {
+  private growFragments(fragments: ReadonlyArray<unknown>, from: number, out: Array<UpstreamEvent>): void {
     for (let index = from; index < fragments.length; index++) {
       const channel = fragmentChannel(fragments[index])
       const content = contentOf(fragments[index])
       if (channel === undefined || content === "") continue
-      lastText[channel] = index
-      grow(channel, content, out)
+      this.lastText[channel] = index
+      this.grow(channel, content, out)
     }
   }
 
   /** Handles one change of text where its own extent tells what grew; false where it does not. */
-  const follow = (change: Change, out: Array<UpstreamEvent>): boolean => {
-    if (change._tag === "Root" || !consistent) return false
+  private follow(change: Change, out: Array<UpstreamEvent>): boolean {
+    if (change._tag === "Root" || !this.consistent) return false
     const { path } = change
-    const fragments = response()["fragments"]
+    const fragments = this.response()["fragments"]
     if (path[1] === "fragments" && Array.isArray(fragments)) {
       const isNew = change._tag === "Replaced" && path.length === 3 && change.before === undefined
       if (isNew || (change._tag === "Extended" && path.length === 2)) {
-        growFragments(fragments, change._tag === "Extended" ? change.from : fragments.length - 1, out)
+        this.growFragments(fragments, change._tag === "Extended" ? change.from : fragments.length - 1, out)
         return true
       }
     }
     if (change._tag === "Extended") return false
-    const place = placeOf(change.owner, path)
+    const place = this.placeOf(change.owner, path)
     if (place === undefined) return false
-    if (change._tag === "Grown") return growAt(place, change.text, out)
+    if (change._tag === "Grown") return this.growAt(place, change.text, out)
     const { before = "", value } = change
     if (place.channel === undefined) return true
     if (typeof before !== "string" || typeof value !== "string" || !value.startsWith(before)) return false
-    return growAt(place, value.slice(before.length), out)
+    return this.growAt(place, value.slice(before.length), out)
   }
 
-  const grow = (channel: Channel, text: string, out: Array<UpstreamEvent>) => {
+  private grow(channel: Channel, text: string, out: Array<UpstreamEvent>): void {
     if (text === "") return
-    emitted[channel].push(text)
-    emit(channel, text, out)
+    this.emitted[channel].push(text)
+    this.emit(channel, text, out)
   }
 
   /** The last values count, over all rounds; `token_usage` wins where the document has both. */
-  const readUsage = (out: Array<UpstreamEvent>) => {
-    const { accumulated_token_usage: accumulated, token_usage: given } = response()
+  private readUsage(out: Array<UpstreamEvent>): void {
+    const { accumulated_token_usage: accumulated, token_usage: given } = this.response()
     const total = tokens(accumulated)
     const detail = isRecord(given) ? given : { completion_tokens: given }
     const promptTokens = tokens(detail["prompt_tokens"])
     // Documents start with a total of 0, which says nothing.
     const completion = tokens(detail["completion_tokens"]) ?? (total === 0 ? undefined : total)
     const reasoningTokens = tokens(detail["reasoning_tokens"])
-    const changed = (promptTokens !== undefined && promptTokens !== usage.promptTokens) ||
-      (completion !== undefined && completion !== usage.completionTokens) ||
-      (reasoningTokens !== undefined && reasoningTokens !== usage.reasoningTokens)
+    const changed = (promptTokens !== undefined && promptTokens !== this.usage.promptTokens) ||
+      (completion !== undefined && completion !== this.usage.completionTokens) ||
+      (reasoningTokens !== undefined && reasoningTokens !== this.usage.reasoningTokens)
     if (!changed) return
-    usage = {
-      ...usage,
+    this.usage = {
+      ...this.usage,
       ...(promptTokens === undefined ? {} : { promptTokens }),
       ...(completion === undefined ? {} : { completionTokens: completion }),
       ...(reasoningTokens === undefined ? {} : { reasoningTokens })
     }
-    out.push(UpstreamUsage(usage))
+    out.push(UpstreamUsage(this.usage))
   }
 
-  const isEmptySnapshot = (): boolean => pieces().every((piece) => piece.content === "")
+  private isEmptySnapshot(): boolean {
+    return this.pieces().every((piece) => piece.content === "")
+  }
 
-  const applyPatch = (patch: JsonRecord, out: Array<UpstreamEvent>) => {
-    settle()
+  private applyPatch(patch: JsonRecord, out: Array<UpstreamEvent>): void {
+    this.settle()
     const from = out.length
-    Object.assign(patched, makePatched())
-    document.apply(patch, (change) => {
-      if (meter !== undefined) meter.steps++
-      patched.only = patched.count++ === 0 ? change : undefined
-      if (change._tag === "Root" || (change._tag === "Replaced" && change.path.length === 1)) patched.snapshot = true
-      if (change._tag === "Root" || change.path[1] === "status") patched.status = true
-      if (!touchesText(change)) return
-      if (change._tag === "Grown") patched.grew = true
+    Object.assign(this.patched, makePatched())
+    this.document.apply(patch, (change) => {
+      if (this.meter !== undefined) this.meter.steps++
+      this.patched.only = this.patched.count++ === 0 ? change : undefined
+      if (change._tag === "Root" || (change._tag === "Replaced" && change.path.length === 1)) {
+        this.patched.snapshot = true
+      }
+      if (change._tag === "Root" || change.path[1] === "status") this.patched.status = true
+      if (!this.touchesText(change)) return
+      if (change._tag === "Grown") this.patched.grew = true
       // Text that comes after the status is not shown.
-      if (patched.rewritten || isWithdrawn()) return
-      patched.rewritten = !follow(change, out)
+      if (this.patched.rewritten || this.isWithdrawn()) return
+      this.patched.rewritten = !this.follow(change, out)
     })
-    const opensRound = firstOfRound && patched.snapshot
-    const empty = opensRound && isEmptySnapshot()
+    const opensRound = this.firstOfRound && this.patched.snapshot
+    const empty = opensRound && this.isEmptySnapshot()
     if (opensRound) {
-      base.reasoning = empty ? emitted.reasoning.length : 0
-      base.text = empty ? emitted.text.length : 0
+      this.base.reasoning = empty ? this.emitted.reasoning.length : 0
+      this.base.text = empty ? this.emitted.text.length : 0
     }
-    if (missed && firstOfRound) {
-      missed = false
-      if ((empty || !opensRound) && !isWithdrawn()) {
+    if (this.missed && this.firstOfRound) {
+      this.missed = false
+      if ((empty || !opensRound) && !this.isWithdrawn()) {
         out.length = from
-        return fail(trouble("truncated", undefined, "A part of the reply was lost on its way"))
+        return this.fail(trouble("truncated", undefined, "A part of the reply was lost on its way"))
       }
     }
-    firstOfRound = false
-    const wasConsistent = consistent
-    if (isWithdrawn()) closed = true
-    else if (patched.rewritten) compare(out)
-    const { message_id: id, status: next } = response()
-    takeMessageId(id)
-    if (typeof next === "string") status = next
-    if (opensRound) stale = isIncomplete(status)
-    else if (patched.status) stale = false
-    final = status !== undefined && finalStatuses.has(status) && !stale
-    if (patched.count > 0) readUsage(out)
+    this.firstOfRound = false
+    const wasConsistent = this.consistent
+    if (this.isWithdrawn()) this.closed = true
+    else if (this.patched.rewritten) this.compare(out)
+    const { message_id: id, status: next } = this.response()
+    this.takeMessageId(id)
+    if (typeof next === "string") this.status = next
+    if (opensRound) this.stale = isIncomplete(this.status)
+    else if (this.patched.status) this.stale = false
+    this.final = this.status !== undefined && finalStatuses.has(this.status) && !this.stale
+    if (this.patched.count > 0) this.readUsage(out)
     // A withdrawal may replace the text before it says so; text that goes on growing is no withdrawal.
-    const goesOn = !wasConsistent && patched.grew
-    if (!consistent && status !== "CONTENT_FILTER" && (opensRound || goesOn)) fail(trouble("disagrees"))
-    if (compared > comparedAtLeast + comparedPerCharacter * received) fail(trouble("disagrees"))
-    const { only } = patched
-    if (only?._tag === "Grown" && typeof patch["v"] === "string" && consistent) placeCursor(only)
+    const goesOn = !wasConsistent && this.patched.grew
+    if (!this.consistent && this.status !== "CONTENT_FILTER" && (opensRound || goesOn)) this.fail(trouble("disagrees"))
+    if (this.compared > comparedAtLeast + comparedPerCharacter * this.received) this.fail(trouble("disagrees"))
+    const { only } = this.patched
+    if (only?._tag === "Grown" && typeof patch["v"] === "string" && this.consistent) this.placeCursor(only)
   }
 
   /** Fails a document that grows beyond all measure, in whatever part of it. */
-  const weighDocument = () => {
-    const weight = pending.length + weigh(document.root, mostWeight)
-    if (meter !== undefined) meter.steps += weight
-    if (weight > mostWeight) fail(trouble("malformed", undefined, "The reply's document is too large"))
-    weighAt = received + Math.max(weighedAfter, weight)
+  private weighDocument(): void {
+    const weight = this.pending.length + weigh(this.document.root, mostWeight)
+    if (this.meter !== undefined) this.meter.steps += weight
+    if (weight > mostWeight) this.fail(trouble("malformed", undefined, "The reply's document is too large"))
+    this.weighAt = this.received + Math.max(weighedAfter, weight)
   }
 
-  const isWithdrawn = (): boolean => response()["status"] === "CONTENT_FILTER"
+  private isWithdrawn(): boolean {
+    return this.response()["status"] === "CONTENT_FILTER"
+  }
 
-  const placeCursor = (change: Extract<Change, { readonly _tag: "Grown" }>) => {
+  private placeCursor(change: Extract<Change, { readonly _tag: "Grown" }>): void {
     if (change.path[0] !== "response") return
-    const place = placeOf(change.owner, change.path)
-    if (place === undefined || (place.channel !== undefined && lastText[place.channel] > place.index)) return
-    cursor = place
+    const place = this.placeOf(change.owner, change.path)
+    if (place === undefined || (place.channel !== undefined && this.lastText[place.channel] > place.index)) return
+    this.cursor = place
   }
 
-  const append = (text: string, out: Array<UpstreamEvent>) => {
-    pending.push(text)
-    growAt(cursor!, text, out)
+  private append(text: string, out: Array<UpstreamEvent>): void {
+    this.pending.push(text)
+    this.growAt(this.cursor!, text, out)
   }
 
-  const pushPatch = (data: string, out: Array<UpstreamEvent>): boolean => {
-    received += data.length
-    if (received > weighAt) weighDocument()
-    if (meter !== undefined) meter.steps += data.length
+  private pushPatch(data: string, out: Array<UpstreamEvent>): boolean {
+    this.received += data.length
+    if (this.received > this.weighAt) this.weighDocument()
+    if (this.meter !== undefined) this.meter.steps += data.length
     // `{"v":"…"}` without escapes needs no parser.
     if (
-      cursor !== undefined && data.startsWith("{\"v\":\"") && data.indexOf("\"", 6) === data.length - 2 &&
+      this.cursor !== undefined && data.startsWith("{\"v\":\"") && data.indexOf("\"", 6) === data.length - 2 &&
       data.charCodeAt(data.length - 1) === 125 && !data.includes("\\")
     ) {
-      append(data.slice(6, -2), out)
+      this.append(data.slice(6, -2), out)
       return true
     }
     const patch = parse(data)
@@ -451,27 +493,29 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
     if (!isRecord(patch)) return true
     const { o: operation, p: path, v: value } = patch
     if (
-      cursor !== undefined && typeof value === "string" &&
-      (path === undefined || path === document.stickyPath) &&
-      (operation === undefined || (operation === "APPEND" && document.stickyOperation === "APPEND"))
-    ) append(value, out)
-    else applyPatch(patch, out)
+      this.cursor !== undefined && typeof value === "string" &&
+      (path === undefined || path === this.document.stickyPath) &&
+      (operation === undefined || (operation === "APPEND" && this.document.stickyOperation === "APPEND"))
+    ) this.append(value, out)
+    else this.applyPatch(patch, out)
     return true
   }
 
-  const takeMessageId = (id: unknown) => {
-    if (isMessageId(id)) messageId = id
-    else if (id !== undefined && id !== null) fail(trouble("malformed", undefined, "The reply's message id is no id"))
+  private takeMessageId(id: unknown): void {
+    if (isMessageId(id)) this.messageId = id
+    else if (id !== undefined && id !== null) {
+      this.fail(trouble("malformed", undefined, "The reply's message id is no id"))
+    }
   }
 
-  const pushReady = (data: string): boolean => {
+  private pushReady(data: string): boolean {
     const ready = parse(data)
     if (ready === undefined) return false
-    if (isRecord(ready)) takeMessageId(ready["response_message_id"])
+    if (isRecord(ready)) this.takeMessageId(ready["response_message_id"])
     return true
   }
 
-  const pushHint = (data: string) => {
+  private pushHint(data: string): void {
     const parsed = parse(data)
     const body: JsonRecord = isRecord(parsed) ? parsed : { type: "error" }
     const reason = typeof body["finish_reason"] === "string" && body["finish_reason"] !== ""
@@ -480,89 +524,53 @@ export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => {
     // A hint of another type that names no reason informs people, and is no end.
     if (body["type"] !== "error" && reason === undefined) return
     // A reply that is complete stays so, whatever is said after it.
-    if (!final) fail(trouble("gave_up", reason, typeof body["content"] === "string" ? body["content"] : undefined))
+    if (!this.final) {
+      this.fail(trouble("gave_up", reason, typeof body["content"] === "string" ? body["content"] : undefined))
+    }
   }
 
   /** False where data that has to be JSON is not. */
-  const take = (event: SseEvent, out: Array<UpstreamEvent>): boolean => {
-    if (closed) return true
+  private take(event: SseEvent, out: Array<UpstreamEvent>): boolean {
+    if (this.closed) return true
     switch (event.event) {
       case undefined:
       case "message": {
         if (event.data === "[DONE]") {
-          closed = true
-          sentinel = true
+          this.closed = true
+          this.sentinel = true
           return true
         }
-        return pushPatch(event.data, out)
+        return this.pushPatch(event.data, out)
       }
       case "ready":
-        return pushReady(event.data)
+        return this.pushReady(event.data)
       case "hint":
       case "toast":
-        pushHint(event.data)
+        this.pushHint(event.data)
         return true
       case "close":
-        closed = true
+        this.closed = true
         return true
       default:
         return true
     }
   }
 
-  const endRound = (): RoundEnd => {
-    if (cause !== undefined) return failed(cause)
-    settle()
-    if (status === "CONTENT_FILTER") {
-      return produced === 0 ? failed(trouble("withdrawn")) : { _tag: "Finished", reason: "content_filter" }
+  endRound(): RoundEnd {
+    if (this.cause !== undefined) return failed(this.cause)
+    this.settle()
+    if (this.status === "CONTENT_FILTER") {
+      return this.produced === 0 ? failed(trouble("withdrawn")) : { _tag: "Finished", reason: "content_filter" }
     }
-    if (status === "TIMEOUT" || status === "ERROR") return failed(trouble("gave_up", status))
-    if (!consistent) return failed(trouble("disagrees"))
-    if (status === "FINISHED") {
-      return produced === 0 ? failed(trouble("empty")) : { _tag: "Finished", reason: "stop" }
+    if (this.status === "TIMEOUT" || this.status === "ERROR") return failed(trouble("gave_up", this.status))
+    if (!this.consistent) return failed(trouble("disagrees"))
+    if (this.status === "FINISHED") {
+      return this.produced === 0 ? failed(trouble("empty")) : { _tag: "Finished", reason: "stop" }
     }
-    if (isIncomplete(status)) return { _tag: "Incomplete" }
-    return { _tag: "CutOff", trouble: trouble(sentinel && produced === 0 ? "empty" : "truncated") }
-  }
-
-  return {
-    push(event, out) {
-      if (!take(event, out)) fail(trouble("malformed", undefined, "An event of the reply is not JSON"))
-    },
-    pushUnterminated(event, out) {
-      if (event.data === "[DONE]" || parse(event.data) !== undefined) take(event, out)
-    },
-    endRound,
-    startRound(isMissing = false) {
-      settle()
-      missed ||= isMissing
-      document.startRound()
-      // The status of the round before is no end of this one.
-      const current = response()
-      if (current !== emptyResponse) current["status"] = "WIP"
-      status = undefined
-      final = false
-      sentinel = false
-      closed = false
-      firstOfRound = true
-    },
-    get messageId() {
-      return messageId
-    },
-    get closed() {
-      return closed
-    },
-    get failed() {
-      return cause !== undefined
-    },
-    get withdrawn() {
-      return status === "CONTENT_FILTER"
-    },
-    get final() {
-      return final
-    },
-    get produced() {
-      return produced
-    }
+    if (isIncomplete(this.status)) return { _tag: "Incomplete" }
+    return { _tag: "CutOff", trouble: trouble(this.sentinel && this.produced === 0 ? "empty" : "truncated") }
   }
 }
+
+/** Starts a decoder. Linear in what it is sent, whatever that is; `meter` is told its steps. */
+export const makeReplyDecoder = (meter?: Meter): ReplyDecoder => new Decoder(meter)

@@ -109,23 +109,56 @@ const makeSticky = () => ({
 })
 type Sticky = ReturnType<typeof makeSticky>
 
-/** Starts an empty document. */
-export const makePatchDocument = (meter?: Meter): PatchDocument => {
-  let root: JsonRecord = {}
-  let sticky = makeSticky()
-  let continued = false
+const own = (record: JsonRecord, key: string): unknown => Object.hasOwn(record, key) ? record[key] : undefined
 
-  const set = (path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void) => {
+class Patched implements PatchDocument {
+  root: JsonRecord = {}
+  private sticky = makeSticky()
+  private continued = false
+  private readonly meter: Meter | undefined
+
+  constructor(meter: Meter | undefined) {
+    this.meter = meter
+  }
+
+  get stickyPath(): string | undefined {
+    return this.sticky.path
+  }
+
+  get stickyOperation(): string {
+    return this.sticky.operation
+  }
+
+  apply(patch: JsonRecord, changed: (change: Change) => void): void {
+    const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
+    if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
+      this.root = patch["v"]
+      boundProperties(this.root)
+      this.sticky = makeSticky()
+      this.continued = false
+      changed({ _tag: "Root", snapshot: true })
+      return
+    }
+    if (this.continued && !bare) this.sticky = makeSticky()
+    this.continued = false
+    this.run(patch, [], this.sticky, 0, changed)
+  }
+
+  startRound(): void {
+    this.continued = true
+  }
+
+  private set(path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void): void {
     if (path.length === 0) {
       if (!isRecord(value)) return
-      root = value
-      boundProperties(root)
+      this.root = value
+      boundProperties(this.root)
       changed({ _tag: "Root", snapshot: false })
       return
     }
     // Nothing that follows could be read from a `response` that is no object.
     if (path.length === 1 && path[0] === "response" && !isRecord(value)) return
-    const place = resolve(path, true)
+    const place = this.resolve(path, true)
     if (place === undefined) return
     bound(place.key, value)
     if (Array.isArray(place.owner)) {
@@ -140,9 +173,9 @@ export const makePatchDocument = (meter?: Meter): PatchDocument => {
     }
   }
 
-  const append = (path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void) => {
+  private append(path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void): void {
     if (path.length === 0) return
-    const place = resolve(path, typeof value === "string" || Array.isArray(value))
+    const place = this.resolve(path, typeof value === "string" || Array.isArray(value))
     if (place === undefined) return
     const before = Array.isArray(place.owner) ? place.owner[place.index] : own(place.owner, place.key)
     if (Array.isArray(before)) {
@@ -155,19 +188,19 @@ export const makePatchDocument = (meter?: Meter): PatchDocument => {
       }
       changed({ _tag: "Extended", path: place.path, from })
     } else if (Array.isArray(value) && (before === undefined || before === null)) {
-      set(path, value, changed)
+      this.set(path, value, changed)
     } else if (typeof value === "string" && (typeof before === "string" || before === undefined || before === null)) {
-      if (Array.isArray(place.owner)) return set(path, (before ?? "") + value, changed)
+      if (Array.isArray(place.owner)) return this.set(path, (before ?? "") + value, changed)
       place.owner[place.key] = (before ?? "") + value
       changed({ _tag: "Grown", path: place.path, owner: place.owner, key: place.key, text: value })
     }
   }
 
   /** Finds the owner of the last segment; with `create` it makes objects where nothing is there and no array is meant. */
-  const resolve = (path: ReadonlyArray<string>, create: boolean) => {
+  private resolve(path: ReadonlyArray<string>, create: boolean) {
     if (path.length > maxSegments) return undefined
     const resolved: Array<string> = []
-    let owner: JsonRecord | Array<unknown> = root
+    let owner: JsonRecord | Array<unknown> = this.root
     for (let i = 0;; i++) {
       const segment = path[i]!
       const last = i === path.length - 1
@@ -192,22 +225,20 @@ export const makePatchDocument = (meter?: Meter): PatchDocument => {
     }
   }
 
-  const own = (record: JsonRecord, key: string): unknown => Object.hasOwn(record, key) ? record[key] : undefined
-
-  const run = (
+  private run(
     patch: JsonRecord,
     base: ReadonlyArray<string>,
     sticky: Sticky,
     depth: number,
     changed: (change: Change) => void
-  ) => {
+  ): void {
     const ownPath = typeof patch["p"] === "string"
     const ownOperation = typeof patch["o"] === "string" && patch["o"] !== ""
-    if (meter !== undefined) meter.steps += sticky.segments.length + base.length + 1
+    if (this.meter !== undefined) this.meter.steps += sticky.segments.length + base.length + 1
     if (ownPath) {
       sticky.path = patch["p"] as string
       sticky.segments = split(sticky.path)
-      if (meter !== undefined) meter.steps += Math.min(maxPath, sticky.path.length)
+      if (this.meter !== undefined) this.meter.steps += Math.min(maxPath, sticky.path.length)
     }
     if (ownOperation) sticky.operation = patch["o"] as string
     const value = patch["v"]
@@ -223,41 +254,15 @@ export const makePatchDocument = (meter?: Meter): PatchDocument => {
     if (operation === "BATCH" && Array.isArray(value)) {
       if (depth >= maxBatchDepth) return
       const inner = makeSticky()
-      for (const element of value) if (isRecord(element)) run(element, path, inner, depth + 1, changed)
+      for (const element of value) if (isRecord(element)) this.run(element, path, inner, depth + 1, changed)
     } else if (operation === "APPEND") {
-      append(path, value, changed)
+      this.append(path, value, changed)
     } else if (operation === "SET" || operation === "BATCH") {
       // A batch without a list can only mean the value itself.
-      set(path, value, changed)
-    }
-  }
-
-  return {
-    get root() {
-      return root
-    },
-    get stickyPath() {
-      return sticky.path
-    },
-    get stickyOperation() {
-      return sticky.operation
-    },
-    apply(patch, changed) {
-      const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
-      if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
-        root = patch["v"]
-        boundProperties(root)
-        sticky = makeSticky()
-        continued = false
-        changed({ _tag: "Root", snapshot: true })
-        return
-      }
-      if (continued && !bare) sticky = makeSticky()
-      continued = false
-      run(patch, [], sticky, 0, changed)
-    },
-    startRound() {
-      continued = true
+      this.set(path, value, changed)
     }
   }
 }
+
+/** Starts an empty document. */
+export const makePatchDocument = (meter?: Meter): PatchDocument => new Patched(meter)

@@ -51,65 +51,96 @@ const tooLong: ReplyTrouble = {
 const nothing: ReplyTrouble = { kind: "empty", reason: undefined, message: undefined }
 
 /** Decodes one round's body. */
-const startBody = (reply: ReplyDecoder, { exchange, recorder }: Round, budget: Budget) => {
-  const sse = makeSseDecoder()
-  const events: Array<SseEvent> = []
-  let ended = false
-  let settled = 0
-  let tooMany = false
-  let isFull = false
-  const settle = (millis: number) => {
-    if (settled === millis) return
-    settled = millis
-    exchange.settle(millis)
+class Body implements BodyDecoder<UpstreamEvent> {
+  /** More bytes came than the request may cost. */
+  tooMany = false
+  /** The reply has as many characters as it may have, and its end was given. */
+  isFull = false
+  private readonly rounds: Rounds
+  private readonly reply: ReplyDecoder
+  private readonly budget: Budget
+  private readonly exchange: Exchange
+  private readonly recorder: RoundRecorder | undefined
+  private readonly sse = makeSseDecoder()
+  private readonly events: Array<SseEvent> = []
+  private ended = false
+  private settled = 0
+
+  constructor(rounds: Rounds, reply: ReplyDecoder, budget: Budget, { exchange, recorder }: Round) {
+    this.rounds = rounds
+    this.reply = reply
+    this.budget = budget
+    this.exchange = exchange
+    this.recorder = recorder
   }
-  return {
-    get overflowed() {
-      return sse.overflowed
-    },
-    /** More bytes came than the request may cost. */
-    get tooMany() {
-      return tooMany
-    },
-    /** The reply has as many characters as it may have, and its end was given. */
-    get isFull() {
-      return isFull
-    },
-    push(bytes: Uint8Array, out: Array<UpstreamEvent>) {
-      if (isFull || tooMany) return
-      recorder?.bytes(bytes)
-      if (!budget.addBytes(bytes.length)) {
-        tooMany = true
-        return
-      }
-      sse.push(bytes, events)
-      const from = out.length
-      for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
-      clear(events)
-      isFull = budget.admit(out, from)
-      if (reply.closed) settle(settleAfterClose)
-      else if (reply.final) settle(settleAfterStatus)
-    },
-    end(out: Array<UpstreamEvent>) {
-      if (ended || isFull || tooMany) return
-      ended = true
-      sse.end(events)
-      const from = out.length
-      for (const event of events) reply.pushUnterminated(event, out)
-      clear(events)
-      isFull = budget.admit(out, from)
+
+  get overflowed(): boolean {
+    return this.sse.overflowed
+  }
+
+  push(bytes: Uint8Array, out: Array<UpstreamEvent>): void {
+    if (this.isFull || this.tooMany) return
+    const { budget, events, reply } = this
+    this.recorder?.bytes(bytes)
+    if (!budget.addBytes(bytes.length)) {
+      this.tooMany = true
+      return
     }
+    this.sse.push(bytes, events)
+    const from = out.length
+    for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
+    clear(events)
+    this.isFull = budget.admit(out, from)
+    if (reply.closed) this.settle(settleAfterClose)
+    else if (reply.final) this.settle(settleAfterStatus)
+  }
+
+  end(out: Array<UpstreamEvent>): void {
+    this.unterminated(out)
+    this.rounds.endOfBody(out, this)
+  }
+
+  /** What the end of the body, or its breaking off, left of a last event. */
+  unterminated(out: Array<UpstreamEvent>): void {
+    if (this.ended || this.isFull || this.tooMany) return
+    this.ended = true
+    this.sse.end(this.events)
+    const from = out.length
+    for (const event of this.events) this.reply.pushUnterminated(event, out)
+    clear(this.events)
+    this.isFull = this.budget.admit(out, from)
+  }
+
+  failure(): UpstreamFailure | undefined {
+    return this.tooMany
+      ? this.budget.tooManyBytes(this.rounds.phase)
+      : this.overflowed
+      ? asFailure(this.rounds.phase, tooLong)
+      : undefined
+  }
+
+  done(): boolean {
+    return this.reply.failed || this.reply.withdrawn || this.isFull
+  }
+
+  complete(): boolean {
+    return this.reply.final || this.reply.closed
+  }
+
+  private settle(millis: number): void {
+    if (this.settled === millis) return
+    this.settled = millis
+    this.exchange.settle(millis)
   }
 }
-
-type Body = ReturnType<typeof startBody>
 
 /** One reply over all its rounds. One of them runs at a time, and it is left before the next one is opened. */
 export class Rounds {
   private readonly reply = makeReplyDecoder()
   private readonly budget: Budget
   private readonly openContinue: OpenContinue
-  private phase: FailurePhase = "stream"
+  /** What a failure would be one of. */
+  phase: FailurePhase = "stream"
   private finished = false
   private abandoned = false
   /** The upstream may still be at the reply. */
@@ -158,24 +189,12 @@ export class Rounds {
   }
 
   private read(round: Round): void {
-    const { budget, reply } = this
-    const body = startBody(reply, round, budget)
-    const decoder: BodyDecoder<UpstreamEvent> = {
-      push: body.push,
-      end: (out) => {
-        body.end(out)
-        this.endOfBody(out, body)
-      },
-      failure: () =>
-        body.tooMany ? budget.tooManyBytes(this.phase) : body.overflowed ? asFailure(this.phase, tooLong) : undefined,
-      done: () => reply.failed || reply.withdrawn || body.isFull,
-      complete: () => reply.final || reply.closed
-    }
-    this.current = { pull: decodeBody(round.exchange, decoder, (end) => this.over(end)), body }
+    const body = new Body(this, this.reply, this.budget, round)
+    this.current = { pull: decodeBody(round.exchange, body, (end) => this.over(end)), body }
   }
 
   /** The end of the reply goes with its last events; any other end of a round is told when these have been taken. */
-  private endOfBody(out: Array<UpstreamEvent>, body: Body): void {
+  endOfBody(out: Array<UpstreamEvent>, body: Body): void {
     if (this.finished || body.isFull || body.tooMany || body.overflowed) return
     const end = this.reply.endRound()
     if (end._tag === "Finished") {
@@ -273,7 +292,7 @@ export class Rounds {
   private breakOff(failure: UpstreamFailure): DecodedBody<UpstreamEvent> {
     if (failure.kind !== "transport" || this.abandoned) return Effect.fail(failure)
     const out: Array<UpstreamEvent> = []
-    this.current!.body.end(out)
+    this.current!.body.unterminated(out)
     return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : this.endRound()
   }
 }
