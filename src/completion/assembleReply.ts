@@ -4,10 +4,11 @@
  */
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import type { Usage } from "../domain/Usage.ts"
 import type { Meter } from "../stream/steps.ts"
 import { compose, type Machine } from "../stream/transducer.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
-import { type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
+import { type FinishMachine, type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
 import { orderCalls } from "./orderCalls.ts"
 
 export type { UsageSoFar }
@@ -21,19 +22,36 @@ export interface AssembleOptions extends FilterOptions, FinishOptions {
 /** The machine of one reply, which can be asked for its tokens at any time. */
 export interface ReplyMachine extends Machine<UpstreamEvent, ReplyEvent>, UsageSoFar {}
 
-/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
-export const assembleReply = (options: AssembleOptions): ReplyMachine => {
-  const finish = finishReply(options)
-  const machine = compose(compose(() => orderCalls(options.meter), () => filterText(options)), () => finish)()
-  return {
-    usage: finish.usage,
-    estimated: finish.estimated,
-    promptTold: finish.promptTold,
-    push: (event, out) => {
-      if (!finish.finished()) machine.push(event, out)
-    },
-    end: (out) => {
-      if (!finish.finished()) machine.end(out)
-    }
+class Assembly implements ReplyMachine {
+  private readonly finish: FinishMachine
+  private readonly machine: Machine<UpstreamEvent, ReplyEvent>
+
+  constructor(options: AssembleOptions) {
+    const finish = finishReply(options)
+    this.finish = finish
+    this.machine = compose(compose(() => orderCalls(options.meter), () => filterText(options)), () => finish)()
+  }
+
+  usage(): Usage {
+    return this.finish.usage()
+  }
+
+  estimated(): boolean {
+    return this.finish.estimated()
+  }
+
+  promptTold(): boolean {
+    return this.finish.promptTold()
+  }
+
+  push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
+    if (!this.finish.finished()) this.machine.push(event, out)
+  }
+
+  end(out: Array<ReplyEvent>): void {
+    if (!this.finish.finished()) this.machine.end(out)
   }
 }
+
+/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
+export const assembleReply = (options: AssembleOptions): ReplyMachine => new Assembly(options)

@@ -18,64 +18,93 @@ export interface FilterOptions {
   readonly stop: StopSequences | undefined
 }
 
-/** Starts the machine for one reply. After the `Ending` whatever is pushed is dropped. */
-export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart> => {
-  const sieve = options.sieve?.()
-  const markers = options.stripMarkers ? markerMachine() : undefined
-  const stop = options.stop === undefined ? undefined : stopMachine(options.stop)
-  let ended = false
+const text = (piece: string, out: Array<ReplyPart>): void => {
+  if (piece !== "") out.push(Text(piece))
+}
 
-  const strings: Array<string> = []
-  const stopped: Array<string> = []
-  const sieved: Array<SieveEvent> = []
+class TextFilter implements Machine<ReplyPart, ReplyPart> {
+  private readonly sieve: Machine<string, SieveEvent> | undefined
+  private readonly markers: ReturnType<typeof markerMachine> | undefined
+  private readonly stop: ReturnType<typeof stopMachine> | undefined
+  private ended = false
+  private readonly strings: Array<string> = []
+  private readonly stopped: Array<string> = []
+  private readonly sieved: Array<SieveEvent> = []
 
-  const text = (piece: string, out: Array<ReplyPart>) => {
-    if (piece !== "") out.push(Text(piece))
+  constructor(options: FilterOptions) {
+    this.sieve = options.sieve?.()
+    this.markers = options.stripMarkers ? markerMachine() : undefined
+    this.stop = options.stop === undefined ? undefined : stopMachine(options.stop)
   }
-  const toStop = (piece: string, out: Array<ReplyPart>) => {
-    if (stop === undefined) return text(piece, out)
-    stop.push(piece, stopped)
-    for (const passed of stopped) text(passed, out)
-    clear(stopped)
-    const found = stop.found()
-    if (found !== undefined) end(Ending("stop_sequence", found), out)
+
+  push(part: ReplyPart, out: Array<ReplyPart>): void {
+    if (this.ended) return
+    switch (part._tag) {
+      case "Text":
+        if (this.sieve === undefined) return this.toMarkers(part.text, out)
+        this.sieve.push(part.text, this.sieved)
+        return this.fromSieve(out)
+      case "CallBegun":
+        this.flush(out)
+        if (!this.ended) out.push(part)
+        return
+      case "Ending":
+        this.sieve?.end(this.sieved)
+        this.fromSieve(out)
+        if (!this.ended) this.flush(out)
+        if (!this.ended) this.finish(part, out)
+        return
+      default:
+        out.push(part)
+    }
   }
-  const unmarked = (out: Array<ReplyPart>) => {
-    for (let i = 0; i < strings.length && !ended; i++) toStop(strings[i]!, out)
-    clear(strings)
+
+  end(): void {}
+
+  private toStop(piece: string, out: Array<ReplyPart>): void {
+    if (this.stop === undefined) return text(piece, out)
+    this.stop.push(piece, this.stopped)
+    for (const passed of this.stopped) text(passed, out)
+    clear(this.stopped)
+    const found = this.stop.found()
+    if (found !== undefined) this.finish(Ending("stop_sequence", found), out)
   }
-  const toMarkers = (piece: string, out: Array<ReplyPart>) => {
-    if (markers === undefined) return toStop(piece, out)
-    markers.push(piece, strings)
-    unmarked(out)
+  private unmarked(out: Array<ReplyPart>): void {
+    for (let i = 0; i < this.strings.length && !this.ended; i++) this.toStop(this.strings[i]!, out)
+    clear(this.strings)
+  }
+  private toMarkers(piece: string, out: Array<ReplyPart>): void {
+    if (this.markers === undefined) return this.toStop(piece, out)
+    this.markers.push(piece, this.strings)
+    this.unmarked(out)
   }
   /** Releases the text that markers and stop sequences hold: something other than text follows. */
-  const flush = (out: Array<ReplyPart>) => {
-    if (markers !== undefined) {
-      markers.flush(strings)
-      unmarked(out)
+  private flush(out: Array<ReplyPart>): void {
+    if (this.markers !== undefined) {
+      this.markers.flush(this.strings)
+      this.unmarked(out)
     }
-    if (stop !== undefined && !ended) {
-      stop.flush(stopped)
-      for (const passed of stopped) text(passed, out)
-      clear(stopped)
+    if (this.stop !== undefined && !this.ended) {
+      this.stop.flush(this.stopped)
+      for (const passed of this.stopped) text(passed, out)
+      clear(this.stopped)
     }
   }
-  const end = (ending: ReplyPart, out: Array<ReplyPart>) => {
-    ended = true
+  private finish(ending: ReplyPart, out: Array<ReplyPart>): void {
+    this.ended = true
     out.push(ending)
   }
 
-  const fromSieve = (out: Array<ReplyPart>) => {
-    for (let i = 0; i < sieved.length && !ended; i++) {
-      const event = sieved[i]!
+  private fromSieve(out: Array<ReplyPart>): void {
+    for (let i = 0; i < this.sieved.length && !this.ended; i++) {
+      const event = this.sieved[i]!
       switch (event._tag) {
         case "TextDelta":
-          toMarkers(event.text, out)
+          this.toMarkers(event.text, out)
           break
         case "CallStarted":
-          flush(out)
-          if (!ended) out.push(CallBegun(undefined, event.name))
+          this.flush(out)
+          if (!this.ended) out.push(CallBegun(undefined, event.name))
           break
         case "CallArguments":
           out.push(CallGrown(event.delta))
@@ -85,31 +114,9 @@ export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
       }
     }
-    clear(sieved)
-  }
-
-  return {
-    push(part, out) {
-      if (ended) return
-      switch (part._tag) {
-        case "Text":
-          if (sieve === undefined) return toMarkers(part.text, out)
-          sieve.push(part.text, sieved)
-          return fromSieve(out)
-        case "CallBegun":
-          flush(out)
-          if (!ended) out.push(part)
-          return
-        case "Ending":
-          sieve?.end(sieved)
-          fromSieve(out)
-          if (!ended) flush(out)
-          if (!ended) end(part, out)
-          return
-        default:
-          out.push(part)
-      }
-    },
-    end() {}
+    clear(this.sieved)
   }
 }
+
+/** Starts the machine for one reply. After the `Ending` whatever is pushed is dropped. */
+export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart> => new TextFilter(options)

@@ -40,107 +40,126 @@ export interface FinishMachine extends Machine<ReplyPart, ReplyEvent>, UsageSoFa
   readonly finished: () => boolean
 }
 
-/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
-export const finishReply = (options: FinishOptions): FinishMachine => {
-  let usage: PartialUsage = {}
-  const reasoning = new TextPieces()
-  /** Text and calls, for the estimate of tokens. */
-  const written = new TextPieces()
-  /** Something other than blanks was written. */
-  let hasInk = false
-  let calls = 0
-  let current = { id: "", name: "" }
-  let cutOff = false
-  let finished = false
+const noCall = { id: "", name: "" }
 
-  const wholeUsage = (): Usage => {
-    const reasoningTokens = usage.reasoningTokens ?? estimateTokens(reasoning.toString())
-    const completionTokens = usage.completionTokens ?? reasoningTokens + estimateTokens(written.toString())
-    return {
-      promptTokens: usage.promptTokens ?? options.promptTokens(),
-      completionTokens,
-      reasoningTokens: Math.min(reasoningTokens, completionTokens),
-      cachedTokens: usage.cachedTokens ?? 0
+class Finisher implements FinishMachine {
+  /** What the upstream has told. */
+  private told: PartialUsage = {}
+  private readonly reasoning = new TextPieces()
+  /** Text and calls, for the estimate of tokens. */
+  private readonly written = new TextPieces()
+  /** Something other than blanks was written. */
+  private hasInk = false
+  private calls = 0
+  private current = noCall
+  private cutOff = false
+  private isFinished = false
+  private readonly options: FinishOptions
+
+  constructor(options: FinishOptions) {
+    this.options = options
+  }
+
+  estimated(): boolean {
+    return this.told.promptTokens === undefined || this.told.completionTokens === undefined
+  }
+
+  promptTold(): boolean {
+    return this.told.promptTokens !== undefined
+  }
+
+  finished(): boolean {
+    return this.isFinished
+  }
+
+  push(part: ReplyPart, out: Array<ReplyEvent>): void {
+    if (this.isFinished) return
+    switch (part._tag) {
+      case "Text":
+        this.written.push(part.text)
+        this.hasInk ||= part.text.trim() !== ""
+        out.push(Reply.TextDelta(part.text))
+        return
+      case "Reasoning":
+        this.reasoning.push(part.text)
+        if (this.options.showReasoning) out.push(Reply.ReasoningDelta(part.text))
+        return
+      case "CallBegun":
+        return this.begin(part, out)
+      case "CallGrown":
+        return this.grow(part.delta, out)
+      case "CallOver":
+        return this.over(part, out)
+      case "UpstreamUsage":
+        this.told = { ...this.told, ...part.usage }
+        return
+      case "Ending":
+        this.conclude(part, out)
     }
   }
-  const finish = (reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string) => {
-    finished = true
+
+  end(): void {}
+
+  usage(): Usage {
+    const reasoningTokens = this.told.reasoningTokens ?? estimateTokens(this.reasoning.toString())
+    const completionTokens = this.told.completionTokens ?? reasoningTokens + estimateTokens(this.written.toString())
+    return {
+      promptTokens: this.told.promptTokens ?? this.options.promptTokens(),
+      completionTokens,
+      reasoningTokens: Math.min(reasoningTokens, completionTokens),
+      cachedTokens: this.told.cachedTokens ?? 0
+    }
+  }
+  private finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
+    this.isFinished = true
     out.push(
-      Reply.UsageReported(wholeUsage()),
+      Reply.UsageReported(this.usage()),
       Reply.Finish(reason, reason === "stop_sequence" ? stopSequence : undefined)
     )
   }
 
-  const begin = ({ id, name }: Pick<CallBegun, "id" | "name">, out: Array<ReplyEvent>) => {
-    if (!options.addCall()) return finish("length", out)
-    const index = calls++
-    current = { id: id ?? options.callId(index), name }
-    written.push(name)
-    out.push(Reply.CallStarted(index, current.id, name))
+  private begin({ id, name }: Pick<CallBegun, "id" | "name">, out: Array<ReplyEvent>): void {
+    if (!this.options.addCall()) return this.finish("length", out)
+    const index = this.calls++
+    this.current = { id: id ?? this.options.callId(index), name }
+    this.written.push(name)
+    out.push(Reply.CallStarted(index, this.current.id, name))
   }
-  const grow = (delta: string, out: Array<ReplyEvent>) => {
-    written.push(delta)
-    out.push(Reply.CallArguments(calls - 1, delta))
+  private grow(delta: string, out: Array<ReplyEvent>): void {
+    this.written.push(delta)
+    out.push(Reply.CallArguments(this.calls - 1, delta))
   }
-  const over = ({ arguments: args, whole }: Pick<CallOver, "arguments" | "whole">, out: Array<ReplyEvent>) => {
-    const { id, name } = current
-    if (!whole) cutOff = true
+  private over({ arguments: args, whole }: Pick<CallOver, "arguments" | "whole">, out: Array<ReplyEvent>): void {
+    const { id, name } = this.current
+    if (!whole) this.cutOff = true
     out.push(
-      whole ? Reply.CallFinished(calls - 1, id, name, args) : Reply.CallCutOff(calls - 1, id, name, args)
+      whole ? Reply.CallFinished(this.calls - 1, id, name, args) : Reply.CallCutOff(this.calls - 1, id, name, args)
     )
-    if (options.singleCall) finish(whole ? "tool_calls" : "length", out)
+    if (this.options.singleCall) this.finish(whole ? "tool_calls" : "length", out)
   }
 
   /** A reply that is nothing but reasoning may have its calls there. */
-  const fromReasoning = (out: Array<ReplyEvent>) => {
-    if (calls > 0 || hasInk || reasoning.length === 0 || options.reasoningCalls === undefined) return
-    for (const event of options.reasoningCalls(reasoning.toString())) {
-      if (finished) return
-      if (event._tag === "CallStarted") begin({ id: undefined, name: event.name }, out)
-      else if (event._tag === "CallArguments") grow(event.delta, out)
-      else if (event._tag === "CallFinished") over({ whole: true, arguments: event.arguments }, out)
+  private fromReasoning(out: Array<ReplyEvent>): void {
+    if (this.calls > 0 || this.hasInk || this.reasoning.length === 0 || this.options.reasoningCalls === undefined) {
+      return
+    }
+    for (const event of this.options.reasoningCalls(this.reasoning.toString())) {
+      if (this.isFinished) return
+      if (event._tag === "CallStarted") this.begin({ id: undefined, name: event.name }, out)
+      else if (event._tag === "CallArguments") this.grow(event.delta, out)
+      else if (event._tag === "CallFinished") this.over({ whole: true, arguments: event.arguments }, out)
     }
   }
 
-  const end = ({ reason, stopSequence }: Ending, out: Array<ReplyEvent>) => {
-    if (reason === "content_filter") return finish(reason, out)
-    fromReasoning(out)
-    if (finished) return
-    if (reason === "length") return finish(reason, out)
+  private conclude({ reason, stopSequence }: Ending, out: Array<ReplyEvent>): void {
+    if (reason === "content_filter") return this.finish(reason, out)
+    this.fromReasoning(out)
+    if (this.isFinished) return
+    if (reason === "length") return this.finish(reason, out)
     // Calls say more than how the text around them ended, and a call that was cut off says most.
-    finish(cutOff ? "length" : calls > 0 ? "tool_calls" : reason, out, stopSequence)
-  }
-
-  return {
-    usage: wholeUsage,
-    estimated: () => usage.promptTokens === undefined || usage.completionTokens === undefined,
-    promptTold: () => usage.promptTokens !== undefined,
-    finished: () => finished,
-    push(part, out) {
-      if (finished) return
-      switch (part._tag) {
-        case "Text":
-          written.push(part.text)
-          hasInk ||= part.text.trim() !== ""
-          out.push(Reply.TextDelta(part.text))
-          return
-        case "Reasoning":
-          reasoning.push(part.text)
-          if (options.showReasoning) out.push(Reply.ReasoningDelta(part.text))
-          return
-        case "CallBegun":
-          return begin(part, out)
-        case "CallGrown":
-          return grow(part.delta, out)
-        case "CallOver":
-          return over(part, out)
-        case "UpstreamUsage":
-          usage = { ...usage, ...part.usage }
-          return
-        case "Ending":
-          end(part, out)
-      }
-    },
-    end() {}
+    this.finish(this.cutOff ? "length" : this.calls > 0 ? "tool_calls" : reason, out, stopSequence)
   }
 }
+
+/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
+export const finishReply = (options: FinishOptions): FinishMachine => new Finisher(options)

@@ -24,36 +24,76 @@ interface WaitingText {
   readonly text: TextPieces
 }
 
-/** Starts the machine for one reply. Ends with `Ending`, also where the upstream says nothing of an end. */
-export const orderCalls = (meter?: Meter): Machine<UpstreamEvent, ReplyPart> => {
-  let ended = false
-  let open: OpenCall | undefined
-  /** Calls that have not begun, by the upstream's number. */
-  const unopened = new Map<number, WaitingCall>()
-  /** What waits for its turn behind the open call, from `turn` on: text, and calls whose names are known. */
-  let waiting: Array<WaitingText | WaitingCall> = []
-  let turn = 0
+const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
 
-  const grow = (call: OpenCall, delta: string, out: Array<ReplyPart>) => {
+class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
+  private ended = false
+  private open: OpenCall | undefined = undefined
+  /** Calls that have not begun, by the upstream's number. */
+  private unopened: Map<number, WaitingCall> | undefined = undefined
+  /** What waits for its turn behind the open call, from `turn` on: text, and calls whose names are known. */
+  private waiting: Array<WaitingText | WaitingCall> = []
+  private turn = 0
+  private readonly meter: Meter | undefined
+
+  constructor(meter: Meter | undefined) {
+    this.meter = meter
+  }
+
+  push(event: UpstreamEvent, out: Array<ReplyPart>): void {
+    if (this.ended) return
+    switch (event._tag) {
+      case "UpstreamText":
+      case "UpstreamReasoning":
+        return this.textual(event, out)
+      case "UpstreamCall":
+        return this.structured(event, out)
+      case "UpstreamUsage":
+        out.push(event)
+        return
+      case "UpstreamFinish": {
+        this.settle(out)
+        this.ended = true
+        const { reason, stopSequence } = event
+        out.push(
+          reason === "length" || reason === "content_filter"
+            ? Ending(reason)
+            : stopSequence === undefined
+            ? Ending("stop")
+            : Ending("stop_sequence", stopSequence)
+        )
+      }
+    }
+  }
+
+  end(out: Array<ReplyPart>): void {
+    if (this.ended) return
+    this.settle(out)
+    out.push(Ending("stop"))
+  }
+
+  private grow(call: OpenCall, delta: string, out: Array<ReplyPart>): void {
     if (delta === "") return
     call.push(delta)
     out.push(CallGrown(delta))
   }
-  const begin = (call: WaitingCall, out: Array<ReplyPart>) => {
-    unopened.delete(call.upstreamIndex)
-    open = new OpenCall(call.upstreamIndex, meter)
+  private begin(call: WaitingCall, out: Array<ReplyPart>): void {
+    this.unopened?.delete(call.upstreamIndex)
+    this.open = new OpenCall(call.upstreamIndex, this.meter)
     out.push(CallBegun(call.id, call.name ?? ""))
-    grow(open, call.arguments.toString(), out)
+    this.grow(this.open, call.arguments.toString(), out)
   }
-  const close = (call: OpenCall, out: Array<ReplyPart>) => {
-    open = undefined
-    if (call.isBlank) grow(call, "{}", out)
+  private close(call: OpenCall, out: Array<ReplyPart>): void {
+    this.open = undefined
+    if (call.isBlank) this.grow(call, "{}", out)
     out.push(CallOver(call.isWhole, call.arguments))
   }
 
-  const structured = (event: UpstreamCall, out: Array<ReplyPart>) => {
-    if (open !== undefined && open.upstreamIndex === event.index) return grow(open, event.argumentsDelta, out)
-    let call = unopened.get(event.index)
+  private structured(event: UpstreamCall, out: Array<ReplyPart>): void {
+    if (this.open !== undefined && this.open.upstreamIndex === event.index) {
+      return this.grow(this.open, event.argumentsDelta, out)
+    }
+    let call = this.unopened?.get(event.index)
     if (call === undefined) {
       call = {
         _tag: "WaitingCall",
@@ -62,93 +102,62 @@ export const orderCalls = (meter?: Meter): Machine<UpstreamEvent, ReplyPart> => 
         name: undefined,
         arguments: new TextPieces()
       }
-      unopened.set(event.index, call)
+      this.unopened ??= new Map()
+      this.unopened.set(event.index, call)
     }
     call.id ??= event.id
     call.arguments.push(event.argumentsDelta)
     if (call.name !== undefined || event.name === undefined) return
     call.name = event.name
-    waiting.push(call)
-    advance(out)
+    this.waiting.push(call)
+    this.advance(out)
   }
 
-  const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
-
   /** Text and reasoning wait while a call is open that may go on. */
-  const textual = (event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>) => {
+  private textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
     if (event.text === "") return
-    if (open === undefined && turn === waiting.length) {
+    if (this.open === undefined && this.turn === this.waiting.length) {
       out.push(textPart(event._tag, event.text))
       return
     }
-    const last = waiting[waiting.length - 1]
-    if (last?._tag === event._tag && turn < waiting.length) {
+    const last = this.waiting[this.waiting.length - 1]
+    if (last?._tag === event._tag && this.turn < this.waiting.length) {
       last.text.push(event.text)
       return
     }
     const text = new TextPieces()
     text.push(event.text)
-    waiting.push({ _tag: event._tag, text })
-    advance(out)
+    this.waiting.push({ _tag: event._tag, text })
+    this.advance(out)
   }
 
   /** Gives what waits its turn, as long as the open call is whole: that something follows it says that nothing more of it does. */
-  const advance = (out: Array<ReplyPart>) => {
-    while (turn < waiting.length) {
-      const next = waiting[turn]!
-      if (meter !== undefined) meter.steps++
-      if (open !== undefined) {
-        if (!open.isWhole && !(open.isBlank && next._tag === "WaitingCall")) return
-        close(open, out)
+  private advance(out: Array<ReplyPart>): void {
+    while (this.turn < this.waiting.length) {
+      const next = this.waiting[this.turn]!
+      if (this.meter !== undefined) this.meter.steps++
+      if (this.open !== undefined) {
+        if (!this.open.isWhole && !(this.open.isBlank && next._tag === "WaitingCall")) return
+        this.close(this.open, out)
         continue
       }
-      turn++
-      if (next._tag === "WaitingCall") begin(next, out)
+      this.turn++
+      if (next._tag === "WaitingCall") this.begin(next, out)
       else out.push(textPart(next._tag, next.text.toString()))
     }
-    waiting = []
-    turn = 0
+    this.waiting = []
+    this.turn = 0
   }
 
   /** Nothing completes an open call any more: what waited behind it comes after it, whole or cut off. */
-  const settle = (out: Array<ReplyPart>) => {
-    advance(out)
-    while (open !== undefined) {
-      close(open, out)
-      advance(out)
-    }
-  }
-
-  return {
-    push(event, out) {
-      if (ended) return
-      switch (event._tag) {
-        case "UpstreamText":
-        case "UpstreamReasoning":
-          return textual(event, out)
-        case "UpstreamCall":
-          return structured(event, out)
-        case "UpstreamUsage":
-          out.push(event)
-          return
-        case "UpstreamFinish": {
-          settle(out)
-          ended = true
-          const { reason, stopSequence } = event
-          out.push(
-            reason === "length" || reason === "content_filter"
-              ? Ending(reason)
-              : stopSequence === undefined
-              ? Ending("stop")
-              : Ending("stop_sequence", stopSequence)
-          )
-        }
-      }
-    },
-    end(out) {
-      if (ended) return
-      settle(out)
-      out.push(Ending("stop"))
+  private settle(out: Array<ReplyPart>): void {
+    this.advance(out)
+    while (this.open !== undefined) {
+      this.close(this.open, out)
+      this.advance(out)
     }
   }
 }
+
+/** Starts the machine for one reply. Ends with `Ending`, also where the upstream says nothing of an end. */
+export const orderCalls = (meter?: Meter): Machine<UpstreamEvent, ReplyPart> => new CallOrder(meter)

@@ -25,27 +25,37 @@ export const clear = (items: Array<unknown>): void => {
   else if (items.length > 0) items.length = 0
 }
 
-/** Feeds what `first` emits into `second`. One intermediate array is reused for the life of the stream. */
-export const compose = <A, B, C>(first: Transducer<A, B>, second: Transducer<B, C>): Transducer<A, C> => () => {
-  const head = first()
-  const tail = second()
-  const between: Array<B> = []
-  const drain = (out: Array<C>) => {
+class Composed<A, B, C> implements Machine<A, C> {
+  private readonly head: Machine<A, B>
+  private readonly tail: Machine<B, C>
+  private readonly between: Array<B> = []
+
+  constructor(head: Machine<A, B>, tail: Machine<B, C>) {
+    this.head = head
+    this.tail = tail
+  }
+
+  push(input: A, out: Array<C>): void {
+    this.head.push(input, this.between)
+    this.drain(out)
+  }
+
+  end(out: Array<C>): void {
+    this.head.end(this.between)
+    this.drain(out)
+    this.tail.end(out)
+  }
+
+  private drain(out: Array<C>): void {
+    const { between, tail } = this
     for (let i = 0; i < between.length; i++) tail.push(between[i]!, out)
     clear(between)
   }
-  return {
-    push(input, out) {
-      head.push(input, between)
-      drain(out)
-    },
-    end(out) {
-      head.end(between)
-      drain(out)
-      tail.end(out)
-    }
-  }
 }
+
+/** Feeds what `first` emits into `second`. One intermediate array is reused for the life of the stream. */
+export const compose = <A, B, C>(first: Transducer<A, B>, second: Transducer<B, C>): Transducer<A, C> => () =>
+  new Composed(first(), second())
 
 /** Runs a transducer over a whole input; the reference that a streamed run must equal. */
 export const run = <I, O>(transducer: Transducer<I, O>, inputs: Iterable<I>): Array<O> => {
