@@ -4,11 +4,9 @@
  * What comes in more than one is decoded piece by piece. As one it would stand in memory outside of the heap twice, as bytes
  * and as text, and such memory is what makes the collector go through all that lives.
  */
+import { BYTE_ORDER_MARK } from "../stream/characters.ts"
 
 const decoder = new TextDecoder()
-
-/** Taken off here in a text of many pieces: node's decoder takes it off wherever a piece begins with one. */
-const byteOrderMark = 0xfeff
 
 /** Bytes in UTF-8 as the text that they are, whatever characters they are cut in. */
 export class ArrivingText {
@@ -32,6 +30,7 @@ export class ArrivingText {
   end(): string {
     if (this.#decoder === undefined) return decoder.decode(this.#first)
     const text = this.#text + this.#decoder.decode()
-    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+    // Node's decoder would take it off wherever a piece begins with one.
+    return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
   }
 }

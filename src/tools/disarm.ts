@@ -6,7 +6,6 @@
  * turn nor show the model a call that never was. What calls are written with is each form's to say. Forms without a `<` stay: they
  * mean something in the model's own reply only.
  */
-import { LESS } from "../stream/characters.ts"
 import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import { foldText, openers } from "./fold.ts"
 import type { Form } from "./form.ts"
@@ -36,9 +35,13 @@ const namesOf = (forms: ReadonlyArray<Form>): Names => {
   return { tags, tokens, hint: new RegExp([...firstWords].join("|")) }
 }
 
-const otherOpeners = new Set(openers.filter((c) => c > 127))
+const anyOpener = new RegExp(`[${String.fromCharCode(...openers)}]`, "g")
 
-const isOpener = (c: number): boolean => c === LESS || (c > 127 && otherOpeners.has(c))
+/** Where the first opener stands from `from` on; -1 where there is none. */
+const nextOpener = (text: string, from: number): number => {
+  anyOpener.lastIndex = from
+  return anyOpener.test(text) ? anyOpener.lastIndex - 1 : -1
+}
 
 /** No marker is longer up to where its name is known. */
 const maximalHead = 96
@@ -62,29 +65,29 @@ const isMarker = ({ hint, tags, tokens }: Names, head: string): boolean => {
   return false
 }
 
-/** One pass: what is looked at after an opener ends before the next one, since no marker's name has one in it. */
+/** What is looked at after an opener: up to the next one, since no marker's name has one in it. */
+const headAt = (text: string, at: number): string => {
+  const rest = text.slice(at + 1, at + maximalHead)
+  const next = nextOpener(rest, 0)
+  return text.slice(at, next === -1 ? at + maximalHead : at + 1 + next)
+}
+
 function* disarmNames(names: Names, text: string, slice: Slice): Sliced<string> {
   const pieces: Array<string> = []
   let done = 0
-  let counted = 0
-  /** The opener whose head is not over yet. */
-  let at = -1
-  for (let i = 0; i <= text.length; i++) {
-    if (i - counted >= pieceChars) {
-      if (slice.add(0, i - counted)) yield slice.end()
-      counted = i
+  for (let from = 0; from < text.length; from += pieceChars) {
+    const piece = text.slice(from, from + pieceChars)
+    if (slice.add(from === 0 ? 1 : 0, piece.length)) yield slice.end()
+    for (let i = nextOpener(piece, 0); i !== -1; i = nextOpener(piece, i + 1)) {
+      // A head costs more than other characters.
+      if (slice.add(0, headCost)) yield slice.end()
+      const at = from + i
+      if (isMarker(names, foldText(headAt(text, at)).toLowerCase())) {
+        pieces.push(text.slice(done, at + 1), zeroWidthSpace)
+        done = at + 1
+      }
     }
-    const isEnd = i === text.length || isOpener(text.charCodeAt(i))
-    if (!isEnd && (at === -1 || i - at < maximalHead)) continue
-    // A head costs more than other characters.
-    if (at !== -1 && slice.add(0, headCost)) yield slice.end()
-    if (at !== -1 && isMarker(names, foldText(text.slice(at, i)).toLowerCase())) {
-      pieces.push(text.slice(done, at + 1), zeroWidthSpace)
-      done = at + 1
-    }
-    at = isEnd ? i : -1
   }
-  if (slice.add(1, text.length - counted)) yield slice.end()
   return done === 0 ? text : pieces.join("") + text.slice(done)
 }
 

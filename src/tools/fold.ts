@@ -51,8 +51,11 @@ export const fold = (c: number): number => c < 128 ? c : c >= 0xff01 && c <= 0xf
 /** True for what is read as `<`. */
 export const isLess = (c: number): boolean => fold(c) === LESS
 
+const beyondAscii = /[^\0-\x7f]/
+
 /** `fold` of every character of a text. */
 export const foldText = (text: string): string => {
+  if (!beyondAscii.test(text)) return text
   let out = ""
   for (let i = 0; i < text.length; i++) out += String.fromCharCode(fold(text.charCodeAt(i)))
   return out
