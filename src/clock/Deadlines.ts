@@ -54,7 +54,7 @@ class Entry implements Deadline {
     if (this.listed) this.list.expect(at)
   }
 
-  readonly cancel = (): void => {
+  cancel(): void {
     if (this.listed) this.list.remove(this)
   }
 }

@@ -11,7 +11,7 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 /** A client that frames are written to. */
 export interface ClientWriter {
   /** Sends frames at once, or lets them wait. */
-  readonly write: (bytes: Uint8Array) => void
+  readonly write: (frames: string) => void
   /** Bytes that wait for the client. */
   readonly backlog: () => number
   /** Waits until the client has caught up. */

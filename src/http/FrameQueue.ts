@@ -36,7 +36,8 @@ export class FrameQueue implements ClientWriter {
     this.unread = deadlines.add(Infinity, leave)
   }
 
-  readonly write = (bytes: Uint8Array): void => {
+  readonly write = (frames: string): void => {
+    const bytes = Buffer.from(frames)
     this.pieces.push(bytes)
     this.bytes += bytes.length
     if (this.readable === undefined && this.unread.at === Infinity) this.expectReader()

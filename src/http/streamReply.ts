@@ -67,7 +67,7 @@ interface WriteOptions {
   readonly writer: ClientWriter
   readonly deadlines: Deadlines["Service"]
   /** Told what was written, for the request's record. */
-  readonly sent: (bytes: Uint8Array) => void
+  readonly sent: (frames: string) => void
   /** Told the error that is told in the stream. */
   readonly failed: (error: GatewayError) => void
   /** Holds what the reply's events need. */
@@ -119,7 +119,8 @@ class ReplyWriter {
   }
 
   private readonly next: Effect.Effect<void> = Effect.suspend(() => {
-    this.quiet.at = this.options.deadlines.now() + keepAliveEvery
+    // Each write sets it anew.
+    if (this.quiet.at === Infinity) this.quiet.at = this.options.deadlines.now() + keepAliveEvery
     return Effect.matchCauseEffect(this.events!, {
       onSuccess: (events) => {
         const { frames } = this.renderer!
@@ -163,9 +164,8 @@ class ReplyWriter {
 
   private write(text: string): void {
     if (text === "") return
-    const bytes = Buffer.from(text)
-    this.options.writer.write(bytes)
-    this.options.sent(bytes)
+    this.options.writer.write(text)
+    this.options.sent(text)
     this.quiet.at = this.options.deadlines.now() + keepAliveEvery
   }
 
@@ -198,7 +198,7 @@ const within = (fiber: Fiber.Fiber<unknown, unknown>, deadlines: Deadlines["Serv
       deadline.cancel()
       resume(Effect.void)
     })
-    return Effect.sync(deadline.cancel)
+    return Effect.sync(() => deadline.cancel())
   })
 
 /**
@@ -246,7 +246,7 @@ export const streamReply = <R>(
       deadlines,
       scope,
       endsWithRequest: queue === undefined,
-      sent: (bytes) => stats.record?.sent(bytes),
+      sent: (frames) => stats.record?.sent(Buffer.from(frames)),
       failed: (error) => {
         stats.error = error.code
         stats.cause = error.cause

@@ -80,7 +80,7 @@ export class Exchange {
   private waitingBytes = 0
   private paused = false
   /** Continues whoever waits. */
-  private waiter: (() => void) | undefined
+  private waiter: ((now: number) => void) | undefined
   private waking = false
   private carrier: Carrier | undefined
   private headObserver: ((status: number | undefined) => void) | undefined
@@ -250,13 +250,14 @@ export class Exchange {
   }
 
   private readonly bytesToCome: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.callback((resume) => {
-    this.waitFor(() => resume(this.bytesExit() ?? this.bytesToCome))
+    this.waitFor((now) => resume(this.bytesExit(now) ?? this.bytesToCome))
   })
 
-  private bytesExit(): Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>> | undefined {
+  /** What there is; `now` where a look at the clock was taken just before. */
+  private bytesExit(now?: number): Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>> | undefined {
     if (this.chunks.length > 0) {
       // Bytes that are always there at once leave the deadline no turn.
-      const left = this.budget?.timeLeft(0, this.deadlines.now())
+      const left = this.budget?.timeLeft(0, now ?? this.deadlines.now())
       if (left !== undefined && left.millis <= 0) {
         const carrier = this.carrier
         this.fail(this.budget!.overdue("stream", left.of))
@@ -278,7 +279,7 @@ export class Exchange {
     return this.failure === undefined ? undefined : Exit.fail(this.failure)
   }
 
-  private waitFor(waiter: () => void): void {
+  private waitFor(waiter: (now: number) => void): void {
     this.waiter = waiter
     this.waitingSince = this.deadlines.now()
     this.deadline.at = this.waitingSince + this.timeLeft(this.waitingSince)
@@ -305,8 +306,9 @@ export class Exchange {
     if (waiter === undefined) return
     this.waiter = undefined
     this.deadline.at = Infinity
-    this.budget?.addWaiting(this.deadlines.now() - this.waitingSince)
-    waiter()
+    const now = this.deadlines.now()
+    this.budget?.addWaiting(now - this.waitingSince)
+    waiter(now)
   }
 
   private expire(now: number): void {

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import { CurrentShutdown } from "../../clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { type Carrier, Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
 /** Bytes of a reply's head. */
@@ -31,22 +31,34 @@ const connectWithin = (limit: () => number): buildConnector.connector => {
 }
 
 /** Tells an exchange what undici tells its handler. */
-class Handler implements Dispatcher.DispatchHandler {
+class Handler implements Dispatcher.DispatchHandler, Carrier {
   private readonly exchange: Exchange
+  private controller: Dispatcher.DispatchController | undefined = undefined
 
   constructor(exchange: Exchange) {
     this.exchange = exchange
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.exchange.carriedBy({
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
-      abort: () => controller.abort(left)
-    })
+    this.controller = controller
+    this.exchange.carriedBy(this)
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
+  pause(): void {
+    this.controller?.pause()
+  }
+
+  resume(): void {
+    this.controller?.resume()
+  }
+
+  abort(): void {
+    this.controller?.abort(left)
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
+    // Nobody reads them, and they would hold the bytes that they were read from as long as the reply is open.
+    controller.rawHeaders = null
     if (status >= 200) this.exchange.began(status, headers)
   }
 
