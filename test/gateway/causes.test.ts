@@ -3,6 +3,7 @@ import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import { excerptOf } from "../../src/domain/FailureCause.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { type Answer, json, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"
 
 interface Cause {
@@ -102,16 +103,19 @@ describe("the cause of a failure upstream", () => {
 
   it("is time that ran out", async () => {
     const server = await startServer({ headless: true, after: "hang" })
+    const clock = makeMovedClock({ still: true })
     const gateway = await startGateway({
-      upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { first_byte: 0.05 } }
-    })
+      upstream: { driver: "openai", base_url: server.baseUrl, timeouts: { first_byte: 5 } }
+    }, { clock })
     open.push(gateway)
-    const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    const asking = fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}` },
       body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
     })
-    const { error } = await reply.json() as { readonly error: { readonly message: string } }
+    await server.until(({ length }) => length === 1)
+    clock.move(6_000)
+    const { error } = await (await asking).json() as { readonly error: { readonly message: string } }
     assert.strictEqual(error.message, "The upstream did not answer in time.")
   })
 })

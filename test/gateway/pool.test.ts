@@ -97,13 +97,19 @@ describe("limits", () => {
   })
 
   it("end a wait that takes too long", async () => {
+    const clock = makeMovedClock({ still: true })
     site = await startSite(
       { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } },
-      { timeouts: { queue: 0.05 } }
+      { timeouts: { queue: 5 }, clock }
     )
     const { end } = await hold(site)
     for (const stream of [true, false]) {
-      const said = await chat(site.url, "!say one", { stream })
+      const asking = chat(site.url, "!say one", { stream })
+      await untilQueue(site, { waiting: 1 })
+      clock.move(4_900)
+      assert.deepInclude(await queueOf(site), { waiting: 1 })
+      clock.move(200)
+      const said = await asking
       assert.deepInclude(said, { status: 429, ending: "whole" })
       assert.strictEqual(said.error?.code, "rate_limit_exceeded")
       assert.match(said.retryAfter ?? "", /^[1-9]\d*$/)
@@ -305,10 +311,17 @@ describe("an account that the upstream refuses", () => {
   })
 
   it("for a while cools down, and requests wait where that is near", async () => {
-    site = await startSite({ accounts: accounts("a") })
+    const clock = makeMovedClock({ still: true })
+    site = await startSite({
+      accounts: accounts("a"),
+      runtime: { account_max_inflight: 1, account_max_queue: 9 }
+    }, { clock })
     await fail({ name: "rate-limited", retryAfter: 1 })
-    const [first, second] = await Promise.all([chat(site.url, "!say one"), chat(site.url, "!say two")])
-    assert.deepStrictEqual([textOf(first), textOf(second)].toSorted(), ["one", "two"])
+    const both = Promise.all([chat(site.url, "!say one"), chat(site.url, "!say two")])
+    await untilQueue(site, { waiting: 2, in_use: 0 })
+    assert.strictEqual((await site.report()).calls.completion, 1)
+    clock.move(2_000)
+    assert.deepStrictEqual((await both).map(textOf).toSorted(), ["one", "two"])
     await fail({ name: "rate-limited", retryAfter: 400 })
     const said = await chat(site.url, "!say three")
     assert.deepInclude(said, { status: 429, retryAfter: "400" })
@@ -319,11 +332,12 @@ describe("an account that the upstream refuses", () => {
 
 describe("auto_delete", () => {
   it("single deletes each session after its slot is free", async () => {
+    const clock = makeMovedClock({ still: true })
     site = await startSite({
       accounts: accounts("a"),
       auto_delete: { mode: "single" },
       runtime: { account_max_inflight: 1, account_max_queue: 0 }
-    }, { timeouts: { first_byte: 0.3 } })
+    }, { timeouts: { first_byte: 5 }, clock })
     await fail({ name: "hang-before-headers", call: "delete" })
     assert.strictEqual(textOf(await chat(site.url, "!say one", { stream: true })), "one")
     await site.until(({ calls }) => calls.delete === 1)
@@ -331,6 +345,7 @@ describe("auto_delete", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say two")), "two")
     const { requests } = await site.report()
     assert.strictEqual(requests.find(({ call }) => call === "delete")?.outcome, "open")
+    clock.move(6_000)
     const report = await site.until((report) => report.calls.delete === 2 && isQuiet(report))
     assert.deepInclude(report.sessions, { created: 2, deleted: 1 })
     assert.strictEqual(report.calls.delete_all, 0)

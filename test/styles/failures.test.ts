@@ -15,11 +15,6 @@ import { base, callOslo, letTimePass, lines, tools, useGateway } from "./support
 /** Callers with a token of their own: what fails them neither harms an account nor is tried again. */
 const apiKey = "a-token"
 const direct = styleClients(base, { apiKey, fetch: useGateway() })
-/** The same at a gateway without patience. */
-const hurried = styleClients(base, {
-  apiKey,
-  fetch: useGateway({ upstream: { timeouts: { first_byte: 0.2, silence: 0.2 } } })
-})
 
 /** The error that an SDK throws for a plain HTTP error. */
 const classOf = (style: StyleName, status: number): string => {
@@ -55,14 +50,12 @@ const within = (style: StyleName, code: ErrorCode, shown: string): Omit<Failed, 
   }
 }
 
-/** Asserts that a request fails everywhere, with the same words. */
-const assertFails = async (
-  clients: Clients,
-  ask: Ask,
-  failure: (style: StyleName, way: Way) => Omit<Failed, "message">
-) => {
+type Results = Awaited<ReturnType<typeof everywhere>>
+
+/** Asserts that all of them are failures with the same words. */
+const assertFailures = (results: Results, failure: (style: StyleName, way: Way) => Omit<Failed, "message">) => {
   const words = new Set<string>()
-  for (const { result, style, way } of await everywhere(clients, ask)) {
+  for (const { result, style, way } of results) {
     const where = `${style}, ${way}`
     if (result._tag === "Got") assert.fail(`${where}: ${JSON.stringify(result)}`)
     const { message, ...rest } = result
@@ -71,6 +64,26 @@ const assertFails = async (
   }
   assert.strictEqual(words.size, 1, [...words].join("\n"))
 }
+
+/** Asserts that a request fails everywhere, with the same words. */
+const assertFails = async (
+  clients: Clients,
+  ask: Ask,
+  failure: (style: StyleName, way: Way) => Omit<Failed, "message">
+) => assertFailures(await everywhere(clients, ask), failure)
+
+/** The same of an upstream that falls silent, whose time is let pass. */
+const assertFailsInSilence = (content: string, failure: (style: StyleName, way: Way) => Omit<Failed, "message">) =>
+  Effect.gen(function*() {
+    const gateway = yield* webGateway({
+      runtime: { account_max_inflight: 8 },
+      auth: { direct_max_inflight: 8 },
+      upstream: { timeouts: { first_byte: 5, silence: 5 } }
+    })
+    const clients = styleClients(base, { apiKey, fetch: gateway })
+    const asking = yield* Effect.forkScoped(Effect.promise(() => everywhere(clients, { content })))
+    assertFailures(yield* letTimePass(asking), failure)
+  })
 
 /** Failures of the upstream, by the lines that ask for them behind what it has said, and what becomes of them. */
 const faults: ReadonlyArray<readonly [fault: string, code: ErrorCode]> = [
@@ -113,10 +126,9 @@ describe("a failure is the same in every style, streamed and not", () => {
     (fault, code) => assertFails(direct, { content: `!count 5\n!fault ${fault}` }, (style) => plainly(style, code))
   )
 
-  it.each(silences)("silence before anything was shown: %s", (fault) =>
-    assertFails(
-      hurried,
-      { content: `!count 5\n!fault ${fault}` },
+  it.effect.each(silences)("silence before anything was shown: %s", (fault) =>
+    assertFailsInSilence(
+      `!count 5\n!fault ${fault}`,
       (style) => plainly(style, "upstream_timeout")
     ))
 
@@ -127,10 +139,9 @@ describe("a failure is the same in every style, streamed and not", () => {
       (style, way) => way === "whole" ? plainly(style, code) : within(style, code, "1 2 3")
     ))
 
-  it("silence in the reply", () =>
-    assertFails(
-      hurried,
-      { content: "!count 5\n!fault hang-mid-stream after=3" },
+  it.effect("silence in the reply", () =>
+    assertFailsInSilence(
+      "!count 5\n!fault hang-mid-stream after=3",
       (style, way) => way === "whole" ? plainly(style, "upstream_timeout") : within(style, "upstream_timeout", "1 2 3")
     ))
 

@@ -7,6 +7,8 @@ import { Clock, Duration, Effect } from "effect"
 export interface MovedClock extends Clock.Clock {
   /** Lets so many milliseconds pass, on the wall and monotonic. */
   readonly move: (millis: number) => void
+  /** The milliseconds that each one who sleeps has left: whether a time limit is being waited for. */
+  readonly sleeping: () => ReadonlyArray<number>
 }
 
 export interface MovedClockOptions {
@@ -67,6 +69,7 @@ export const makeMovedClock = ({ still = false }: MovedClockOptions = {}): Moved
         }
         return Effect.sync(forget)
       }),
-    move
+    move,
+    sleeping: () => [...sleepers].map(({ due }) => due - now())
   }
 }
