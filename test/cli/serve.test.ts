@@ -1,9 +1,12 @@
 /** The service as a process: what it says, how it ends, and with which exit code. */
 import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { make } from "../../src/upstream/reference/Reference.ts"
+import { cutHeld } from "../gateway/support.ts"
 import { type Running, start } from "./process.ts"
 
 const config = JSON.stringify({ keys: ["key"] })
@@ -20,15 +23,27 @@ const stream = (url: string, prompt: string) =>
 
 describe.concurrent("the service", () => {
   it("finishes what it has begun when it is told to stop, and exits with 0", async () => {
-    const gateway = start([], onAnyPort)
+    const scope = Scope.makeUnsafe()
+    const reference = await Effect.runPromise(make())
+    const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
+    const gateway = start([], {
+      PORT: "0",
+      GATEWAY_CONFIG_JSON: JSON.stringify({
+        keys: ["key"],
+        accounts: [{ email: "a@x.org", password: "p" }],
+        upstream: { driver: "session", base_url: baseUrl }
+      })
+    })
     const url = await urlOf(gateway)
-    const reply = await stream(url, "!pace 40ms\n!count 12")
+    const reply = await stream(url, "!say one two\n!fault hang-mid-stream after=1")
     gateway.child.kill("SIGTERM")
     await gateway.printed(/Draining: 1 requests under way/)
     const refused = await fetch(`${url}/v1/models`)
     assert.strictEqual(refused.status, 503)
+    await cutHeld(reference, baseUrl)
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
     const { code, stderr, stdout } = await gateway.ended
+    await Effect.runPromise(Scope.close(scope, Exit.void))
     assert.strictEqual(code, 0)
     // What is piped is JSON lines alone; the banner stands beside it.
     assert.match(stderr, /^Model Gateway listens on /)

@@ -1,13 +1,16 @@
 /** What a process that is told to stop does with the requests and the connections that it has. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Context, Effect, Exit, Logger, References, Scope } from "effect"
 import { once } from "node:events"
 import { get, type IncomingMessage } from "node:http"
 import { connect, type Socket } from "node:net"
+import { Lifecycle } from "../../src/server/Lifecycle.ts"
 import { make, type Reference } from "../../src/upstream/reference/Reference.ts"
 import { type Running, start } from "../cli/process.ts"
 import { businessKey } from "../support/gateway.ts"
-import { accounts, chat, isQuiet, readSaid, send, textOf } from "./support.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
+import { untilHolds } from "../support/until.ts"
+import { accounts, chat, cutHeld, isQuiet, readSaid, send, startSite, textOf, untilQueue } from "./support.ts"
 
 interface Process {
   readonly url: string
@@ -18,7 +21,7 @@ interface Process {
 }
 
 /** The gateway as a process of its own, with one account of one slot in front of a reference upstream. */
-const withProcess = async (timeouts: Readonly<Record<string, number>>, use: (process: Process) => Promise<void>) => {
+const withProcess = async (use: (process: Process) => Promise<void>) => {
   const scope = Scope.makeUnsafe()
   const reference = await Effect.runPromise(make())
   const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
@@ -26,18 +29,10 @@ const withProcess = async (timeouts: Readonly<Record<string, number>>, use: (pro
     keys: [businessKey],
     accounts: accounts("a"),
     runtime: { account_max_inflight: 1, account_max_queue: 2 },
-    upstream: { driver: "session", base_url: baseUrl, timeouts }
+    upstream: { driver: "session", base_url: baseUrl }
   }
   const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "admin" })
-  const cut = async () => {
-    const { requests } = await Effect.runPromise(reference.report)
-    const session = requests.find(({ call }) => call === "completion")?.session
-    await fetch(`${baseUrl}/api/v0/chat/stop_stream`, {
-      method: "POST",
-      headers: { authorization: "Bearer reference-token-1" },
-      body: JSON.stringify({ chat_session_id: session, message_id: 2 })
-    })
-  }
+  const cut = () => cutHeld(reference, baseUrl)
   try {
     const [, url = ""] = await gateway.printed(/listens on (http:\/\/\S+)\n/)
     await use({ url, gateway, reference, cut })
@@ -72,7 +67,7 @@ const probe = async (url: string) => {
 
 describe.concurrent("a gateway that is told to stop", () => {
   it("goes on with what it has, tells the rest, and ends with nothing left", () =>
-    withProcess({}, async ({ cut, gateway, reference, url }) => {
+    withProcess(async ({ cut, gateway, reference, url }) => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)
       const waiting = chat(url, "!say waited")
@@ -115,49 +110,78 @@ describe.concurrent("a gateway that is told to stop", () => {
       const { calls } = await Effect.runPromise(reference.until(isQuiet))
       assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 1 })
     }))
+})
 
-  it("tells each style in its own words what its limit ends, streams, whole replies and those that wait", () =>
-    withProcess({ drain: 0.3 }, async ({ gateway, url }) => {
-      const asked = [
-        ["/v1/responses", { input: "!say one two\n!fault hang-mid-stream after=1", stream: true }],
-        ["/v1/messages", { max_tokens: 9, stream: true, messages: [{ role: "user", content: "waits" }] }],
-        ["/v1/chat/completions", { messages: [{ role: "user", content: "waits" }] }]
-      ] as const
-      const replies: Array<Promise<Response>> = []
-      for (const [path, body] of asked) {
-        const reply = fetch(`${url}${path}`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${businessKey}` },
-          body: JSON.stringify({ model: "upstream-chat", ...body })
-        })
-        replies.push(reply)
-        // The first has the only slot, and the others wait for it.
-        if (replies.length === 1) await reply
-      }
-      await until(async () => {
-        const queue = await fetch(`${url}/admin/queue/status`, { headers: { authorization: "Bearer admin" } })
-        return (await queue.json() as { readonly waiting?: number }).waiting === 2
+/** Seconds that the gateway waits for what runs, by a clock that a test moves. */
+const patience = 7
+
+/** A gateway of one account of one slot, which has written what it logged. */
+const startStopped = async () => {
+  const clock = makeMovedClock({ still: true })
+  const outcomes: Array<unknown> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    if (String(message) === "request") outcomes.push(fiber.getRef(References.CurrentLogAnnotations)["outcome"])
+  })
+  const site = await startSite(
+    { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } },
+    { timeouts: { drain: patience }, clock, logger }
+  )
+  const { active } = Context.get(site.gateway.services, Lifecycle)
+  return {
+    site,
+    outcomes,
+    /** Stops the gateway with so many requests that do not end by themselves. */
+    stop: async (count: number) => {
+      assert.strictEqual(active(), count)
+      const stopped = site.stop()
+      await untilHolds(() => clock.sleeping().includes(patience * 1000))
+      clock.move(patience * 1000 - 1)
+      await new Promise(setImmediate)
+      assert.strictEqual(active(), count)
+      clock.move(1)
+      await stopped
+    }
+  }
+}
+
+describe("a gateway whose drain takes too long", () => {
+  it("tells each style in its own words what its limit ends, streams, whole replies and those that wait", async () => {
+    const { site, stop } = await startStopped()
+    const asked = [
+      ["/v1/responses", { input: "!say one two\n!fault hang-mid-stream after=1", stream: true }],
+      ["/v1/messages", { max_tokens: 9, stream: true, messages: [{ role: "user", content: "waits" }] }],
+      ["/v1/chat/completions", { messages: [{ role: "user", content: "waits" }] }]
+    ] as const
+    const replies: Array<Promise<Response>> = []
+    for (const [path, body] of asked) {
+      const reply = fetch(`${site.url}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify({ model: "upstream-chat", ...body })
       })
-      gateway.child.kill("SIGTERM")
-      const [responses, messages, chat] = await Promise.all(replies)
-      assert.match(await responses!.text(), /event: response\.failed\n.*"shutting_down"/)
-      assert.strictEqual(messages!.status, 503)
-      assert.match(await messages!.text(), /"type":"error".*shutting down/)
-      assert.deepStrictEqual([chat!.status, chat!.headers.get("retry-after")], [503, "5"])
-      assert.match(await chat!.text(), /"code":"shutting_down"/)
-      assert.strictEqual((await gateway.ended).code, 0)
-    }))
+      replies.push(reply)
+      // The first has the only slot, and the others wait for it.
+      if (replies.length === 1) await reply
+    }
+    await untilQueue(site, { waiting: 2 })
+    await stop(3)
+    const [responses, messages, chat] = await Promise.all(replies)
+    assert.match(await responses!.text(), /event: response\.failed\n.*"shutting_down"/)
+    assert.strictEqual(messages!.status, 503)
+    assert.match(await messages!.text(), /"type":"error".*shutting down/)
+    assert.deepStrictEqual([chat!.status, chat!.headers.get("retry-after")], [503, "5"])
+    assert.match(await chat!.text(), /"code":"shutting_down"/)
+  })
 
-  it("waits no longer than it may, and tells the upstream", () =>
-    withProcess({ drain: 0.3 }, async ({ gateway, reference, url }) => {
-      const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
-      assert.strictEqual(running.status, 200)
-      gateway.child.kill("SIGTERM")
-      assert.match(await running.text(), /"content":"one.*"code":"shutting_down".*\n\ndata: \[DONE\]\n\n$/s)
-      const { code, signal, stdout } = await gateway.ended
-      assert.match(stdout, /"outcome":"shutting_down"/)
-      assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
-      const { calls } = await Effect.runPromise(reference.until(isQuiet))
-      assert.deepInclude(calls, { completion: 1, stop_stream: 1 })
-    }))
+  it("waits no longer than it may, and tells the upstream", async () => {
+    const { outcomes, site, stop } = await startStopped()
+    const running = await send(site.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
+    assert.strictEqual(running.status, 200)
+    const text = running.text()
+    await stop(1)
+    assert.match(await text, /"content":"one.*"code":"shutting_down".*\n\ndata: \[DONE\]\n\n$/s)
+    assert.deepStrictEqual(outcomes, ["shutting_down"])
+    const { calls } = await site.until(isQuiet)
+    assert.deepInclude(calls, { completion: 1, stop_stream: 1 })
+  })
 })

@@ -26,7 +26,9 @@ export const makeMovedClock = ({ still = false }: MovedClockOptions = {}): Moved
   const sleepers = new Set<Sleeper>()
   let moved = 0
   const since = (nanos: () => bigint) => {
-    const start = nanos()
+    const first = nanos()
+    // One that stands still does so at a whole millisecond, so that what is due in so many is due after exactly as many.
+    const start = still ? first - first % 1_000_000n : first
     return () => (still ? start : nanos()) + BigInt(Math.round(moved * 1e6))
   }
   const monotonic = since(() => clock.monotonicTimeNanosUnsafe())
