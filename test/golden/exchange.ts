@@ -2,10 +2,11 @@
  * Golden frames as data: the whole gateway is asked through the vendors' SDKs, at a fixed time, and what went over the wire is
  * text. Ids, which are others each time, are numbered as they appear.
  */
-import { Effect } from "effect"
-import { TestClock } from "effect/testing"
+import { Clock, Effect } from "effect"
 import { businessKey } from "../support/gateway.ts"
+import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { styleClients } from "../support/styleClients.ts"
+import { untilHolds } from "../support/until.ts"
 import { webGateway } from "../support/webGateway.ts"
 import type { Body } from "./kinds.ts"
 import { embeddings, exchanges } from "./kinds.ts"
@@ -55,6 +56,16 @@ const written = async (request: Request, response: Response): Promise<string> =>
 
 type Fetch = typeof globalThis.fetch
 
+/** Asks an upstream that is silent for so long: once it is, the time passes, and the upstream goes on when the headers are out. */
+const throughSilence = (gateway: Fetch, clock: MovedClock, silence: number): Fetch => async (input, init) => {
+  const answering = gateway(input, init)
+  await untilHolds(() => clock.sleeping().includes(silence))
+  clock.move(silence - 1)
+  const response = await answering
+  clock.move(1)
+  return response
+}
+
 const exchangeText = async (gateway: Fetch, { kind, style, way }: Exchange): Promise<string> => {
   let text = ""
   const fetch: Fetch = async (input, init) => {
@@ -82,18 +93,32 @@ const embeddingsText = async (gateway: Fetch, body: Body): Promise<string> => {
   return withNumberedIds(await written(request.clone(), await gateway(request)))
 }
 
+/** The text of an exchange with an upstream that is silent first, at a gateway with a clock of its own. */
+const silentText = (exchange: Exchange, silence: number) =>
+  Effect.gen(function*() {
+    const clock = makeMovedClock({ still: true, wall: started })
+    const gateway = yield* Effect.provideService(webGateway(), Clock.Clock, clock)
+    return yield* Effect.promise(() => exchangeText(throughSilence(gateway, clock, silence), exchange))
+  }).pipe(Effect.scoped)
+
 /** Every golden file by its path below `test/fixtures/golden`. */
 export const goldenFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.gen(function*() {
   const files = new Map<string, string>()
-  yield* TestClock.setTime(started)
-  const gateway = yield* webGateway({ embeddings: { provider: "builtin" } })
+  const clock = makeMovedClock({ still: true, wall: started })
+  const gateway = yield* Effect.provideService(
+    webGateway({ embeddings: { provider: "builtin" } }),
+    Clock.Clock,
+    clock
+  )
   for (const exchange of exchanges) {
     const { kind, style, way } = exchange
-    const text = yield* Effect.promise(() => exchangeText(gateway, exchange))
+    const text = kind.silence === undefined
+      ? yield* Effect.promise(() => exchangeText(gateway, exchange))
+      : yield* silentText(exchange, kind.silence)
     files.set(`${style}/${kind.name}.${way}.txt`, text)
   }
   for (const { body, name } of embeddings) {
     files.set(`embeddings/${name}.whole.txt`, yield* Effect.promise(() => embeddingsText(gateway, body)))
   }
   return files
-}).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.orDie)
+}).pipe(Effect.scoped, Effect.orDie)

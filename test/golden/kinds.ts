@@ -17,6 +17,8 @@ export interface Kind {
   readonly ways?: ReadonlyArray<typeof ways[number]>
   /** Whose key it is: the gateway's own where it is left out; nobody's for `none`. What fails a `caller` is not tried again. */
   readonly key?: "caller" | "none"
+  /** Milliseconds that the upstream says nothing first, in which the headers go out. */
+  readonly silence?: number
   /** Something else in the request than the SDK puts there. */
   readonly edit?: (body: Body, style: StyleName) => Body
 }
@@ -54,6 +56,13 @@ export const kinds: ReadonlyArray<Kind> = [
     edit: (body) => ({ ...body, stream_options: { include_usage: true } })
   },
   { name: "failure-before-headers", ask: { content: "!count 5\n!fault rate-limited retry_after=7" }, key: "caller" },
+  {
+    name: "failure-before-first-frame",
+    ask: { content: "!count 5\n!fault slow ms=12000\n!fault error-status after=0" },
+    ways: ["streamed"],
+    key: "caller",
+    silence: 12_000
+  },
   { name: "failure-after-headers", ask: { content: "!count 5\n!fault error-status after=3" }, key: "caller" },
   { name: "invalid", ask: { content: "Hi" }, edit: withWrongTemperature },
   { name: "unauthorized", ask: { content: "Hi" }, key: "none" }

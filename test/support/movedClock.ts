@@ -14,6 +14,8 @@ export interface MovedClock extends Clock.Clock {
 export interface MovedClockOptions {
   /** Stands still unless it is moved: no time limit is ever reached because the machine is slow. */
   readonly still?: boolean
+  /** Where its wall clock starts, in milliseconds of the epoch: now, unless a test shows times. */
+  readonly wall?: number
 }
 
 interface Sleeper {
@@ -21,7 +23,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-export const makeMovedClock = ({ still = false }: MovedClockOptions = {}): MovedClock => {
+export const makeMovedClock = ({ still = false, wall: startsAt }: MovedClockOptions = {}): MovedClock => {
   const clock = Effect.runSync(Clock.Clock)
   const sleepers = new Set<Sleeper>()
   let moved = 0
@@ -32,7 +34,9 @@ export const makeMovedClock = ({ still = false }: MovedClockOptions = {}): Moved
     return () => (still ? start : nanos()) + BigInt(Math.round(moved * 1e6))
   }
   const monotonic = since(() => clock.monotonicTimeNanosUnsafe())
-  const wall = since(() => clock.currentTimeNanosUnsafe())
+  const realWall = since(() => clock.currentTimeNanosUnsafe())
+  const shift = startsAt === undefined ? 0n : BigInt(startsAt) * 1_000_000n - realWall()
+  const wall = () => realWall() + shift
   const millis = () => Number(wall() / 1_000_000n)
   const now = () => Number(monotonic()) / 1e6
   const move = (by: number) => {
