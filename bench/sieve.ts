@@ -27,7 +27,7 @@ const tools = [
   { name: "write_file", description: undefined, parameters: undefined, strict: undefined }
 ]
 
-const withSieve: Transducer<string, SieveEvent> = sieve({ tools, callId: (index) => `call_${index}` })
+const withSieve = sieve({ tools, callId: (index) => `call_${index}` })
 
 const withoutSieve: Transducer<string, SieveEvent> = () => ({
   push: (text, out) => {
@@ -82,7 +82,11 @@ const timeOf = (body: () => void, runs: number): number => {
   return best
 }
 
-const rate = (pieces: ReadonlyArray<string>, runs = 5, transducer = withSieve): number => {
+const rate = (
+  pieces: ReadonlyArray<string>,
+  runs = 5,
+  transducer: Transducer<string, SieveEvent> = withSieve
+): number => {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   return length / 1e6 / (timeOf(() => feed(transducer(), pieces), runs) / 1000)
 }
@@ -93,7 +97,7 @@ const argument = (length: number): string =>
 const small = [4, 7, 12, 5, 9]
 
 /** What a gateway does for one event: parse the upstream's frame, assemble the reply, render the client's frame. */
-const pipeline = (sieve: Transducer<string, SieveEvent> | undefined, frames: ReadonlyArray<string>): number => {
+const pipeline = (sieve: typeof withSieve | undefined, frames: ReadonlyArray<string>): number => {
   const machine = assembleReply({
     sieve,
     stripMarkers: false,

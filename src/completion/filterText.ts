@@ -6,14 +6,14 @@ import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { markerMachine } from "../stream/referenceMarkers.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
-import type { Machine, Transducer } from "../stream/transducer.ts"
-import { clear } from "../stream/transducer.ts"
+import { clear, type Machine } from "../stream/transducer.ts"
+import type { Sieve } from "../tools/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart, Text } from "./ReplyPart.ts"
 
 /** What is to be taken out. */
 export interface FilterOptions {
   /** The sieve over the reply's text; `undefined` when no tools are declared: every byte passes. */
-  readonly sieve: Transducer<string, SieveEvent> | undefined
+  readonly sieve: (() => Sieve) | undefined
   readonly stripMarkers: boolean
   readonly stop: StopSequences | undefined
 }
@@ -23,7 +23,7 @@ const text = (piece: string, out: Array<ReplyPart>): void => {
 }
 
 class TextFilter implements Machine<ReplyPart, ReplyPart> {
-  private readonly sieve: Machine<string, SieveEvent> | undefined
+  private readonly sieve: Sieve | undefined
   private readonly markers: ReturnType<typeof markerMachine> | undefined
   private readonly stop: ReturnType<typeof stopMachine> | undefined
   private ended = false
@@ -41,9 +41,10 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
     if (this.ended) return
     switch (part._tag) {
       case "Text":
-        if (this.sieve === undefined) return this.toMarkers(part.text, out)
-        this.sieve.push(part.text, this.sieved)
-        return this.fromSieve(out)
+        if (this.sieve?.passes(part.text, this.sieved) === false) return this.fromSieve(out)
+        if (this.markers !== undefined || this.stop !== undefined) return this.toMarkers(part.text, out)
+        out.push(part)
+        return
       case "CallBegun":
         this.flush(out)
         if (!this.ended) out.push(part)

@@ -17,6 +17,15 @@ import { Prose } from "./prose.ts"
 import type { Trigger } from "./prose.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
 
+/** A started sieve. */
+export interface Sieve extends Machine<string, SieveEvent> {
+  /**
+   * Takes text as `push` does, for one who has it at hand: true where it is text as a whole, which no event says then, and nothing
+   * else comes out.
+   */
+  readonly passes: (text: string, out: Array<SieveEvent>) => boolean
+}
+
 /** A form at work. */
 interface FormAtWork {
   readonly reading: Reading<void>
@@ -65,7 +74,7 @@ type Call = Extract<State, { readonly _tag: "Call" }>
 
 const followsProse: State = { _tag: "Prose" }
 
-export class Engine implements Machine<string, SieveEvent>, Context {
+export class Engine implements Sieve, Context {
   readonly source: Source = { text: "", pos: 0, stop: 0, ended: false }
   readonly tools: Tools
 
@@ -91,11 +100,15 @@ export class Engine implements Machine<string, SieveEvent>, Context {
   }
 
   push(text: string, out: Array<SieveEvent>): void {
-    if (text === "") return
+    if (text !== "" && this.passes(text, out)) out.push(TextDelta(text))
+  }
+
+  passes(text: string, out: Array<SieveEvent>): boolean {
     const { state } = this
-    if (state === followsProse) this.follow(text, out)
-    else if (state._tag === "Fence") this.begun(state.reply, text, out)
-    else this.run(state._tag === "Glance" ? state.text + text : text, 0, out)
+    if (state === followsProse) return this.follow(text, out)
+    if (state._tag === "Fence") return this.begun(state.reply, text, out)
+    this.run(state._tag === "Glance" ? state.text + text : text, 0, out)
+    return false
   }
 
   end(out: Array<SieveEvent>): void {
@@ -106,7 +119,7 @@ export class Engine implements Machine<string, SieveEvent>, Context {
         return
       }
       this.state = followsProse
-      if (held !== "") this.follow(held, out)
+      if (held !== "" && this.follow(held, out)) out.push(TextDelta(held))
     }
     this.isEnded = true
     this.run(this.state._tag === "Glance" ? this.state.text : "", 0, out)
@@ -165,23 +178,29 @@ export class Engine implements Machine<string, SieveEvent>, Context {
     this.limit()
   }
 
-  /** Follows prose to the end of the piece, or lets a form read where one may begin. */
-  private follow(text: string, out: Array<SieveEvent>): void {
+  /** Follows prose to the end of the piece, which is then true, or lets a form read where one may begin. */
+  private follow(text: string, out: Array<SieveEvent>): boolean {
     const { prose } = this
     let at = prose.passPlain(text)
     if (at < text.length) at = prose.scan(text, at)
     while (at < text.length) {
       const seen = this.openings.glance(text, at, prose, this.isEnded)
-      if (seen === "more" || seen === "read") return this.run(text, at, out)
+      if (seen === "more" || seen === "read") {
+        this.run(text, at, out)
+        return false
+      }
       at = prose.scan(text, seen === "none" ? prose.skip(at) : prose.pass(at))
     }
-    out.push(TextDelta(text))
+    return true
   }
 
-  private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): void {
+  private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): boolean {
     const passed = reply.push(text)
     if (reply.isOver) this.state = followsProse
-    if (passed !== "") this.follow(passed, out)
+    if (passed === "" || !this.follow(passed, out)) return false
+    if (passed === text) return true
+    out.push(TextDelta(passed))
+    return false
   }
 
   /** Reads all that has come; what stands before `from` was followed already, and a trigger with which that ended. */

@@ -163,16 +163,21 @@ export class Openings {
   }
 
   private claimTag(name: string, written: string): Form | undefined {
-    return this.grammar.tags(name).find(({ opening }) =>
-      opening.at === "tag" && ("names" in opening ||
-        opening.claims(name, written, this.tools) && (opening.isPlain !== true || this.elements.length === 0))
-    )
+    for (const form of this.grammar.tags(name)) {
+      const { opening } = form
+      if (
+        opening.at === "tag" && ("names" in opening ||
+          opening.claims(name, written, this.tools) && (opening.isPlain !== true || this.elements.length === 0))
+      ) return form
+    }
+    return undefined
   }
 
   private claimBracket(word: string, next: number): Form | undefined {
-    return this.grammar.at.bracket.find(({ opening }) =>
-      opening.at === "bracket" && opening.claims(word, next, this.tools)
-    )
+    for (const form of this.grammar.at.bracket) {
+      if (form.opening.at === "bracket" && form.opening.claims(word, next, this.tools)) return form
+    }
+    return undefined
   }
 
   /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */

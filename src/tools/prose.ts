@@ -244,25 +244,24 @@ export class Prose {
   }
 
   private inline(text: string, from: number, to: number): number {
-    let i = from
-    while (i < to) {
+    let { isBlankLine, isLineStart } = this
+    for (let i = from; i < to; i++) {
       const c = text.charCodeAt(i)
-      if (c === BACKTICK) return this.beginRun(text, i, to)
-      i++
-      if (c === NEWLINE) {
+      if (c === BACKTICK || (c === NEWLINE && isBlankLine)) {
+        this.isBlankLine = isBlankLine
+        this.isLineStart = isLineStart
+        if (c === BACKTICK) return this.beginRun(text, i, to)
         this.isLineStart = true
-        if (this.isBlankLine) {
-          this.inlineLength = 0
-          this.mode = PLAIN
-          return i
-        }
-        this.isBlankLine = true
-      } else if (!isSpace(c)) {
-        this.isBlankLine = false
-        this.isLineStart = false
+        this.inlineLength = 0
+        this.mode = PLAIN
+        return i + 1
       }
+      if (c === NEWLINE) isBlankLine = isLineStart = true
+      else if (!isSpace(c)) isBlankLine = isLineStart = false
     }
-    return i
+    this.isBlankLine = isBlankLine
+    this.isLineStart = isLineStart
+    return to
   }
 
   /** The rest of the line after an opening run: a back-tick in it, or prose where the run began in mid-line, makes it inline code. */
@@ -286,33 +285,31 @@ export class Prose {
   }
 
   private fence(text: string, from: number, to: number): number {
-    let i = from
-    while (i < to) {
-      if (this.fenceLine === CONTENT) {
-        const end = text.indexOf("\n", i)
-        if (end < 0) return to
-        i = end
-      }
-      const c = text.charCodeAt(i++)
+    let line = this.fenceLine
+    for (let i = from; i < to; i++) {
+      const c = text.charCodeAt(i)
       if (c === NEWLINE) {
-        const isClosed = this.runLength >= this.fenceLength && this.fenceLine !== CONTENT
-        this.fenceLine = INDENT
+        const isClosed = this.runLength >= this.fenceLength && line !== CONTENT
+        line = INDENT
         this.runLength = 0
         if (isClosed) {
           this.isLineStart = true
           this.mode = PLAIN
-          return i
+          return i + 1
         }
-      } else if (c === this.runCharacter && this.fenceLine <= FENCE_RUN) {
-        this.fenceLine = FENCE_RUN
-        this.runLength++
-      } else if (isSpace(c) || (c === GREATER && this.fenceLine === INDENT)) {
-        if (this.fenceLine === FENCE_RUN) this.fenceLine = TRAIL
-      } else {
-        this.fenceLine = CONTENT
+      } else if (line !== CONTENT) {
+        if (c === this.runCharacter && line <= FENCE_RUN) {
+          line = FENCE_RUN
+          this.runLength++
+        } else if (isSpace(c) || (c === GREATER && line === INDENT)) {
+          if (line === FENCE_RUN) line = TRAIL
+        } else {
+          line = CONTENT
+        }
       }
     }
-    return i
+    this.fenceLine = line
+    return to
   }
 
   private skipData(text: string, from: number, to: number): number {

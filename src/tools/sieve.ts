@@ -2,14 +2,14 @@
  * The sieve: turns the tool calls that a model writes as text into structured calls, while the text streams.
  */
 import type { ToolDeclaration } from "../domain/Conversation.ts"
-import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { TextDelta } from "../domain/ReplyEvent.ts"
-import type { Transducer } from "../stream/transducer.ts"
-import { Engine } from "./engine.ts"
+import { Engine, type Sieve } from "./engine.ts"
 import { FencedReply } from "./fencedReply.ts"
 import type { Form } from "./form.ts"
 import { forms } from "./forms/table.ts"
 import { grammarOf } from "./grammar.ts"
+
+export type { Sieve }
 
 export interface SieveOptions {
   /** The declared tools: forms that could be an answer are calls only for these, and schemas give values their types. */
@@ -21,7 +21,7 @@ export interface SieveOptions {
 /** The sieve that knows these forms. */
 export const sieveOf = (forms: ReadonlyArray<Form>) => {
   const grammar = grammarOf(forms)
-  return (options: SieveOptions): Transducer<string, SieveEvent> => {
+  return (options: SieveOptions): () => Sieve => {
     const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
     if (tools.size === 0) return passThrough
     const fenced = () => new FencedReply(tools, () => new Engine(grammar, tools, String))
@@ -29,10 +29,11 @@ export const sieveOf = (forms: ReadonlyArray<Form>) => {
   }
 }
 
-const passThrough: Transducer<string, SieveEvent> = () => ({
+const passThrough = (): Sieve => ({
   push(text, out) {
     if (text !== "") out.push(TextDelta(text))
   },
+  passes: () => true,
   end: () => undefined
 })
 
@@ -40,4 +41,4 @@ const passThrough: Transducer<string, SieveEvent> = () => ({
  * The sieve as a transducer of a reply's text. It never throws, and what it says does not depend on how the text is cut. Without
  * declared tools every character passes as it comes.
  */
-export const sieve: (options: SieveOptions) => Transducer<string, SieveEvent> = sieveOf(forms)
+export const sieve: (options: SieveOptions) => () => Sieve = sieveOf(forms)

@@ -3,11 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
+import { TextDelta } from "../../src/domain/ReplyEvent.ts"
 import { Engine } from "../../src/tools/engine.ts"
 import { forms } from "../../src/tools/forms/table.ts"
 import { grammarOf } from "../../src/tools/grammar.ts"
+import { sieve } from "../../src/tools/sieve.ts"
 import { runs } from "../support/effort.ts"
-import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf, tools } from "./support.ts"
+import { callId, callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf, tools } from "./support.ts"
 
 const grammar = grammarOf(forms)
 
@@ -174,6 +176,20 @@ describe("for any text", () => {
         }
       ),
       { numRuns: runs(4000) }
+    )
+  })
+
+  it("says the same to one who has the text at hand", () => {
+    fc.assert(
+      fc.property(text, fc.integer(), (text, seed) => {
+        const chunks = cutAtRandom(text, seeded(seed))
+        const machine = sieve({ tools, callId })()
+        const out: Array<SieveEvent> = []
+        for (const chunk of chunks) if (machine.passes(chunk, out) && chunk !== "") out.push(TextDelta(chunk))
+        machine.end(out)
+        assert.deepStrictEqual(out, feed(chunks))
+      }),
+      { numRuns: runs(1000) }
     )
   })
 
