@@ -4,9 +4,10 @@
  * The generic client costs a response object, a scope, a `Readable`, a channel and a fiber or two for each call; here the
  * dispatcher's handler tells the exchange what came, and that is all.
  */
-import { type Agent, buildConnector, type Dispatcher } from "@effect/platform-node/Undici"
+import { type Agent, buildConnector, type Dispatcher, errors } from "@effect/platform-node/Undici"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Socket } from "node:net"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import { CurrentShutdown } from "../../clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -17,16 +18,17 @@ import { traced } from "./traced.ts"
 const longestHead = 64 * 1024
 
 /** Opens connections within as many milliseconds as `limit` says at the time; the TLS handshake counts too. */
-const connectWithin = (limit: () => number): buildConnector.connector => {
-  let timeout = limit()
-  let connector = buildConnector({ timeout })
+const connectWithin = (deadlines: Deadlines["Service"], limit: () => number): buildConnector.connector => {
+  const connector = buildConnector({ timeout: 0 })
   return (options, callback) => {
-    // A connector keeps TLS sessions, so it stays as long as its limit does.
-    if (limit() !== timeout) {
-      timeout = limit()
-      connector = buildConnector({ timeout })
-    }
-    connector(options, callback)
+    // It gives the socket that it opens, which its type keeps to itself.
+    const socket: unknown = connector(options, (...result) => {
+      deadline.cancel()
+      callback(...result)
+    })
+    const deadline = deadlines.add(deadlines.now() + limit(), () => {
+      if (socket instanceof Socket) socket.destroy(new errors.ConnectTimeoutError())
+    })
   }
 }
 
@@ -99,7 +101,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.eff
     const store = yield* ConfigStore
     const deadlines = yield* Deadlines
     const shutdown = yield* CurrentShutdown
-    const connect = connectWithin(() => store.unsafeCurrent().upstream.timeouts.connect * 1000)
+    const connect = connectWithin(deadlines, () => store.unsafeCurrent().upstream.timeouts.connect * 1000)
     const agent = yield* Effect.acquireRelease(
       Effect.map(
         Effect.promise(() => import("@effect/platform-node/Undici")),

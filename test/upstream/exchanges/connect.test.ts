@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
@@ -9,29 +10,39 @@ import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 
 /** A server that takes connections and never says a word, so that a TLS handshake with it does not end. */
 const silentServer = Effect.acquireRelease(
-  Effect.callback<Server>((resume) => {
-    const server = createServer((socket) => socket.on("error", () => {}))
-    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-  }),
-  (server) => Effect.sync(() => server.close())
+  Effect.callback<{ readonly server: Server; readonly asked: Promise<void>; readonly left: Promise<void> }>(
+    (resume) => {
+      const asked = Promise.withResolvers<void>()
+      const left = Promise.withResolvers<void>()
+      const server = createServer((socket) => {
+        socket.on("data", () => asked.resolve()).on("error", () => {}).on("close", () => left.resolve())
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ server, asked: asked.promise, left: left.promise })))
+    }
+  ),
+  ({ server }) => Effect.sync(() => server.close())
 )
 
-it.live("a connection that does not open in time is a time limit, not a broken connection", () =>
+const limits = { firstByte: 100_000, silence: 100_000 }
+
+it.effect("a connection that does not open in time is a time limit, not a broken connection", () =>
   Effect.gen(function*() {
-    const server = yield* silentServer
+    const { asked, left, server } = yield* silentServer
     const address = server.address()
     if (address === null || typeof address === "string") return yield* Effect.die("no port")
-    const config = ConfigStore.layerJson({ upstream: { timeouts: { connect: 0.05 } } })
-    const failure = yield* Effect.gen(function*() {
-      const driver = makeSessionDriver(yield* Exchanges, {
-        baseUrl: `https://127.0.0.1:${address.port}`,
-        furtherModels: [],
-        limits: { firstByte: 10_000, silence: 10_000 }
-      })
-      return yield* Effect.flip(driver.verify("t"))
-    }).pipe(Effect.provide(Layer.provide(layerUndici, config)))
-    assert.strictEqual(failure.kind, "timeout")
-  }))
+    const baseUrl = `https://127.0.0.1:${address.port}`
+    const driver = makeSessionDriver(yield* Exchanges, { baseUrl, furtherModels: [], limits })
+    const verifying = yield* Effect.forkChild(Effect.flip(driver.verify("t")))
+    // The handshake has begun.
+    yield* Effect.promise(() => asked)
+    yield* TestClock.adjust("10 seconds")
+    assert.isUndefined(verifying.pollUnsafe())
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual((yield* Fiber.join(verifying)).kind, "timeout")
+    yield* Effect.promise(() => left)
+  }).pipe(
+    Effect.provide(Layer.provide(layerUndici, ConfigStore.layerJson({ upstream: { timeouts: { connect: 15 } } })))
+  ))
 
 /** A server whose every answer has a header of this length and an accepted envelope. */
 const headedServer = (length: number) =>
@@ -64,7 +75,7 @@ it.live("a head of up to 64 KiB is read, a longer one is a failure of the connec
           const driver = makeSessionDriver(yield* Exchanges, {
             baseUrl,
             furtherModels: [],
-            limits: { firstByte: 10_000, silence: 10_000 }
+            limits
           })
           return yield* Effect.match(driver.createSession("t"), {
             onSuccess: () => "read",
