@@ -6,7 +6,6 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { make } from "../../src/upstream/reference/Reference.ts"
-import { cutHeld } from "../gateway/support.ts"
 import { type Running, start } from "./process.ts"
 
 const config = JSON.stringify({ keys: ["key"] })
@@ -40,7 +39,7 @@ describe.concurrent("the service", () => {
     await gateway.printed(/Draining: 1 requests under way/)
     const refused = await fetch(`${url}/v1/models`)
     assert.strictEqual(refused.status, 503)
-    await cutHeld(reference, baseUrl)
+    await Effect.runPromise(reference.cut())
     assert.match(await reply.text(), /data: \[DONE\]\n\n$/)
     const { code, stderr, stdout } = await gateway.ended
     await Effect.runPromise(Scope.close(scope, Exit.void))

@@ -10,14 +10,12 @@ import { type Running, start } from "../cli/process.ts"
 import { businessKey } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
-import { accounts, chat, cutHeld, isQuiet, readSaid, send, startSite, textOf, untilQueue } from "./support.ts"
+import { accounts, chat, isQuiet, readSaid, send, startSite, textOf, untilQueue } from "./support.ts"
 
 interface Process {
   readonly url: string
   readonly gateway: Running
   readonly reference: Reference["Service"]
-  /** Ends a reply that hangs, so that it is resumed. */
-  readonly cut: () => Promise<void>
 }
 
 /** The gateway as a process of its own, with one account of one slot in front of a reference upstream. */
@@ -32,10 +30,9 @@ const withProcess = async (use: (process: Process) => Promise<void>) => {
     upstream: { driver: "session", base_url: baseUrl }
   }
   const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "admin" })
-  const cut = () => cutHeld(reference, baseUrl)
   try {
     const [, url = ""] = await gateway.printed(/listens on (http:\/\/\S+)\n/)
-    await use({ url, gateway, reference, cut })
+    await use({ url, gateway, reference })
   } finally {
     gateway.child.kill("SIGKILL")
     await gateway.ended
@@ -67,7 +64,7 @@ const probe = async (url: string) => {
 
 describe.concurrent("a gateway that is told to stop", () => {
   it("goes on with what it has, tells the rest, and ends with nothing left", () =>
-    withProcess(async ({ cut, gateway, reference, url }) => {
+    withProcess(async ({ gateway, reference, url }) => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)
       const waiting = chat(url, "!say waited")
@@ -102,13 +99,13 @@ describe.concurrent("a gateway that is told to stop", () => {
       assert.strictEqual(late.status, 503)
       await gateway.printed(/"request_id":"late-request","path":"\/v1\/models","status":503,"outcome":"shutting_down"/)
 
-      await cut()
+      await Effect.runPromise(reference.cut())
       assert.strictEqual(textOf(await readSaid(running)), "one two")
       assert.strictEqual(textOf(await waiting), "waited")
       const { code, signal } = await gateway.ended
       assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
       const { calls } = await Effect.runPromise(reference.until(isQuiet))
-      assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 1 })
+      assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 0 })
     }))
 })
 

@@ -187,17 +187,6 @@ export const untilQueue = async (site: Site, expected: Readonly<Record<string, u
   }
 }
 
-/** Ends the one reply that hangs at the upstream of this address, so that the gateway resumes it. */
-export const cutHeld = async (reference: Reference["Service"], baseUrl: string): Promise<void> => {
-  const { requests } = await Effect.runPromise(reference.report)
-  const session = requests.find(({ call }) => call === "completion")?.session
-  await fetch(`${baseUrl}/api/v0/chat/stop_stream`, {
-    method: "POST",
-    headers: { authorization: "Bearer reference-token-1" },
-    body: JSON.stringify({ chat_session_id: session, message_id: 2 })
-  })
-}
-
 /** A stream that has shown a word and goes on until `end`. */
 export const hold = async ({ url }: Site, options: ChatOptions = {}) => {
   const abort = new AbortController()

@@ -74,6 +74,8 @@ export class Provider {
   private readonly rendered = new Map<string, Rendered>()
   private readonly counted = new Map<string, number>()
   private readonly listeners = new Set<() => void>()
+  /** The streams that run, with what was asked. */
+  private readonly running = new Map<Call, string>()
 
   /** `now` gives the time in milliseconds. */
   constructor(options: ReferenceOptions, now: () => number) {
@@ -296,11 +298,13 @@ export class Provider {
   private run({ account, call }: Exchange, turn: SessionTurn): void {
     this.ledger.streamOpened(account)
     turn.running = call
+    this.running.set(call, turn.prompt)
     call.onProgress = (sent) => {
       turn.sent = sent
     }
     call.onClose = () => {
       if (turn.running === call) turn.running = undefined
+      this.running.delete(call)
       this.ledger.streamClosed(account)
     }
   }
@@ -329,6 +333,11 @@ export class Provider {
   /** Suspends an account, or lifts its suspension. */
   suspend(account: string, suspended: boolean): void {
     this.identities.suspend(account, suspended)
+  }
+
+  /** Ends the streams that run where they are, without a status: those whose prompts hold a text. */
+  cut(containing: string): void {
+    for (const [call, prompt] of this.running) if (prompt.includes(containing)) call.stop()
   }
 
   /** Drops all orders and forgets what was counted; sessions and tokens stay. */

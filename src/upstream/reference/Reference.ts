@@ -26,6 +26,11 @@ export class Reference extends Context.Service<Reference, {
   readonly revoke: (accountOrToken?: string) => Effect.Effect<void>
   /** Suspends an account, or lifts its suspension. */
   readonly suspend: (account: string, suspended: boolean) => Effect.Effect<void>
+  /**
+   * Ends the streams that run where they are, without a status, as if they were cut off: those whose prompts hold `containing`,
+   * or all. A reply that was ordered to hang goes on then, in the stream that resumes it.
+   */
+  readonly cut: (containing?: string) => Effect.Effect<void>
   readonly report: Effect.Effect<Report>
   /** Waits until the report satisfies `predicate`; looks after every change, never by the clock. */
   readonly until: (predicate: (report: Report) => boolean) => Effect.Effect<Report>
@@ -87,6 +92,7 @@ export const make = (options: ReferenceOptions = {}): Effect.Effect<Reference["S
       reply: (order) => Effect.sync(() => provider.reply(order)),
       revoke: (accountOrToken) => Effect.sync(() => provider.revoke(accountOrToken)),
       suspend: (account, suspended) => Effect.sync(() => provider.suspend(account, suspended)),
+      cut: (containing = "") => Effect.sync(() => provider.cut(containing)),
       report: Effect.sync(() => provider.report()),
       until: (predicate) => until(provider, predicate),
       forget: Effect.sync(() => provider.forget()),

@@ -48,11 +48,13 @@ const ReplyBody = Schema.Union([
 ])
 
 const AccountBody = Schema.Struct({ account: Schema.optionalKey(Schema.String) })
+const CutBody = Schema.Struct({ containing: Schema.optionalKey(Schema.String) })
 const SuspendBody = Schema.Struct({ account: Schema.String, suspended: Schema.Boolean })
 
 const readFault = Schema.decodeUnknownOption(Schema.fromJsonString(FaultBody))
 const readReply = Schema.decodeUnknownOption(Schema.fromJsonString(ReplyBody))
 const readAccount = Schema.decodeUnknownOption(Schema.fromJsonString(AccountBody))
+const readCut = Schema.decodeUnknownOption(Schema.fromJsonString(CutBody))
 const readSuspend = Schema.decodeUnknownOption(Schema.fromJsonString(SuspendBody))
 
 const send = (response: ServerResponse, status: number, value: unknown): void => {
@@ -113,6 +115,8 @@ export const handleControl = (provider: Provider, request: ControlRequest, respo
       return take(response, readReply(request.body), (reply) => provider.reply(reply))
     case "POST /control/revoke":
       return take(response, readAccount(request.body || "{}"), ({ account }) => provider.revoke(account))
+    case "POST /control/cut":
+      return take(response, readCut(request.body || "{}"), ({ containing = "" }) => provider.cut(containing))
     case "POST /control/suspend":
       return take(response, readSuspend(request.body), ({ account, suspended }) => provider.suspend(account, suspended))
     case "POST /control/forget":

@@ -205,6 +205,27 @@ describe("the memory of sessions", () => {
     }))
 })
 
+describe("what hangs", () => {
+  it.live("ends where it is when it is cut, and what is continued has the rest", () =>
+    Effect.gen(function*() {
+      const { reference, url } = yield* setUp()
+      const script = (word: string) => `!say ["${word}"," more"]\n!fault hang-mid-stream after=1`
+      const session = yield* createSession(url)
+      const hanging = yield* Effect.forkChild(completeIn(url, session, script("this")))
+      const other = yield* Effect.forkChild(ask(url, script("that")))
+      yield* reference.until(({ silences, streams }) => silences === 2 && streams === 2)
+      yield* reference.cut("this")
+      const exchange = yield* Fiber.join(hanging)
+      assert.include(text(exchange), "this")
+      assert.notInclude(text(exchange), "FINISHED")
+      assert.strictEqual((yield* reference.report).streams, 1)
+      assert.include(text(yield* goOn(url, session)), "FINISHED")
+      yield* reference.cut()
+      assert.notInclude(text(yield* Fiber.join(other)), "FINISHED")
+      assert.deepInclude(yield* reference.until(({ open }) => open === 0), { streams: 0, stopped: 2, aborted: 0 })
+    }))
+})
+
 describe("the report", () => {
   it.live("tells what came, and how many streams ran at once", () =>
     Effect.gen(function*() {
@@ -384,10 +405,16 @@ describe("the command", () => {
       for (const wrong of [{ name: "nonsense" }, { name: "hint", call: "login" }, { name: "busy", call: "nothing" }]) {
         assert.strictEqual((yield* control("fail", wrong)).status, 400)
       }
+      const hanging = yield* Effect.forkChild(ask(url, "!say a\n!fault hang-mid-stream", { token: "u" }))
+      yield* control("until?streams=1")
+      assert.strictEqual((yield* control("cut", { containing: "something else" })).status, 200)
+      assert.strictEqual(report(yield* control("report")).open, 1)
+      assert.strictEqual((yield* control("cut", {})).status, 200)
+      yield* Fiber.join(hanging)
       assert.strictEqual((yield* control("nothing")).status, 404)
       const seen = report(yield* control("until?open=0"))
       assert.strictEqual(seen.open, 0)
-      assert.deepInclude(seen.calls, { completion: 2, login: 1, current: 1 })
+      assert.deepInclude(seen.calls, { completion: 3, login: 1, current: 1 })
       yield* control("forget", {})
       assert.strictEqual(report(yield* control("report")).calls["completion"], 0)
     }))
