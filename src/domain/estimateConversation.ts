@@ -54,11 +54,16 @@ export function* estimateSliced(conversation: Conversation): Sliced<number> {
   if (known !== undefined) return known
   const slice = new Slice()
   let tokens = 0
-  for (const turn of conversation.turns) {
+  for (const { parts } of conversation.turns) {
     tokens += perTurn
-    for (const part of turn.parts) {
-      if (slice.add(1)) yield slice.end()
-      tokens += yield* partTokens(part, slice)
+    for (const part of parts) {
+      if (part._tag === "Text" && part.text.length <= pieceChars) {
+        if (slice.add(2, part.text.length)) yield slice.end()
+        tokens += estimateTokens(part.text)
+      } else {
+        if (slice.add(1)) yield slice.end()
+        tokens += yield* partTokens(part, slice)
+      }
     }
   }
   for (const { description, name, parameters } of conversation.tools) {

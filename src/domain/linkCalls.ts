@@ -36,8 +36,8 @@ class Linker {
   readonly #all = new CallQueue()
   readonly #byName = new Map<string, CallQueue>()
 
-  link(part: Part): Part {
-    return part._tag === "Call" ? this.#call(part) : part._tag === "Result" ? this.#result(part) : part
+  link(part: CallPart | ResultPart): Part {
+    return part._tag === "Call" ? this.#call(part) : this.#result(part)
   }
 
   #newId(): string {
@@ -72,23 +72,27 @@ class Linker {
  * has one); a result whose id is unknown keeps it.
  */
 export function* linkCallsSliced(conversation: Conversation, slice: Slice): Sliced<Conversation> {
-  const linker = new Linker()
-  const turns: Array<Turn> = []
-  let isChanged = false
-  for (const turn of conversation.turns) {
-    const parts: Array<Part> = []
-    let isNew = false
+  let linker: Linker | undefined
+  let linkedTurns: Array<Turn> | undefined
+  for (let i = 0; i < conversation.turns.length; i++) {
+    const turn = conversation.turns[i]!
+    let linkedParts: Array<Part> | undefined
     if (slice.add(1)) yield slice.end()
-    for (const part of turn.parts) {
+    for (let k = 0; k < turn.parts.length; k++) {
+      const part = turn.parts[k]!
       if (slice.add(1)) yield slice.end()
+      if (part._tag !== "Call" && part._tag !== "Result") continue
+      linker ??= new Linker()
       const linked = linker.link(part)
-      isNew ||= linked !== part
-      parts.push(linked)
+      if (linked === part) continue
+      linkedParts ??= [...turn.parts]
+      linkedParts[k] = linked
     }
-    isChanged ||= isNew
-    turns.push(isNew ? { ...turn, parts } : turn)
+    if (linkedParts === undefined) continue
+    linkedTurns ??= [...conversation.turns]
+    linkedTurns[i] = { ...turn, parts: linkedParts }
   }
-  return isChanged ? { ...conversation, turns } : conversation
+  return linkedTurns === undefined ? conversation : { ...conversation, turns: linkedTurns }
 }
 
 /** `linkCallsSliced` at once. */

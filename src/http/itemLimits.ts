@@ -39,13 +39,25 @@ const listed = (count: number, limit: number, field: string): Counted =>
   count > limit ? fault(field, `has ${count} elements; at most ${limit} are allowed`) : undefined
 
 /** What stands at a path. */
-const valueAt = (body: JsonRecord, path: string): unknown =>
-  path.split(".").reduce<unknown>((value, key) => isRecord(value) ? value[key] : undefined, body)
+const valueAt = (body: JsonRecord, path: ReadonlyArray<string>): unknown => {
+  let value: unknown = body
+  for (const key of path) value = isRecord(value) ? value[key] : undefined
+  return value
+}
 
 /** Lists of parts within a turn or a part, in all styles. */
 const partLists = ["content", "parts", "tool_calls", "output", "summary"]
 /** Objects within a part that have parts themselves. */
 const partHolders = ["source", "functionResponse", "content"]
+
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
+
+/** Whether an entry may hold parts, in one of these lists or objects: most are a role and a text. */
+const mayHoldParts = (
+  { content, functionResponse, output, parts, source, summary, tool_calls }: JsonRecord
+): boolean =>
+  isObject(content) || isObject(parts) || isObject(tool_calls) || isObject(output) || isObject(summary) ||
+  isObject(source) || isObject(functionResponse)
 
 /** A call or a result that is an entry of its own. */
 const isCallOrResult = (entry: JsonRecord): boolean =>
@@ -65,41 +77,50 @@ class PartCount {
     return this.count > this.#limit
   }
 
-  *add(entry: unknown): Sliced<void> {
-    if (this.#slice.add(1)) yield this.#slice.end()
-    if (!isRecord(entry)) return
-    if (isCallOrResult(entry)) this.count++
+  /** Counts the entries of a list that are calls or results, and the parts that entries hold. */
+  *within(list: ReadonlyArray<unknown>): Sliced<void> {
+    for (let i = 0; i < list.length && !this.exceeded; i++) {
+      if (this.#slice.add(1)) yield this.#slice.end()
+      const entry = list[i]
+      if (!isRecord(entry)) continue
+      if (isCallOrResult(entry)) this.count++
+      if (mayHoldParts(entry)) yield* this.#held(entry)
+    }
+  }
+
+  *#held(entry: JsonRecord): Sliced<void> {
     for (const name of partLists) {
       const list = entry[name]
       if (!Array.isArray(list)) continue
       this.count += list.length
-      if (this.exceeded) return
-      for (const part of list) yield* this.add(part)
+      yield* this.within(list)
     }
     for (const name of partHolders) {
-      if (isRecord(entry[name])) yield* this.add(entry[name])
+      if (isRecord(entry[name])) yield* this.within([entry[name]])
     }
   }
 }
 
-function* countTurns(body: JsonRecord, outline: BodyOutline, limits: Limits): Sliced<Counted> {
+interface CountedField {
+  readonly name: string
+  /** Its entries are turns, else parts. */
+  readonly isTurns: boolean
+}
+
+function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limits: Limits): Sliced<Counted> {
   const parts = new PartCount(limits.parts)
-  for (const field of [...outline.turns, ...outline.parts ?? []]) {
-    const entries = body[field]
-    const isTurns = outline.turns.includes(field)
+  for (const { isTurns, name } of fields) {
+    const entries = body[name]
     if (Array.isArray(entries)) {
-      const tooMany = isTurns ? listed(entries.length, limits.messages, field) : undefined
+      const tooMany = isTurns ? listed(entries.length, limits.messages, name) : undefined
       if (tooMany !== undefined) return tooMany
       if (!isTurns) parts.count += entries.length
-      for (const entry of parts.exceeded ? [] : entries) {
-        yield* parts.add(entry)
-        if (parts.exceeded) break
-      }
-    } else {
-      yield* parts.add(entries)
+      yield* parts.within(entries)
+    } else if (isRecord(entries)) {
+      yield* parts.within([entries])
     }
     if (parts.exceeded) {
-      return fault(field, `has more content parts, calls and results than the ${limits.parts} that are allowed`)
+      return fault(name, `has more content parts, calls and results than the ${limits.parts} that are allowed`)
     }
   }
   return undefined
@@ -114,9 +135,7 @@ const functionsOf = (tool: unknown, field: string, outline: BodyOutline): Readon
     : [[field, tool]]
 }
 
-function* countTools(body: JsonRecord, outline: BodyOutline, limits: Limits): Sliced<Counted> {
-  const given = body["tools"]
-  if (given === undefined || given === null) return undefined
+function* countTools(given: unknown, outline: BodyOutline, limits: Limits): Sliced<Counted> {
   const tools: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   const slice = new Slice()
   let count = 0
@@ -142,6 +161,7 @@ function* countTools(body: JsonRecord, outline: BodyOutline, limits: Limits): Sl
 }
 
 const countStops = (value: unknown, field: string, limits: Limits): Counted => {
+  if (value === undefined) return undefined
   const stops: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const tooMany = listed(stops.length, limits.stop_sequences, field)
   if (tooMany !== undefined) return tooMany
@@ -160,26 +180,38 @@ export const modelFault = (name: unknown, limits: Limits): Counted =>
     ? fault("model", `is ${name.length} characters long; at most ${limits.model_chars} are allowed`)
     : undefined
 
-/** The first limit that a body exceeds, told by the field's name in its style. */
-export function* countItems(body: unknown, outline: BodyOutline, limits: Limits): Sliced<Counted> {
-  if (!isRecord(body)) return undefined
-  const model = modelFault(body["model"], limits)
-  if (model !== undefined) return model
-  const turns = yield* countTurns(body, outline, limits)
-  if (turns !== undefined) return turns
-  const tools = yield* countTools(body, outline, limits)
-  if (tools !== undefined) return tools
-  const stops = countStops(valueAt(body, outline.stops), outline.stops, limits)
-  if (stops !== undefined) return stops
-  const { toolNames = "" } = outline
-  const names = valueAt(body, toolNames)
-  const named = Array.isArray(names) ? listed(names.length, limits.tools, toolNames) : undefined
-  if (named !== undefined) return named
-  for (const field of outline.maps ?? []) {
-    const map = body[field]
-    if (isRecord(map) && Object.keys(map).length > mostKeys) {
-      return fault(field, `has more than the ${mostKeys} keys that are allowed`)
+/** Makes what tells the first limit that a body exceeds, by the field's name in its style. Build it once, not per request. */
+export const itemCounter = (outline: BodyOutline) => {
+  const fields = [
+    ...outline.turns.map((name): CountedField => ({ name, isTurns: true })),
+    ...(outline.parts ?? []).map((name): CountedField => ({ name, isTurns: false }))
+  ]
+  const stopsPath = outline.stops.split(".")
+  const { maps = [], toolNames } = outline
+  const toolNamesPath = toolNames?.split(".")
+
+  return function*(body: unknown, limits: Limits): Sliced<Counted> {
+    if (!isRecord(body)) return undefined
+    const model = modelFault(body["model"], limits)
+    if (model !== undefined) return model
+    const turns = yield* countTurns(body, fields, limits)
+    if (turns !== undefined) return turns
+    const { tools: given } = body
+    const tools = given === undefined || given === null ? undefined : yield* countTools(given, outline, limits)
+    if (tools !== undefined) return tools
+    const stops = countStops(valueAt(body, stopsPath), outline.stops, limits)
+    if (stops !== undefined) return stops
+    if (toolNames !== undefined && toolNamesPath !== undefined) {
+      const names = valueAt(body, toolNamesPath)
+      const named = Array.isArray(names) ? listed(names.length, limits.tools, toolNames) : undefined
+      if (named !== undefined) return named
     }
+    for (const field of maps) {
+      const map = body[field]
+      if (isRecord(map) && Object.keys(map).length > mostKeys) {
+        return fault(field, `has more than the ${mostKeys} keys that are allowed`)
+      }
+    }
+    return undefined
   }
-  return undefined
 }

@@ -22,7 +22,7 @@ import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { atOnce, type Sliced } from "../stream/slices.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
-import { type BodyOutline, countItems } from "./itemLimits.ts"
+import { type BodyOutline, itemCounter } from "./itemLimits.ts"
 import { nestsTooDeep } from "./nesting.ts"
 import { receiveBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./Request.ts"
@@ -92,13 +92,14 @@ const holdPrompt = (text: string): Effect.Effect<void, GatewayError, Scope.Scope
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
   const { limit, mayBeEmpty = false, normalize, outline, pieces } = options
+  const count = outline === undefined ? undefined : itemCounter(outline)
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = pieces === undefined ? undefined : decodePieces(schema, pieces)
 
   /** Counts and decodes a parsed body. */
   function* decode(body: unknown, isSmall: boolean, limits: Limits): Sliced<Result.Result<S["Type"], GatewayError>> {
     const value = normalize === undefined ? body : yield* normalize(body)
-    const tooMany = outline === undefined ? undefined : yield* countItems(value, outline, limits)
+    const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
     if (isSmall || decodeLarge === undefined) {
       const whole = decodeWhole(value)

@@ -5,8 +5,7 @@ import type * as Result from "effect/Result"
 import type { Conversation, Part, StructuredOutput, ToolChoice, Turn } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Faults } from "../../http/Faults.ts"
-import { makeFaults } from "../../http/Faults.ts"
+import { Faults } from "../../http/Faults.ts"
 import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import { type CarriedPart, contentPart } from "../shared/contentParts.ts"
 import type { ChatMessage, ChatRequest } from "./Api.ts"
@@ -48,8 +47,26 @@ function* assistantParts(
   return parts.concat(said, refusal, calls)
 }
 
+/** The turn of a message that is one text, as most are. */
+const plainTurn = (message: Message): Turn | undefined => {
+  const { content, role } = message
+  if (typeof content !== "string" || content === "") return undefined
+  switch (role) {
+    case "system":
+    case "developer":
+      return { role: "system", parts: [Text(content)] }
+    case "user":
+      return { role, parts: [Text(content)] }
+    case "assistant":
+      return message.tool_calls || message.reasoning_content || message.refusal
+        ? undefined
+        : { role, parts: [Text(content)] }
+    default:
+      return undefined
+  }
+}
+
 function* turn(message: Message, field: string, faults: Faults, slice: Slice): Sliced<Turn> {
-  if (slice.add(1)) yield slice.end()
   switch (message.role) {
     case "system":
     case "developer":
@@ -111,11 +128,13 @@ const stopSequences = (stop: Request["stop"]): ReadonlyArray<string> =>
 
 /** The conversation that a request asks to continue. */
 export function* decodeChat(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
-  const faults = makeFaults()
+  const faults = new Faults()
   const slice = new Slice()
   const turns: Array<Turn> = []
-  for (const [i, message] of request.messages.entries()) {
-    turns.push(yield* turn(message, `messages[${i}]`, faults, slice))
+  for (let i = 0; i < request.messages.length; i++) {
+    const message = request.messages[i]!
+    if (slice.add(1)) yield slice.end()
+    turns.push(plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice)))
   }
   if (request.n !== undefined && request.n !== null && request.n !== 1) {
     faults.at("n", "only 1 choice is supported")

@@ -17,8 +17,7 @@ import type {
 import { Text } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
-import type { Faults } from "../../http/Faults.ts"
-import { makeFaults } from "../../http/Faults.ts"
+import { Faults } from "../../http/Faults.ts"
 import { flatMapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { toJsonSchema } from "./jsonSchema.ts"
@@ -184,7 +183,7 @@ function* output(config: GenerationConfig, faults: Faults, slice: Slice): Sliced
 
 /** The conversation that a request asks to continue. */
 export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
-  const faults = makeFaults()
+  const faults = new Faults()
   const slice = new Slice()
   const config = request.generationConfig ?? {}
   if (config.candidateCount !== undefined && config.candidateCount !== null && config.candidateCount !== 1) {

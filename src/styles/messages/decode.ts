@@ -17,8 +17,7 @@ import { Text } from "../../domain/Conversation.ts"
 import { dataUrl } from "../../domain/dataUrl.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
-import type { Faults } from "../../http/Faults.ts"
-import { makeFaults } from "../../http/Faults.ts"
+import { Faults } from "../../http/Faults.ts"
 import { flatMapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { MessageParam, MessagesRequest } from "./Api.ts"
 import type { ContentBlock, ResultBlock, SystemBlock } from "./contentBlocks.ts"
@@ -131,25 +130,30 @@ function* blockParts(
   return block.type === "redacted_thinking" ? [] : carried(block)
 }
 
-function* messageParts(
-  message: Message,
+function* blockTurns(
+  role: Message["role"],
+  blocks: ReadonlyArray<Block>,
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Part>> {
-  const { content, role } = message
-  if (typeof content === "string") return content === "" ? [] : [Text(content)]
-  return yield* flatMapSliced(
+): Sliced<ReadonlyArray<Turn>> {
+  const parts = yield* flatMapSliced(
     slice,
-    content,
-    (block, i) => blockParts(block, role, `${field}.content[${i}]`, faults, slice)
+    blocks,
+    (block, i) => blockParts(block, role, `${field}[${i}]`, faults, slice)
   )
+  return role === "user" ? userTurns(parts) : [{ role, parts }]
 }
 
-function* turns(message: Message, field: string, faults: Faults, slice: Slice): Sliced<ReadonlyArray<Turn>> {
-  const parts = yield* messageParts(message, field, faults, slice)
-  return message.role === "user" ? userTurns(parts) : [{ role: message.role, parts }]
-}
+const turns = (
+  { content, role }: Message,
+  index: number,
+  faults: Faults,
+  slice: Slice
+): ReadonlyArray<Turn> | Sliced<ReadonlyArray<Turn>> =>
+  typeof content === "string"
+    ? [{ role, parts: content === "" ? [] : [Text(content)] }]
+    : blockTurns(role, content, `messages[${index}].content`, faults, slice)
 
 const systemTurns = (system: string | ReadonlyArray<typeof SystemBlock.Type> | null | undefined): Array<Turn> => {
   if (system === undefined || system === null) return []
@@ -200,12 +204,12 @@ const output = (request: Request): StructuredOutput | undefined => {
  * for an absent one are not enforced (spec "Limits").
  */
 export function* decodeMessages(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
-  const faults = makeFaults()
+  const faults = new Faults()
   const slice = new Slice()
   const conversation = yield* flatMapSliced(
     slice,
     request.messages,
-    (message, i) => turns(message, `messages[${i}]`, faults, slice)
+    (message, i) => turns(message, i, faults, slice)
   )
   return faults.result<Conversation>({
     turns: systemTurns(request.system).concat(conversation),

@@ -6,7 +6,7 @@ import type { Conversation, Sampling, StructuredOutput, Turn } from "../../domai
 import { Text } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
-import { makeFaults } from "../../http/Faults.ts"
+import { Faults } from "../../http/Faults.ts"
 import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
@@ -55,7 +55,7 @@ export function* decodeResponse(
   options: DecodeOptions
 ): Sliced<Result.Result<DecodedRequest, GatewayError>> {
   const slice = new Slice()
-  const faults = makeFaults()
+  const faults = new Faults()
   for (const param of ["conversation", "prompt"] as const) {
     if (request[param]) {
       faults.add(gatewayError("unknown_reference", `${param}: the gateway keeps none`, { param }))

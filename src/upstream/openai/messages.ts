@@ -68,37 +68,55 @@ function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Slice
   }
 }
 
+/** What a turn says where it is one text, as most are. */
+const onlyText = ({ parts }: Turn): string | undefined => {
+  const first = parts[0]
+  return parts.length === 1 && first?._tag === "Text" ? first.text : undefined
+}
+
+function* turnMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<JsonObject> {
+  return turn.role === "assistant"
+    ? yield* assistantMessage(turn, inToolLoop, slice)
+    : { role: turn.role, content: yield* contentOf(yield* filterSliced(slice, turn.parts, isContent), slice) }
+}
+
+/** The results of a turn as messages; what they show beside text goes to `shown`. */
+function* resultMessages(
+  { parts }: Turn,
+  messages: Array<JsonObject>,
+  shown: Array<Content>,
+  slice: Slice
+): Sliced<void> {
+  for (const { callId, content } of yield* filterSliced(slice, parts, isResult)) {
+    const texts = yield* filterSliced(slice, content, isText)
+    messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
+    yield* eachSliced(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
+  }
+  yield* eachSliced(parts, (part) => void (isContent(part) && shown.push(part)), slice)
+}
+
 /** Results as `tool` messages, which take text alone; images and files of theirs follow in one message of the user. */
 function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
   const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
   let shown: Array<Content> = []
-  function* show(): Sliced<void> {
-    if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
-    shown = []
-  }
-  for (const [i, turn] of turns.entries()) {
+  for (let i = 0; i < turns.length; i++) {
+    const turn = turns[i]!
     if (slice.add(1)) yield slice.end()
     if (turn.role === "tool") {
-      for (const { callId, content } of yield* filterSliced(slice, turn.parts, isResult)) {
-        const texts = yield* filterSliced(slice, content, isText)
-        messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
-        yield* eachSliced(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
-      }
-      yield* eachSliced(turn.parts, (part) => void (isContent(part) && shown.push(part)), slice)
+      yield* resultMessages(turn, messages, shown, slice)
       continue
     }
-    yield* show()
+    if (shown.length > 0) {
+      messages.push({ role: "user", content: yield* contentOf(shown, slice) })
+      shown = []
+    }
+    const content = onlyText(turn)
     messages.push(
-      turn.role === "assistant"
-        ? yield* assistantMessage(turn, i > lastQuestion, slice)
-        : {
-          role: turn.role,
-          content: yield* contentOf(yield* filterSliced(slice, turn.parts, isContent), slice)
-        }
+      content === undefined ? yield* turnMessage(turn, i > lastQuestion, slice) : { role: turn.role, content }
     )
   }
-  yield* show()
+  if (shown.length > 0) messages.push({ role: "user", content: yield* contentOf(shown, slice) })
   return messages
 }
 

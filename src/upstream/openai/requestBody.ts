@@ -60,14 +60,14 @@ const fieldNames = {
   reasoningEffort: "reasoning_effort"
 } as const satisfies Record<keyof Sampling, string>
 
-/** Only what the caller gave: servers refuse fields that they do not know. */
-const sampling = (given: Sampling): JsonObject => {
-  const fields: Record<string, Json> = {}
-  for (const key of Object.keys(fieldNames) as ReadonlyArray<keyof Sampling>) {
+const samplingKeys = Object.keys(fieldNames) as ReadonlyArray<keyof Sampling>
+
+/** Adds only what the caller gave: servers refuse fields that they do not know. */
+const addSampling = (request: Record<string, Json>, given: Sampling): void => {
+  for (const key of samplingKeys) {
     const value = given[key]
-    if (value !== undefined) fields[fieldNames[key]] = value
+    if (value !== undefined) request[fieldNames[key]] = value
   }
-  return fields
 }
 
 /** A request as it is sent. */
@@ -82,15 +82,15 @@ export function* chatRequest(model: string, conversation: Conversation, mode: To
   const enabled = toolsEnabled(conversation)
   // Calls that are written as text would end at a sequence within their arguments: only the gateway can tell.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
-  const body = JSON.stringify({
+  const request: Record<string, Json> = {
     model,
     messages: yield* messagesOf(conversation, mode),
     stream: true,
-    stream_options: { include_usage: true },
-    ...(enabled && mode === "native" ? nativeTools(conversation) : {}),
-    ...sampling(conversation.sampling),
-    ...(stop.length === 0 ? {} : { stop }),
-    ...(conversation.output === undefined ? {} : { response_format: responseFormat(conversation.output) })
-  })
-  return { body, stop }
+    stream_options: { include_usage: true }
+  }
+  if (enabled && mode === "native") Object.assign(request, nativeTools(conversation))
+  addSampling(request, conversation.sampling)
+  if (stop.length > 0) request["stop"] = stop
+  if (conversation.output !== undefined) request["response_format"] = responseFormat(conversation.output)
+  return { body: JSON.stringify(request), stop }
 }
