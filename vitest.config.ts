@@ -15,7 +15,7 @@ class LongFirst extends BaseSequencer {
 }
 
 /** For what never ends. No test depends on how fast the machine is, or on what else runs on it. */
-const testTimeout = 120_000
+const testTimeout = 240_000
 
 /** A first run may have to bring a browser. */
 const hookTimeout = 300_000

@@ -124,7 +124,6 @@ await Effect.runPromise(failed)
 
   it(
     "is installed by npm alone and without a network, and says which Node it needs",
-    { timeout: 120_000 },
     async () => {
       const folder = mkdtempSync(path.join(tmpdir(), "npm-"))
       const tarball = gzipSync(

@@ -15,7 +15,7 @@ const folder = mkdtempSync(path.join(tmpdir(), "executable-test-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe.skipIf(platform === undefined || node === undefined || "reason" in node)("the executable", () => {
-  it("has the whole service inside", { timeout: 240_000 }, async () => {
+  it("has the whole service inside", async () => {
     if (platform === undefined || node === undefined || "reason" in node) return assert.fail("no Node")
     const inside = await buildInside({ commit: "0123456789ab", date: "2026-01-02" }, "quick")
     const bytes = await makeExecutable(platform, node.program, "the notices\n", inside)

@@ -107,7 +107,6 @@ describe("scripts/start", () => {
 describe("the bundle", () => {
   it(
     "is made of packages that are installed for running, has every page, and is small",
-    { timeout: 60_000 },
     async () => {
       const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
         readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>

@@ -32,7 +32,7 @@ const secured = speaksTls()
     env: {}
   }))
 
-describe("two gateways over a store with TLS and a user of few rights", { timeout: 60_000 }, () => {
+describe("two gateways over a store with TLS and a user of few rights", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "secured-"))
   const file = path.join(folder, "config.json")
   /** What nodes have sent to the collector of traces. */

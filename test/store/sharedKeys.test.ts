@@ -274,7 +274,6 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
 describe("the limits of keys over nodes", () => {
   it(
     "are never gone beyond and never leak, whatever comes in whatever order",
-    { timeout: 60_000 },
     () =>
       Effect.runPromise(Effect.scoped(Effect.gen(function*() {
         const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys] })), ConfigStore)
