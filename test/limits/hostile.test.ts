@@ -5,6 +5,7 @@ import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
 import type { SliceSize } from "../../src/stream/slices.ts"
 import { sliceChars, sliceItems } from "../../src/stream/steps.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilHolds } from "../support/until.ts"
 
 let gateway: RunningGateway
 const slices: Array<SliceSize> = []
@@ -172,6 +173,5 @@ describe("honest giants", () => {
 
 it("nothing is held when all is over", async () => {
   await post(chat, user("x".repeat(200_000)))
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.strictEqual(Context.get(gateway.services, CurrentBufferedBytes).used, 0)
+  await untilHolds(() => Context.get(gateway.services, CurrentBufferedBytes).used === 0)
 })

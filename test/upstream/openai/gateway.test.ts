@@ -2,7 +2,8 @@ import Anthropic from "@anthropic-ai/sdk"
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
-import { adminKey, businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { makeMovedClock } from "../../support/movedClock.ts"
 import {
   chunk,
   frames,
@@ -27,10 +28,13 @@ const stopAll = async () => {
 }
 
 /** A gateway in front of the stand-in. */
-const start = async (config: { readonly upstream?: object; readonly [group: string]: unknown } = {}) => {
+const start = async (
+  config: { readonly upstream?: object; readonly [group: string]: unknown } = {},
+  options: GatewayOptions = {}
+) => {
   const { upstream, ...rest } = config
   const raw = { ...rest, upstream: { driver: "openai", base_url: server.baseUrl, ...upstream } }
-  const gateway = await startGateway(JSON.parse(JSON.stringify(raw)))
+  const gateway = await startGateway(JSON.parse(JSON.stringify(raw)), options)
   running.push(gateway)
   return gateway
 }
@@ -313,7 +317,8 @@ describe("keys", () => {
   })
 
   it("that are limited cool down for as long as the server says", async () => {
-    const gateway = await start({ accounts, upstream: { timeouts: { queue: 0 } } })
+    const clock = makeMovedClock({ still: true })
+    const gateway = await start({ accounts, upstream: { timeouts: { queue: 0 } } }, { clock })
     const client = clientOf(gateway)
     server.answer(({ key }) => key === "sk-b" ? hello() : json(429, {}, { "retry-after": "40" }))
     for (let i = 0; i < 3; i++) await client.chat.completions.create(ask("Hi"))
