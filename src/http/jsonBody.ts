@@ -96,12 +96,21 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = pieces === undefined ? undefined : decodePieces(schema, pieces)
 
-  /** Counts and decodes a parsed body. */
-  function* decode(body: unknown, isSmall: boolean, limits: Limits): Sliced<Result.Result<S["Type"], GatewayError>> {
-    const value = normalize === undefined ? body : yield* normalize(body)
+  /** From a text to what it says. */
+  function* decode(
+    text: string,
+    contentType: string | undefined,
+    limits: Limits
+  ): Sliced<Result.Result<S["Type"], GatewayError>> {
+    if (yield* nestsTooDeep(text, limits.depth)) {
+      return Result.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
+    }
+    const body = parseJson(text, contentType)
+    if (Result.isFailure(body)) return Result.fail(body.failure)
+    const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
-    if (isSmall || decodeLarge === undefined) {
+    if (text.length <= smallText || decodeLarge === undefined) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole) ? Result.succeed(whole.success) : Result.fail(schemaFault(whole.failure.issue))
     }
@@ -109,24 +118,15 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     return Result.mapError(decoded, ({ issue, path }) => schemaFault(issue, path))
   }
 
-  /** From the text that came to what it says. */
   const read = (
     received: string,
     contentType: string | undefined,
     limits: Limits
   ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const isSmall = text.length <= smallText
-    const deep = nestsTooDeep(text, limits.depth)
-    const parsed = (isDeep: boolean): Effect.Effect<S["Type"], GatewayError> => {
-      if (isDeep) return Effect.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
-      const body = parseJson(text, contentType)
-      if (Result.isFailure(body)) return Effect.fail(body.failure)
-      const work = decode(body.success, isSmall, limits)
-      return isSmall ? Effect.fromResult(atOnce(work)) : Effect.flatMap(inSlices(work), Effect.fromResult)
-    }
-    if (isSmall) return parsed(atOnce(deep))
-    const sliced = Effect.flatMap(inSlices(deep), parsed)
+    const work = decode(text, contentType, limits)
+    if (text.length <= smallText) return Effect.fromResult(atOnce(work))
+    const sliced = Effect.flatMap(inSlices(work), Effect.fromResult)
     return outline === undefined ? sliced : Effect.andThen(holdPrompt(text), sliced)
   }
 

@@ -80,26 +80,35 @@ const receiveFrom = (
     if (source.destroyed || source.readableEnded) return resume(Effect.fail(notReadable))
     const text = new ArrivingText()
     let bytes = 0
+    let isOver = false
+    // The listeners stay where the body came as a whole: to take them off costs more than they do.
     const leave = () => {
+      isOver = true
       deadline.cancel()
-      source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken)
+      source.off("data", onData)
     }
-    const finish = (exit: Exit.Exit<string, GatewayError>) => {
+    const fail = (error: GatewayError) => {
+      if (isOver) return
       leave()
       // The rest is the server's to discard, once the answer is out.
-      if (exit._tag === "Failure") source.pause()
-      resume(exit)
+      source.pause()
+      resume(Exit.fail(error))
     }
     const onData = (chunk: Uint8Array) => {
       text.add(chunk)
       bytes += chunk.length
       deadline.at = deadlines.now() + seconds * 1000
-      if (bytes > limit) finish(Exit.fail(tooLarge(limit)))
-      else if (held?.add(chunk.length) === false) finish(Exit.fail(tooMuchHeld))
+      if (bytes > limit) fail(tooLarge(limit))
+      else if (held?.add(chunk.length) === false) fail(tooMuchHeld)
     }
-    const onEnd = () => finish(Exit.succeed(text.end()))
-    const onBroken = () => finish(Exit.fail(notReadable))
-    const deadline = deadlines.add(deadlines.now() + seconds * 1000, () => finish(Exit.fail(tooSlow(seconds))))
+    const onEnd = () => {
+      if (isOver) return
+      isOver = true
+      deadline.cancel()
+      resume(Exit.succeed(text.end()))
+    }
+    const onBroken = () => fail(notReadable)
+    const deadline = deadlines.add(deadlines.now() + seconds * 1000, () => fail(tooSlow(seconds)))
     source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
     return Effect.sync(leave)
   })

@@ -87,18 +87,21 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           // Anyone may have any number of tokens: when the store is full they are one owner.
           const share = caller._tag === "Direct" ? "direct" : caller.owner
 
-          const whole = Effect.fnUntraced(function*(output: CompletionOutput) {
-            let final = ""
-            const renderer = responseFrames(info, {
-              now,
-              settled(text) {
-                final = text
-              }
+          const whole = (output: CompletionOutput) =>
+            Effect.flatMap(wholeEvents(output), (events) => {
+              let final = ""
+              const renderer = responseFrames(info, {
+                now,
+                settled(text) {
+                  final = text
+                }
+              })
+              for (const event of events) renderer.frames.push(event, [])
+              const response = jsonText(final)
+              return keep
+                ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
+                : Effect.succeed(response)
             })
-            for (const event of yield* wholeEvents(output)) renderer.frames.push(event, [])
-            if (keep) yield* store.put(caller.owner, { id, body: final, items, itemsSize }, share)
-            return jsonText(final)
-          })
 
           let stored: OpenResponse | undefined
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
