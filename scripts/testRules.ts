@@ -19,6 +19,10 @@ const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\bperformance\.now\(|process\.hrtime/, "count steps, not time"],
   [/process\.memoryUsage|process\.resourceUsage/, "count what a structure holds, not the process's memory"],
   [/\bretry: *(?:\d+ *[,}]|\{)/, "a test passes the first time"],
+  [
+    /\b(?:connect|first_byte|silence|queue|client|drain|attempts): *0?\.\d/,
+    "a limit is reached by moving the gateway's clock, not by being short"
+  ],
   [/\bAbortSignal\.timeout\(/, "a limit of the machine's time is a race"]
 ]
 

@@ -72,8 +72,8 @@ interface Shape {
   /** Asks the gateway with the business key; requests name the path alone. */
   readonly client: HttpClient.HttpClient
   /**
-   * The upstream: `fail` and `reply` order what it does next, `report` tells what it has seen, and `until` waits for a report,
-   * so that a test never waits by the clock. A prompt may hold a script too (`!say …`).
+   * The upstream: `fail` and `reply` order what it does next, `cut` ends what it was ordered to hang, `report` tells what it has
+   * seen, and `until` waits for a report, so that a test never waits by the clock. A prompt may hold a script too (`!say …`).
    */
   readonly upstream: Reference["Service"]
 }

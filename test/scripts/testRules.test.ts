@@ -7,10 +7,17 @@ const timeout = "setTimeout(f, 10)"
 const live = `it.live("a", () =>\n  Effect.sleep(10))`
 
 describe("the rules of the tests", () => {
-  it.each([timeout, "performance.now()", "process.memoryUsage()", "{ retry: 2 }"])("find %s", (text) => {
-    const [found, ...more] = ruleViolations("a/b.test.ts", `\n${text}\n`)
-    assert.match(found ?? "", /^test\/a\/b\.test\.ts:2: /)
-    assert.lengthOf(more, 0)
+  it.each([timeout, "timeouts: { silence: 0.2 }", "performance.now()", "process.memoryUsage()", "{ retry: 2 }"])(
+    "find %s",
+    (text) => {
+      const [found, ...more] = ruleViolations("a/b.test.ts", `\n${text}\n`)
+      assert.match(found ?? "", /^test\/a\/b\.test\.ts:2: /)
+      assert.lengthOf(more, 0)
+    }
+  )
+
+  it("let a gateway have a limit that a clock is moved to", () => {
+    assert.lengthOf(ruleViolations("a.test.ts", "timeouts: { silence: 2 }"), 0)
   })
 
   it("let a test sleep by a clock that is moved, and none by the machine's", () => {
