@@ -64,7 +64,7 @@ export default defineConfig({
           maxWorkers,
           testTimeout,
           hookTimeout,
-          expect: { poll: { timeout: 100_000 } },
+          expect: { poll: { timeout: 200_000 } },
           browser: {
             enabled: true,
             headless: true,

@@ -27,7 +27,7 @@ const isRefusal = (text: string): boolean =>
 /** Opens a page at an address; closing it asserts that it kept to its origin and that its console stayed silent. */
 export const open = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> => {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-GB", ...options })
-  context.setDefaultTimeout(100_000)
+  context.setDefaultTimeout(200_000)
   const page = await context.newPage()
   const complaints: Array<string> = []
   const foreign: Array<string> = []

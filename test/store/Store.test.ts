@@ -42,7 +42,8 @@ describe("seals", () => {
     assert.notStrictEqual(seals.seal("here", "a secret ü"), sealed)
     assert.isUndefined(seals.open("there", sealed))
     assert.isUndefined(makeSeals("another key", undefined).open("here", sealed))
-    assert.isUndefined(seals.open("here", `${sealed.slice(0, -2)}AA`))
+    const other = sealed.at(-2) === "A" ? "B" : "A"
+    assert.isUndefined(seals.open("here", sealed.slice(0, -2) + other + sealed.slice(-1)))
     assert.isUndefined(seals.open("here", ""))
   })
 
