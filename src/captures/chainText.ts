@@ -6,7 +6,7 @@ import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { makeSseDecoder, type SseEvent } from "../stream/sse.ts"
 import { chunkDecoder } from "../upstream/openai/decodeChunks.ts"
 import { readPrompt } from "../upstream/reference/prompt.ts"
-import { makeReplyDecoder } from "../upstream/session/decodeReply.ts"
+import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 
 /** Characters of a preview. */
@@ -63,7 +63,7 @@ const sseEvents = (
 }
 
 const sessionReply = (rounds: ReadonlyArray<CapturedRound>, out: Array<UpstreamEvent>): void => {
-  const reply = makeReplyDecoder()
+  const reply = new ReplyDecoder()
   rounds.forEach((round, index) => {
     if (index > 0) {
       reply.endRound()

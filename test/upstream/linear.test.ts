@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
 import type { Meter } from "../../src/stream/steps.ts"
 import { inlineReasoning } from "../../src/upstream/openai/inlineReasoning.ts"
-import { makeReplyDecoder } from "../../src/upstream/session/decodeReply.ts"
-import { makePatchDocument, mostFragments, mostSearchResults } from "../../src/upstream/session/patchDocument.ts"
+import { ReplyDecoder } from "../../src/upstream/session/decodeReply.ts"
+import { mostFragments, mostSearchResults, PatchDocument } from "../../src/upstream/session/patchDocument.ts"
 import { assertLinear, type Shape } from "../support/linear.ts"
 
 const start = { v: { response: { message_id: 2, status: "WIP", fragments: [{ type: "RESPONSE", content: "" }] } } }
@@ -14,7 +14,7 @@ const grow = { p: "fragments/-1/content", o: "APPEND", v: "word " }
 
 /** Decodes patches; gives the characters that went in and came out. */
 const decode = (patches: ReadonlyArray<unknown>, meter: Meter): number => {
-  const decoder = makeReplyDecoder(meter)
+  const decoder = new ReplyDecoder(meter)
   const out: Array<UpstreamEvent> = []
   let characters = 0
   for (const patch of [start, ...patches]) {
@@ -72,7 +72,7 @@ describe("the document of a session reply costs a constant for each character", 
   }
 
   it("gives up a reply that is rewritten over and over", () => {
-    const decoder = makeReplyDecoder()
+    const decoder = new ReplyDecoder()
     const out: Array<UpstreamEvent> = []
     const push = (patch: unknown) => decoder.push({ event: undefined, data: JSON.stringify(patch) }, out)
     push(start)
@@ -87,7 +87,7 @@ describe("the document of a session reply costs a constant for each character", 
   })
 
   it("gives up a document that grows beyond all measure where it is no text", () => {
-    const decoder = makeReplyDecoder()
+    const decoder = new ReplyDecoder()
     const out: Array<UpstreamEvent> = []
     const piece = "x".repeat(1024 * 1024)
     let sent = 0
@@ -101,7 +101,7 @@ describe("the document of a session reply costs a constant for each character", 
     const fragments = times(mostFragments + 5, () => ({ type: "RESPONSE", content: "x" }))
     const results = times(mostSearchResults + 5, (i) => ({ url: `${i}` }))
     const kept = (...patches: ReadonlyArray<unknown>) => {
-      const document = makePatchDocument()
+      const document = new PatchDocument()
       for (const patch of patches) document.apply(patch as Record<string, unknown>, () => {})
       const response = document.root["response"] as Record<string, ReadonlyArray<unknown>>
       return [response["fragments"]?.length, response["search_results"]?.length]
@@ -116,7 +116,7 @@ describe("the document of a session reply costs a constant for each character", 
     ]
     assert.deepStrictEqual(kept(start, at("search_results", [], "SET"), ...singles), all)
     const search = { type: "TOOL_SEARCH", results }
-    const document = makePatchDocument()
+    const document = new PatchDocument()
     document.apply({ v: { response: { fragments: [] } } }, () => {})
     document.apply(at("fragments", [search]), () => {})
     assert.lengthOf(search.results, mostSearchResults)

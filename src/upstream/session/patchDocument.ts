@@ -33,22 +33,6 @@ export type Change =
     readonly value: unknown
   }
 
-/** A patch document; one for each reply, over all its rounds. */
-export interface PatchDocument {
-  /** The current document. Changed only through `apply` and by appending to the string that a `Grown` change named. */
-  readonly root: JsonRecord
-  /** Path and operation that a patch without its own takes: those of the patch before it. */
-  readonly stickyPath: string | undefined
-  readonly stickyOperation: string
-  /** Applies one patch and tells each change as soon as it is done, before the next one of a `BATCH`. */
-  readonly apply: (patch: JsonRecord, changed: (change: Change) => void) => void
-  /**
-   * A continued stream begins. Its first patch starts anew if it has a path or an operation; one that has neither (and is
-   * no snapshot) goes on where the stream before it stopped.
-   */
-  readonly startRound: () => void
-}
-
 const maxSegments = 32
 const maxPath = 1024
 const maxBatchDepth = 8
@@ -111,16 +95,19 @@ type Sticky = ReturnType<typeof makeSticky>
 
 const own = (record: JsonRecord, key: string): unknown => Object.hasOwn(record, key) ? record[key] : undefined
 
-class Patched implements PatchDocument {
+/** A patch document; one for each reply, over all its rounds. Empty to begin with. */
+export class PatchDocument {
+  /** The current document. Changed only through `apply` and by appending to the string that a `Grown` change named. */
   root: JsonRecord = {}
   private sticky = makeSticky()
   private continued = false
   private readonly meter: Meter | undefined
 
-  constructor(meter: Meter | undefined) {
+  constructor(meter?: Meter) {
     this.meter = meter
   }
 
+  /** Path and operation that a patch without its own takes: those of the patch before it. */
   get stickyPath(): string | undefined {
     return this.sticky.path
   }
@@ -129,6 +116,7 @@ class Patched implements PatchDocument {
     return this.sticky.operation
   }
 
+  /** Applies one patch and tells each change as soon as it is done, before the next one of a `BATCH`. */
   apply(patch: JsonRecord, changed: (change: Change) => void): void {
     const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
     if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
@@ -144,6 +132,10 @@ class Patched implements PatchDocument {
     this.run(patch, [], this.sticky, 0, changed)
   }
 
+  /**
+   * A continued stream begins. Its first patch starts anew if it has a path or an operation; one that has neither (and is
+   * no snapshot) goes on where the stream before it stopped.
+   */
   startRound(): void {
     this.continued = true
   }
@@ -263,6 +255,3 @@ class Patched implements PatchDocument {
     }
   }
 }
-
-/** Starts an empty document. */
-export const makePatchDocument = (meter?: Meter): PatchDocument => new Patched(meter)

@@ -16,7 +16,8 @@ import type { Budget } from "../budget.ts"
 import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
-import { makeReplyDecoder, type MessageId, type ReplyDecoder, type ReplyTrouble, type RoundEnd } from "./decodeReply.ts"
+import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
+import type { ReplyTrouble, RoundEnd } from "./roundEnd.ts"
 
 /** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
 const settleAfterStatus = 2_000
@@ -51,7 +52,7 @@ const tooLong: ReplyTrouble = {
 const nothing: ReplyTrouble = { kind: "empty", reason: undefined, message: undefined }
 
 /** Decodes one round's body. */
-class Body implements BodyDecoder<UpstreamEvent> {
+class RoundBody implements BodyDecoder<UpstreamEvent> {
   /** More bytes came than the request may cost. */
   tooMany = false
   /** The reply has as many characters as it may have, and its end was given. */
@@ -136,7 +137,7 @@ class Body implements BodyDecoder<UpstreamEvent> {
 
 /** One reply over all its rounds. One of them runs at a time, and it is left before the next one is opened. */
 export class Rounds {
-  private readonly reply = makeReplyDecoder()
+  private readonly reply = new ReplyDecoder()
   private readonly budget: Budget
   private readonly openContinue: OpenContinue
   /** What a failure would be one of. */
@@ -148,7 +149,7 @@ export class Rounds {
   private round: Round | undefined
   /** How the round that was read to its end ended, until that is told. */
   private roundEnd: RoundEnd | undefined
-  private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: Body } | undefined
+  private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: RoundBody } | undefined
 
   constructor(budget: Budget, openContinue: OpenContinue) {
     this.budget = budget
@@ -189,12 +190,12 @@ export class Rounds {
   }
 
   private read(round: Round): void {
-    const body = new Body(this, this.reply, this.budget, round)
+    const body = new RoundBody(this, this.reply, this.budget, round)
     this.current = { pull: decodeBody(round.exchange, body, (end) => this.over(end)), body }
   }
 
   /** The end of the reply goes with its last events; any other end of a round is told when these have been taken. */
-  endOfBody(out: Array<UpstreamEvent>, body: Body): void {
+  endOfBody(out: Array<UpstreamEvent>, body: RoundBody): void {
     if (this.finished || body.isFull || body.tooMany || body.overflowed) return
     const end = this.reply.endRound()
     if (end._tag === "Finished") {

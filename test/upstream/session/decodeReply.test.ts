@@ -2,12 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { makeSseDecoder, type SseEvent } from "../../../src/stream/sse.ts"
-import {
-  makeReplyDecoder,
-  type ReplyDecoder,
-  type ReplyTrouble,
-  type RoundEnd
-} from "../../../src/upstream/session/decodeReply.ts"
+import { ReplyDecoder } from "../../../src/upstream/session/decodeReply.ts"
+import type { ReplyTrouble, RoundEnd } from "../../../src/upstream/session/roundEnd.ts"
 import { runs } from "../../support/effort.ts"
 import { generatedReply } from "./generateReply.ts"
 import type { Patch } from "./wholeDocument.ts"
@@ -45,7 +41,7 @@ const decodeRound = (decoder: ReplyDecoder, chunks: Iterable<Uint8Array>, out: A
 
 /** Decodes rounds given as text; each but the first is a continued stream. `missed`: before the second was one more. */
 const decodeRounds = (rounds: ReadonlyArray<string>, missed: boolean) => {
-  const decoder = makeReplyDecoder()
+  const decoder = new ReplyDecoder()
   const out: Array<UpstreamEvent> = []
   const ends = rounds.map((text, i) => {
     if (i > 0) decoder.startRound(missed && i === 1)
@@ -94,12 +90,12 @@ data: {"click_behavior":"none"}
 
 `
 
-describe("makeReplyDecoder", () => {
+describe("ReplyDecoder", () => {
   it("decodes the protocol's example the same for every line end and every cut", () => {
     for (const lineEnd of ["\n", "\r\n", "\r"]) {
       const bytes = encoder.encode(example.replaceAll("\n", lineEnd))
       for (let cut = 0; cut <= bytes.length; cut++) {
-        const decoder = makeReplyDecoder()
+        const decoder = new ReplyDecoder()
         const out: Array<UpstreamEvent> = []
         const end = decodeRound(decoder, [bytes.subarray(0, cut), bytes.subarray(cut)], out)
         assert.deepStrictEqual(fold(out), { reasoning: "Two and two make four.", text: "4.", completionTokens: 41 })
@@ -116,7 +112,7 @@ describe("makeReplyDecoder", () => {
         fc.constantFrom("\n", "\r\n", "\r"),
         fc.array(fc.nat(400), { maxLength: 8 }),
         ({ ends, rounds }, lineEnd, cuts) => {
-          const decoder = makeReplyDecoder()
+          const decoder = new ReplyDecoder()
           const out: Array<UpstreamEvent> = []
           rounds.forEach((round: ReadonlyArray<Patch>, i) => {
             if (i > 0) decoder.startRound()
@@ -479,7 +475,7 @@ describe("makeReplyDecoder", () => {
   })
 
   it("takes 100,000 patches in linear time", () => {
-    const decoder = makeReplyDecoder()
+    const decoder = new ReplyDecoder()
     const out: Array<UpstreamEvent> = []
     decoder.push({ event: undefined, data: JSON.stringify(opening({ fragments: [fragment("RESPONSE", "")] })) }, out)
     const batch = JSON.stringify({

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Change, type JsonRecord, makePatchDocument } from "../../../src/upstream/session/patchDocument.ts"
+import { type Change, type JsonRecord, PatchDocument } from "../../../src/upstream/session/patchDocument.ts"
 import { runs } from "../../support/effort.ts"
 
 const after = (...patches: ReadonlyArray<JsonRecord>) => {
-  const document = makePatchDocument()
+  const document = new PatchDocument()
   const changes: Array<Change> = []
   for (const patch of patches) document.apply(patch, (change) => changes.push(change))
   return { root: document.root, changes, document }
@@ -12,7 +12,7 @@ const after = (...patches: ReadonlyArray<JsonRecord>) => {
 
 const start = (response: JsonRecord) => ({ v: { response } })
 
-describe("makePatchDocument", () => {
+describe("PatchDocument", () => {
   it("keeps path and operation, each by itself", () => {
     const { root } = after(
       start({ a: "", b: [] }),
@@ -121,7 +121,7 @@ describe("makePatchDocument", () => {
     }))
     fc.assert(
       fc.property(fc.array(patch, { maxLength: 10 }), (patches) => {
-        const document = makePatchDocument()
+        const document = new PatchDocument()
         for (const each of patches) {
           const before = JSON.stringify(document.root)
           const changes: Array<Change> = []

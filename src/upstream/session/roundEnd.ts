@@ -1,0 +1,64 @@
+/**
+ * What the end of one round of a session reply means, by the document's last status (upstream-protocol, "The document").
+ */
+
+/** Why a reply failed, in the terms of `UpstreamFailure`. */
+export interface ReplyTrouble {
+  readonly kind: "malformed" | "truncated" | "withdrawn" | "gave_up" | "disagrees" | "empty"
+  readonly reason: string | undefined
+  readonly message: string | undefined
+}
+
+/** What the end of one round's stream means. */
+export type RoundEnd =
+  | { readonly _tag: "Finished"; readonly reason: "stop" | "content_filter" }
+  /** Cut at the upstream's output limit: `chat/continue` goes on. */
+  | { readonly _tag: "Incomplete" }
+  /** Cut off: `chat/continue` resumes it. `trouble` is what the reply fails with where that is impossible. */
+  | { readonly _tag: "CutOff"; readonly trouble: ReplyTrouble }
+  | { readonly _tag: "Failed"; readonly trouble: ReplyTrouble }
+
+export const trouble = (kind: ReplyTrouble["kind"], reason?: string, message?: string): ReplyTrouble => ({
+  kind,
+  reason,
+  message
+})
+
+const finalStatuses = new Set([
+  "FINISHED",
+  "INCOMPLETE",
+  "AUTO_CONTINUE",
+  "CONTENT_FILTER",
+  "TIMEOUT",
+  "ERROR"
+])
+
+/** A status after which little may follow. */
+export const isFinal = (status: string | undefined): boolean => status !== undefined && finalStatuses.has(status)
+
+/** A status of a reply that was cut at the upstream's output limit. */
+export const isIncomplete = (status: string | undefined): boolean =>
+  status === "INCOMPLETE" || status === "AUTO_CONTINUE"
+
+/** A round that ends with the reply's failure. */
+export const failed = (cause: ReplyTrouble): RoundEnd => ({ _tag: "Failed", trouble: cause })
+
+/**
+ * What a round's end means. `nothing`: no text has left; `consistent`: the document still begins with what has left;
+ * `sentinel`: the upstream said that the stream is over.
+ */
+export const roundEnd = (
+  status: string | undefined,
+  nothing: boolean,
+  consistent: boolean,
+  sentinel: boolean
+): RoundEnd => {
+  if (status === "CONTENT_FILTER") {
+    return nothing ? failed(trouble("withdrawn")) : { _tag: "Finished", reason: "content_filter" }
+  }
+  if (status === "TIMEOUT" || status === "ERROR") return failed(trouble("gave_up", status))
+  if (!consistent) return failed(trouble("disagrees"))
+  if (status === "FINISHED") return nothing ? failed(trouble("empty")) : { _tag: "Finished", reason: "stop" }
+  if (isIncomplete(status)) return { _tag: "Incomplete" }
+  return { _tag: "CutOff", trouble: trouble(sentinel && nothing ? "empty" : "truncated") }
+}
