@@ -26,10 +26,14 @@ export class ArrivingText {
     this.#text += this.#decoder.decode(bytes, { stream: true })
   }
 
-  /** The whole text, once all is there. */
+  /** The whole text, once all is there; nothing of it is kept. */
   end(): string {
-    if (this.#decoder === undefined) return decoder.decode(this.#first)
-    const text = this.#text + this.#decoder.decode()
+    const first = this.#first
+    const all = this.#text
+    this.#first = undefined
+    this.#text = ""
+    if (this.#decoder === undefined) return decoder.decode(first)
+    const text = all + this.#decoder.decode()
     // Node's decoder would take it off wherever a piece begins with one.
     return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
   }
