@@ -94,12 +94,28 @@ const none: Types = []
 
 type Decoded = Result.Result<unknown, PieceFault>
 
+/** Whether none of the fields has what is decoded apart. */
+const isWhole = (value: unknown, fields: Fields): boolean => {
+  if (fields === undefined || !isRecord(value)) return true
+  if (fields === "own") return false
+  for (const name in fields) {
+    const field = value[name]
+    if (typeof field === "object" && field !== null) return false
+  }
+  return true
+}
+
+/** A fault, seen from where these keys lead to its piece. */
+const behind = (keys: ReadonlyArray<PropertyKey>, { issue, path }: PieceFault): PieceFault => ({
+  path: [...keys, ...path],
+  issue
+})
+
 /** Puts back what was decoded apart; `decoded` is what a Schema has just made, so nobody else has it. */
 function* graft(
   decoded: unknown,
   value: unknown,
   pieces: Pieces | undefined,
-  path: ReadonlyArray<PropertyKey>,
   slice: Slice
 ): Sliced<Decoded> {
   const fields = fieldsOf(pieces, value)
@@ -109,18 +125,17 @@ function* graft(
     const given = value[name]
     // A field that the Schema does not read here is none, whatever it has.
     if (!Object.hasOwn(decoded, name) || typeof given !== "object" || given === null) continue
-    const at = [...path, name]
     if (piece._tag === "Own") {
       Reflect.set(decoded, name, given)
     } else if (piece._tag === "Within") {
-      const part = yield* graft(decoded[name], given, piece.pieces, at, slice)
-      if (Result.isFailure(part)) return part
+      const part = yield* graft(decoded[name], given, piece.pieces, slice)
+      if (Result.isFailure(part)) return Result.fail(behind([name], part.failure))
       Reflect.set(decoded, name, part.success)
     } else if (Array.isArray(given)) {
       const list: Array<unknown> = []
-      for (const [i, element] of given.entries()) {
-        const part = yield* decodePiece(piece.element, element, piece.pieces, [...at, i], slice)
-        if (Result.isFailure(part)) return part
+      for (let i = 0; i < given.length; i++) {
+        const part = yield* decodePiece(piece.element, given[i], piece.pieces, slice)
+        if (Result.isFailure(part)) return Result.fail(behind([name, i], part.failure))
         list.push(part.success)
       }
       Reflect.set(decoded, name, list)
@@ -133,23 +148,21 @@ function* decodePiece(
   { decode, types }: Decoder,
   value: unknown,
   pieces: Pieces | undefined,
-  path: ReadonlyArray<PropertyKey>,
   slice: Slice
 ): Sliced<Decoded> {
-  const decoded = decode(prune(value, pieces, types))
   // An element costs more than a plain item.
   if (slice.add(10)) yield slice.end()
-  if (Result.isFailure(decoded)) return Result.fail({ path, issue: decoded.failure.issue })
-  return pieces === undefined
-    ? Result.succeed(decoded.success)
-    : yield* graft(decoded.success, value, pieces, path, slice)
+  const whole = isWhole(value, fieldsOf(pieces, value))
+  const decoded = decode(whole ? value : prune(value, pieces, types))
+  if (Result.isFailure(decoded)) return Result.fail({ path: [], issue: decoded.failure.issue })
+  return whole ? Result.succeed(decoded.success) : yield* graft(decoded.success, value, pieces, slice)
 }
 
 /** Makes a decoder of values by a Schema in slices; what it gives is what the Schema makes of the whole. */
 export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, pieces: Pieces) => {
   const decoder = decoderOf(schema)
   return function*(value: unknown): Sliced<Result.Result<S["Type"], PieceFault>> {
-    const decoded = yield* decodePiece(decoder, value, pieces, [], new Slice())
+    const decoded = yield* decodePiece(decoder, value, pieces, new Slice())
     return Result.isFailure(decoded) ? Result.fail(decoded.failure) : Result.succeed(decoded.success as S["Type"])
   }
 }
