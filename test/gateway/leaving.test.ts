@@ -96,7 +96,7 @@ for (const stream of [true, false]) {
 
     it("during the login leaves the token to the next", async () => {
       await start()
-      await Effect.runPromise(site.reference.fail({ name: "slow", call: "login", millis: 100 }))
+      await Effect.runPromise(site.reference.fail({ name: "slow", call: "login", millis: 1_000 }))
       const abort = new AbortController()
       const answer = send(site.url, "!say one", { stream, signal: abort.signal })
       await site.until(has("login"))
