@@ -18,7 +18,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { type Driver, Upstream } from "../upstream/Upstream.ts"
+import { type Credential, type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
 import { directAccess } from "./credentials.ts"
 import type {
@@ -57,6 +57,29 @@ class Held {
   constructor(driver: Driver, token: string | undefined) {
     this.driver = driver
     this.token = token
+  }
+}
+
+/** An account's credential for one lease, which notes what it hands out. */
+class LeasedCredential implements Credential {
+  private readonly tokens: Credential
+  private readonly held: Held
+  private readonly noted = (token: string | undefined) => {
+    this.held.token = token
+    return token
+  }
+
+  constructor(tokens: Credential, held: Held) {
+    this.tokens = tokens
+    this.held = held
+  }
+
+  get token(): Credential["token"] {
+    return Effect.mapEager(this.tokens.token, this.noted)
+  }
+
+  renew(stale: string | undefined): ReturnType<Credential["renew"]> {
+    return Effect.map(this.tokens.renew(stale), this.noted)
   }
 }
 
@@ -133,18 +156,9 @@ export const makePool: Effect.Effect<
     const account = slot.account
     const tokens = tokensOf(slot, held.driver)
     const epoch = account.epoch
-    const remember = (token: string | undefined) => {
-      held.token = token
-      return token
-    }
     return {
       driver: held.driver,
-      credential: {
-        get token() {
-          return Effect.mapEager(tokens.credential.token, remember)
-        },
-        renew: (stale) => Effect.map(tokens.credential.renew(stale), remember)
-      },
+      credential: new LeasedCredential(tokens.credential, held),
       account: account.key,
       identifier: account.identifier,
       accountHash: account.hash,

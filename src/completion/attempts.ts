@@ -7,7 +7,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { AccountPool, Lease } from "../accounts/Accounts.ts"
 import type { Deadlines } from "../clock/Deadlines.ts"
 import { within } from "../clock/within.ts"
@@ -19,7 +18,8 @@ import type { Budget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
-import { noteEvents, replyPull, replyStream } from "./replyStream.ts"
+import { PulledOutput, WholeOutput } from "./outputs.ts"
+import { noteEvents, replyPull } from "./replyStream.ts"
 import { retryDelay } from "./retryDelay.ts"
 import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
 
@@ -204,10 +204,10 @@ export class Attempts {
     { batch, reply }: Begun
   ): Effect.Effect<CompletionOutput> {
     const { caller, stats, whole } = this.input
-    const output = { id: reply.id, driver: lease.driver.name }
+    const driver = lease.driver.name
     if (whole === true) {
       noteEvents(batch, stats, span)
-      const given = { ...output, whole: batch, pull: undefined, events: Stream.fromIterable(batch) }
+      const given = new WholeOutput(reply.id, driver, batch)
       const closing = Scope.closeUnsafe(attempt, Exit.void)
       return closing === undefined ? Effect.succeed(given) : Effect.as(closing, given)
     }
@@ -220,7 +220,7 @@ export class Attempts {
       stats,
       span
     })
-    return Effect.succeed({ ...output, whole: undefined, pull, events: replyStream(pull, attempt) })
+    return Effect.succeed(new PulledOutput(reply.id, driver, pull, attempt))
   }
 
   /** There is one account at most: another try asks the same server the same. */

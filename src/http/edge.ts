@@ -195,13 +195,14 @@ const edge = <R>(
     const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
     const handled = (span: Tracer.Span | undefined) => {
       const parent = span ?? outer
-      stats.ended = () => {
+      const ended = () => {
         recorder?.ended(stats)
         stats.record?.ended()
         const told = watch.ended(stats, span)
         if (span === undefined) return told
         return Effect.map(told, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
       }
+      stats.ended = ended
       return Effect.matchCauseEffect(
         Effect.suspend(() =>
           Effect.flatMapEager(

@@ -33,7 +33,7 @@ export interface FrameRenderer {
   /** Frames as text, ready to send. */
   readonly frames: Machine<ReplyEvent, string>
   /** What keeps the connection alive once the first frame is out. */
-  readonly keepAlive: string
+  readonly keepAlive: () => string
   /** What has to be done before what was rendered may leave, once; `undefined` where that is nothing. */
   readonly pending?: () => Effect.Effect<void> | undefined
   /** The frames with which a reply ends that fails after its first frame. */
@@ -185,8 +185,9 @@ class ReplyWriter {
 
   /** The client has heard nothing for a while. What waits for it already keeps the connection alive once it is read. */
   private keepAlive(): void {
-    if (this.options.writer.backlog() === 0) this.write(this.renderer === undefined ? comment : this.renderer.keepAlive)
-    else this.quiet.at = this.options.deadlines.now() + keepAliveEvery
+    if (this.options.writer.backlog() === 0) {
+      this.write(this.renderer === undefined ? comment : this.renderer.keepAlive())
+    } else this.quiet.at = this.options.deadlines.now() + keepAliveEvery
   }
 }
 
@@ -200,6 +201,19 @@ const within = (fiber: Fiber.Fiber<unknown, unknown>, deadlines: Deadlines["Serv
     })
     return Effect.sync(() => deadline.cancel())
   })
+
+/**
+ * The body of a response that is written beside it: empty, and over with the writing. What it writes with is let go at the
+ * start: the library's stream itself stays until the next full collection (see `PulledReply`).
+ */
+const writingStream = (write: Effect.Effect<void>): Stream.Stream<never> => {
+  let left: Effect.Effect<void> | undefined = write
+  return Stream.fromPull(Effect.sync((): Pull.Pull<never> => {
+    const writing = left ?? Effect.void
+    left = undefined
+    return Effect.flatMap(writing, () => Cause.done())
+  }))
+}
 
 /**
  * Opens a completion and answers with its stream.
@@ -255,8 +269,7 @@ export const streamReply = <R>(
     })
     const respond = (write: Effect.Effect<void>): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       if (queue === undefined) {
-        const written: Pull.Pull<never> = Effect.flatMap(write, () => Cause.done())
-        return Effect.succeed(HttpServerResponse.stream(Stream.fromPull(Effect.succeed(written)), responseOptions))
+        return Effect.succeed(HttpServerResponse.stream(writingStream(write), responseOptions))
       }
       return Effect.map(
         Effect.forkIn(Effect.ensuring(write, Effect.sync(queue.end)), scope, { startImmediately: true }),

@@ -51,7 +51,8 @@ const refused = (
   stats.path = path
   stats.status = response.status
   stats.error = code
-  stats.ended = () => watch.ended(stats, undefined)
+  const ended = () => watch.ended(stats, undefined)
+  stats.ended = ended
   return response
 }
 

@@ -15,7 +15,7 @@ import { type FrameRenderer, streamReply } from "../../src/http/streamReply.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const renderer = (): FrameRenderer => ({
-  keepAlive: "[ping]",
+  keepAlive: () => "[ping]",
   failure: (error) => `[failed ${error.code}]`,
   frames: {
     push: (event, out) => {

@@ -84,7 +84,7 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
   let filled = false
   let usage = ""
   return {
-    keepAlive: ": keep-alive\n\n",
+    keepAlive: () => ": keep-alive\n\n",
     failure: chatFailure,
     frames: {
       push(event: ReplyEvent, out) {

@@ -76,7 +76,7 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   const close = `]},"index":0}],${tail}`
   let usage = ""
   return {
-    keepAlive: ": keep-alive\n\n",
+    keepAlive: () => ": keep-alive\n\n",
     failure: generateFailure,
     frames: {
       push(event: ReplyEvent, out) {

@@ -176,9 +176,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
 
   return {
     // The vendor's clients expect nothing before `message_start`.
-    get keepAlive() {
-      return begun ? ping : comment
-    },
+    keepAlive: () => begun ? ping : comment,
     failure: messagesFailure(info.requestId),
     frames: {
       push(event: ReplyEvent, out) {

@@ -231,7 +231,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   }
 
   return {
-    keepAlive: ": keep-alive\n\n",
+    keepAlive: () => ": keep-alive\n\n",
     failure(error: GatewayError) {
       const out: Array<string> = []
       begin(out)

@@ -6,13 +6,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { decodeBody } from "../decodeBody.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { PulledReply } from "../PulledReply.ts"
 import { parseRetryAfter } from "../retryAfter.ts"
 import type {
   CompletionReply,
@@ -177,8 +177,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
             }
             const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
             const pull = Effect.suspend(decodeBody(exchange, decoder))
-            const events = Stream.fromPull(Effect.succeed(pull))
-            return Effect.succeed({ id, sessionId: undefined, pull, events })
+            return Effect.succeed(new PulledReply(id, undefined, pull))
           })
         })
     )

@@ -7,10 +7,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import { begunInSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
+import { PulledReply } from "../PulledReply.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamModel } from "../Upstream.ts"
 import { makeSessionClient, type StreamCall } from "./client.ts"
 import type { MessageId } from "./decodeReply.ts"
@@ -117,10 +117,10 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
         search_enabled: model.search
       })
       const call = { path: "chat/completion", phase: "completion", body, token } as const
-      return Effect.map(openRound(request, sessionId, call, rounds.begun), (first) => {
-        const pull = rounds.events(first)
-        return { id: sessionId, sessionId, pull, events: Stream.fromPull(Effect.succeed(pull)) }
-      })
+      return Effect.map(
+        openRound(request, sessionId, call, rounds.begun),
+        (first) => new PulledReply(sessionId, sessionId, rounds.events(first))
+      )
     }
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),

@@ -180,7 +180,7 @@ describe("content-generation replies", () => {
     const out: Array<string> = []
     for (const event of scripts["text"]!) {
       frames.push(event, out)
-      out.push(keepAlive)
+      out.push(keepAlive())
     }
     assert.deepStrictEqual(await streamed(out.join("")), await whole(object(scripts["text"]!)))
   })

@@ -219,10 +219,10 @@ describe("messages replies", () => {
 
   it("are kept alive by pings, which the SDK passes over", async () => {
     const renderer = messagesFrames(info, 7)
-    const out: Array<string> = [renderer.keepAlive]
+    const out: Array<string> = [renderer.keepAlive()]
     for (const event of scripts["text"]!) {
       renderer.frames.push(event, out)
-      out.push(renderer.keepAlive)
+      out.push(renderer.keepAlive())
     }
     assert.deepStrictEqual(eventNames(out.join("")).slice(0, 2), ["message_start", "content_block_start"])
     assert.strictEqual(eventNames(out.join("")).filter((name) => name === "ping").length, 4)

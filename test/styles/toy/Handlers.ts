@@ -40,7 +40,7 @@ const conversationOf = (text: string): Conversation => ({
 const failure = (error: GatewayError): string => `data: ${toyErrors.text(error)}\n\n`
 
 const frames = (): FrameRenderer => ({
-  keepAlive: ":\n\n",
+  keepAlive: () => ":\n\n",
   failure,
   frames: {
     push(event: ReplyEvent, out) {
