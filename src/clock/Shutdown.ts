@@ -3,10 +3,20 @@
  */
 import * as Context from "effect/Context"
 
+/** One who watches, and its place among all of them; -1 once it is told, or watches no more. */
+interface Watcher {
+  readonly tell: () => void
+  place: number
+}
+
 /** Tells once, and at once, everybody who watches. Watchers must not throw. */
 export class Shutdown {
   private over = false
-  private readonly watchers = new Set<() => void>()
+  /**
+   * In no order. Not a `Set`, whose tables V8 links to the ones that follow them: with requests that come and go, what the first
+   * generation collects would be kept, all of it, until the whole heap is looked through.
+   */
+  private readonly watchers: Array<Watcher> = []
 
   /** Whether the moment has come. */
   get isOver(): boolean {
@@ -15,21 +25,35 @@ export class Shutdown {
 
   /** Whether anybody would be told. */
   get isWatched(): boolean {
-    return this.watchers.size > 0
+    return this.watchers.length > 0
   }
 
   /** The moment has come. */
   now(): void {
     if (this.over) return
     this.over = true
-    for (const watcher of this.watchers) watcher()
-    this.watchers.clear()
+    // Who is told may end others, which then watch no more.
+    for (let watcher = this.watchers.pop(); watcher !== undefined; watcher = this.watchers.pop()) {
+      watcher.place = -1
+      watcher.tell()
+    }
   }
 
-  /** Calls `watcher` at that moment, unless what is returned was called before. */
-  watch(watcher: () => void): () => void {
-    this.watchers.add(watcher)
-    return () => void this.watchers.delete(watcher)
+  /** Calls `tell` at that moment, unless what is returned was called before. */
+  watch(tell: () => void): () => void {
+    const watcher: Watcher = { tell, place: this.watchers.length }
+    this.watchers.push(watcher)
+    return () => this.leave(watcher)
+  }
+
+  private leave(watcher: Watcher): void {
+    const { place } = watcher
+    if (place === -1) return
+    watcher.place = -1
+    const last = this.watchers.pop()!
+    if (last === watcher) return
+    last.place = place
+    this.watchers[place] = last
   }
 }
 
