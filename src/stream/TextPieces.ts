@@ -9,7 +9,8 @@ const blockSize = 256
 export class TextPieces {
   /** UTF-16 units so far. */
   length = 0
-  private blocks: Array<string> = []
+  /** Made when the first one is: most texts are short, and each reply has several. */
+  private blocks: Array<string> | undefined = undefined
   private recent = ""
 
   push(piece: string): void {
@@ -18,20 +19,22 @@ export class TextPieces {
       this.recent += piece
     } else {
       // Unlike `+`, which keeps its operands, this makes one string of what many additions left.
-      this.blocks.push([this.recent, piece].join(""))
+      const block = [this.recent, piece].join("")
+      if (this.blocks === undefined) this.blocks = [block]
+      else this.blocks.push(block)
       this.recent = ""
     }
   }
 
   clear(): void {
     this.length = 0
-    this.blocks = []
+    this.blocks = undefined
     this.recent = ""
   }
 
   /** The whole text; costs its length where something was added since it was asked for. */
   toString(): string {
-    if (this.blocks.length === 0) return this.recent
+    if (this.blocks === undefined) return this.recent
     if (this.blocks.length === 1 && this.recent === "") return this.blocks[0]!
     const text = this.blocks.join("") + this.recent
     this.blocks = [text]

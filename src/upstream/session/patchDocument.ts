@@ -65,10 +65,10 @@ export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The segments of a path; one that is too long has too many. */
-const split = (path: string): ReadonlyArray<string> =>
-  (path.length > maxPath ? "/x".repeat(maxSegments + 1) : path).split("/", maxSegments + 2).filter((part) =>
-    part !== ""
-  )
+const split = (path: string): ReadonlyArray<string> => {
+  const parts = (path.length > maxPath ? "/x".repeat(maxSegments + 1) : path).split("/", maxSegments + 2)
+  return parts.includes("") ? parts.filter((part) => part !== "") : parts
+}
 
 /** True for the two strings of older documents, on which a missing operation is `APPEND`. */
 const isOlderText = (path: ReadonlyArray<string>): boolean =>
@@ -191,7 +191,7 @@ export class PatchDocument {
   /** Finds the owner of the last segment; with `create` it makes objects where nothing is there and no array is meant. */
   private resolve(path: ReadonlyArray<string>, create: boolean) {
     if (path.length > maxSegments) return undefined
-    const resolved: Array<string> = []
+    let resolved = path
     let owner: JsonRecord | Array<unknown> = this.root
     for (let i = 0;; i++) {
       const segment = path[i]!
@@ -200,12 +200,11 @@ export class PatchDocument {
       if (Array.isArray(owner)) {
         const index = indexIn(owner, segment)
         if (index < 0 || (index === owner.length && !last)) return undefined
-        resolved.push(String(index))
+        if (String(index) !== segment) resolved = resolved.with(i, String(index))
         if (last) return { owner, index, key: segment, path: resolved }
         next = owner[index]
       } else {
         if (segment === "__proto__") return undefined
-        resolved.push(segment)
         if (last) return { owner, index: -1, key: segment, path: resolved }
         next = own(owner, segment)
         if (create && (next === undefined || next === null) && path.slice(i + 1).every(isName)) {
@@ -237,7 +236,8 @@ export class PatchDocument {
     if (value === undefined) return
     const relative = sticky.segments
     // Older servers write absolute paths inside a batch; no document has a `response` within its `response`.
-    const path = relative[0] === "response" && base[0] === "response" ? relative : base.concat(relative)
+    const absolute = base.length === 0 || (relative[0] === "response" && base[0] === "response")
+    const path = absolute ? relative : base.concat(relative)
     let operation = sticky.operation
     if (!ownOperation) {
       if (isOlderText(path)) operation = "APPEND"
