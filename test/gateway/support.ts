@@ -187,6 +187,9 @@ export const untilQueue = async (site: Site, expected: Readonly<Record<string, u
   }
 }
 
+/** Responses that go on: one that nobody refers to any more is aborted when it is collected. */
+const going = new Set<Response>()
+
 /** A stream that has shown a word and goes on until `end`. */
 export const hold = async ({ url }: Site, options: ChatOptions = {}) => {
   const abort = new AbortController()
@@ -196,6 +199,12 @@ export const hold = async ({ url }: Site, options: ChatOptions = {}) => {
     signal: abort.signal
   })
   assert.strictEqual(response.status, 200, response.status === 200 ? "" : await response.text())
-  // A response that nobody refers to any more is aborted when it is collected.
-  return { response, end: () => abort.abort() }
+  going.add(response)
+  return {
+    response,
+    end: () => {
+      going.delete(response)
+      abort.abort()
+    }
+  }
 }

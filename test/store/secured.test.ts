@@ -130,17 +130,13 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
       return auto_delete.mode === "all"
     })
     const before = (await cluster.report()).calls.delete_all
-    const abort = new AbortController()
-    const held = await send(urlOf(0), "!say one\n!fault hang-mid-stream after=1", {
-      stream: true,
-      signal: abort.signal
-    })
+    const held = await send(urlOf(0), "!say one\n!fault hang-mid-stream after=1", { stream: true })
     assert.strictEqual(held.status, 200)
     // What ends on one node waits for the lease of the other.
     assert.strictEqual(textOf(await chat(urlOf(1), "!say two", { target: emailOf("a") })), "two")
     assert.strictEqual(textOf(await chat(urlOf(0), "!say three")), "three")
     assert.strictEqual((await cluster.report()).calls.delete_all, before)
-    abort.abort()
+    await held.body?.cancel()
     await cluster.until(({ calls, sessions }) => calls.delete_all === before + 1 && sessions.open === 0)
     await admin(urlOf(0), "PUT", "/admin/settings", { auto_delete: { mode: "none" } })
     await untilIdle(cluster)
