@@ -2,120 +2,10 @@
  * The gateway beside a plain relay, in one run: CPU time of the process itself as a ratio, many open streams, time to first
  * byte, memory. Each target is a process of its own, and so is the upstream. Captures, records and history are off: they have
  * rows of their own elsewhere.
- *
- * CPU time is read from the kernel's account of the process (`/proc/PID/stat`), so this runs on Linux.
  */
-import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
-import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
-import { createInterface } from "node:readline"
-import { PassThrough } from "node:stream"
 import { type Row, table } from "./table.ts"
-
-interface Target {
-  readonly name: string
-  readonly url: string
-  readonly pid: number
-}
-
-const children: Array<ChildProcess> = []
-
-/** Starts a process and waits for the line of its output that matches. */
-const start = async (
-  args: ReadonlyArray<string>,
-  env: Record<string, string>,
-  ready: RegExp
-): Promise<{ readonly pid: number; readonly port: string }> => {
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe"]
-  })
-  children.push(child)
-  const said = new PassThrough()
-  child.stdout.pipe(said)
-  child.stderr.pipe(said)
-  for await (const line of createInterface({ input: said })) {
-    const found = ready.exec(line)
-    if (found !== null) {
-      said.resume()
-      return { pid: child.pid!, port: found[1]! }
-    }
-  }
-  throw new Error(`${args.join(" ")} ended before it was ready`)
-}
-
-const ticksPerSecond = 100
-
-/** CPU seconds of a process so far, user and system. */
-const cpuSeconds = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
-}
-
-/** Resident memory of a process in MB. */
-const residentMb = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
-
-let agent: Agent
-
-/** A request of the benchmark. */
-interface Ask {
-  readonly path: string
-  readonly body: string
-  readonly stream: boolean
-}
-
-const chat = (content: string, stream: boolean, rest: object = {}): Ask => ({
-  path: "/v1/chat/completions",
-  body: JSON.stringify({ model: "upstream-chat", stream, messages: [{ role: "user", content }], ...rest }),
-  stream
-})
-
-const messages = (content: string, stream: boolean): Ask => ({
-  path: "/v1/messages",
-  body: JSON.stringify({
-    model: "msgcompat-haiku-4-5",
-    max_tokens: 1000,
-    stream,
-    messages: [{ role: "user", content }]
-  }),
-  stream
-})
-
-const lookup = {
-  type: "function",
-  function: { name: "lookup", parameters: { type: "object", properties: { word: { type: "string" } } } }
-}
-
-/** Sends a request; gives the milliseconds to the first byte of the reply's body. */
-const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer) => void): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const began = performance.now()
-    const outgoing = request(`${target.url}${path}`, {
-      method: "POST",
-      agent,
-      headers: {
-        authorization: "Bearer bench-key",
-        "content-type": "application/json",
-        "content-length": Buffer.byteLength(body)
-      }
-    }, (response) => {
-      let firstByte = 0
-      response.on("data", (chunk: Buffer) => {
-        if (firstByte === 0) firstByte = performance.now() - began
-        onData?.(chunk)
-      })
-      response.on("end", () => {
-        if (response.statusCode === 200) resolve(firstByte)
-        else reject(new Error(`${target.name} answered ${response.statusCode}`))
-      })
-      response.on("error", reject)
-    })
-    outgoing.on("error", reject)
-    outgoing.end(body)
-  })
+import { type Ask, ask, chat, cpuSeconds, messages, residentMb, type Target, withTargets } from "./targets.ts"
 
 /** Runs `count` requests, `concurrency` at a time; gives the CPU time of the target's process for each, in µs. */
 const load = async (target: Target, what: Ask, count: number, concurrency: number): Promise<number> => {
@@ -126,6 +16,11 @@ const load = async (target: Target, what: Ask, count: number, concurrency: numbe
   const cpu = cpuSeconds(target.pid)
   await Promise.all(Array.from({ length: concurrency }, worker))
   return (cpuSeconds(target.pid) - cpu) / count * 1e6
+}
+
+const lookup = {
+  type: "function",
+  function: { name: "lookup", parameters: { type: "object", properties: { word: { type: "string" } } } }
 }
 
 const sorted = (values: ReadonlyArray<number>): ReadonlyArray<number> => values.toSorted((a, b) => a - b)
@@ -236,65 +131,6 @@ const steadily = async (target: Target, what: Ask, rate: number, seconds: number
   }
   const times = await Promise.all(asked)
   return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) }
-}
-
-const gatewayTarget = async (name: string, config: object): Promise<Target> => {
-  const { pid, port } = await start(
-    ["src/main.ts"],
-    { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "bench", GATEWAY_LOG_LEVEL: "error" },
-    /listens on http:\/\/[^:]+:(\d+)/
-  )
-  return { name, url: `http://127.0.0.1:${port}`, pid }
-}
-
-const relayTarget = async (name: string, mode: string, url: string): Promise<Target> => {
-  const { pid, port } = await start(["bench/relay.ts", mode, url], {}, /listening (\d+)/)
-  return { name, url: `http://127.0.0.1:${port}`, pid }
-}
-
-interface Targets {
-  readonly sessionRelay: Target
-  readonly session: Target
-  readonly serverRelay: Target
-  readonly openai: Target
-}
-
-/** Runs a measurement against gateways and relays of its own. */
-const withTargets = async (measure: (targets: Targets) => Promise<void>): Promise<void> => {
-  agent = new Agent({ keepAlive: true, maxSockets: 1000 })
-  try {
-    const upstream = await start(["src/upstream/reference/main.ts", "--port", "0"], {}, /http:\/\/[^:]+:(\d+)/)
-    const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-    const server = await start(["bench/openaiServer.ts"], {}, /listening (\d+)/)
-    const serverUrl = `http://127.0.0.1:${server.port}`
-    const quiet = { captures: { enabled: false }, requests: { enabled: false }, usage: { enabled: false } }
-    const shared = {
-      keys: ["bench-key"],
-      runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 20_000 },
-      ...quiet
-    }
-    const sessionConfig = {
-      ...shared,
-      accounts: Array.from({ length: 40 }, (_, i) => ({ email: `bench${i}@example.com`, password: "bench" })),
-      upstream: { driver: "session", base_url: upstreamUrl }
-    }
-    const sessionRelay = await relayTarget("relay", "relay", upstreamUrl)
-    const session = await gatewayTarget("gateway", sessionConfig)
-    const serverRelay = await relayTarget("relay", "openai", serverUrl)
-    const openai = await gatewayTarget("gateway", {
-      ...shared,
-      accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
-      upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
-    })
-    await measure({ sessionRelay, session, serverRelay, openai })
-  } finally {
-    agent.destroy()
-    for (const child of children) {
-      child.kill("SIGKILL")
-      if (child.exitCode === null) await once(child, "exit")
-    }
-    children.length = 0
-  }
 }
 
 /** Prints what a reply costs, by kinds of requests. */

@@ -1,6 +1,7 @@
 /**
- * `npm run bench [-- counts | gateway | streams | latency | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- counts | gateway | streams | latency | collections | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
  */
+import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
 import { gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   gateway: gatewayBench,
   streams: streamsBench,
   latency: latencyBench,
+  collections: collectionsBench,
   sieve: () => {
     const rows = sieveBench().map(({ unit, value, what }): Row => [what, value, unit])
     process.stdout.write(`${table(["", "value", "unit"], rows)}\n`)
