@@ -2,7 +2,7 @@
  * What is counted of requests, by GenAI semantic names where they exist. Labels are bounded: styles, configured models,
  * statuses; never a key, an identity or a caller's words.
  *
- * Every labelled metric is made once and kept, so that a request costs a few look-ups.
+ * The metrics of requests that are alike are made once and kept together, so that a request costs one look-up.
  */
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
@@ -17,19 +17,6 @@ const tokens = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_57
 /** The outcome of a request as the labels say it: a status, or that the caller left before there was one. */
 const statusOf = (stats: RequestStats): string => stats.status === undefined ? "left" : String(stats.status)
 
-const kept = <A>(make: (...labels: ReadonlyArray<string>) => A) => {
-  const made = new Map<string, A>()
-  return (...labels: ReadonlyArray<string>): A => {
-    const key = labels.join("\u0000")
-    let metric = made.get(key)
-    if (metric === undefined) {
-      metric = make(...labels)
-      made.set(key, metric)
-    }
-    return metric
-  }
-}
-
 const operations = new Map<string | undefined, Operation>(
   styles.map(({ group, operation }) => [group.identifier, operation])
 )
@@ -38,50 +25,66 @@ const operations = new Map<string | undefined, Operation>(
 export const operationOf = ({ embedding, style }: RequestStats): Operation =>
   embedding === undefined ? operations.get(style) ?? "chat" : "embeddings"
 
-const labels = (model: string, operation = "chat") => ({
+const labels = (model: string, operation: Operation) => ({
   gen_ai_operation_name: operation,
   gen_ai_request_model: model
 })
 
-const requests = kept((style, model, status) =>
-  Metric.counter("gateway_requests_total", {
-    description: "Requests by style, model and HTTP status",
-    incremental: true,
-    attributes: { style: style!, model: model!, status: status! }
-  })
-)
+/** The metrics of requests that are alike. */
+interface Series {
+  readonly requests: Metric.Counter<number>
+  readonly duration: Metric.Histogram<number>
+  readonly firstToken: Metric.Histogram<number>
+  readonly inputTokens: Metric.Histogram<number>
+  readonly outputTokens: Metric.Histogram<number>
+}
 
-const streamErrors = kept((style, code) =>
-  Metric.counter("gateway_errors_total", {
-    description: "Errors that callers were told, within streams too, by code",
-    incremental: true,
-    attributes: { style: style!, code: code! }
-  })
-)
-
-const durations = kept((style, model, operation) =>
-  Metric.histogram("gen_ai_server_request_duration_seconds", {
-    description: "Time from a request's head to the end of its reply",
-    boundaries: seconds,
-    attributes: { ...labels(model!, operation), style: style! }
-  })
-)
-
-const firstTokens = kept((model, operation) =>
-  Metric.histogram("gen_ai_server_time_to_first_token_seconds", {
-    description: "Time from a request's head to the first event of its reply",
-    boundaries: seconds,
-    attributes: labels(model!, operation)
-  })
-)
-
-const tokenUsage = kept((model, type, operation) =>
+const tokenUsage = (model: string, type: string, operation: Operation) =>
   Metric.histogram("gen_ai_client_token_usage", {
     description: "Tokens of a request by type",
     boundaries: tokens,
-    attributes: { ...labels(model!, operation), gen_ai_token_type: type! }
+    attributes: { ...labels(model, operation), gen_ai_token_type: type }
   })
-)
+
+const makeSeries = (style: string, model: string, operation: Operation, status: string): Series => ({
+  requests: Metric.counter("gateway_requests_total", {
+    description: "Requests by style, model and HTTP status",
+    incremental: true,
+    attributes: { style, model, status }
+  }),
+  duration: Metric.histogram("gen_ai_server_request_duration_seconds", {
+    description: "Time from a request's head to the end of its reply",
+    boundaries: seconds,
+    attributes: { ...labels(model, operation), style }
+  }),
+  firstToken: Metric.histogram("gen_ai_server_time_to_first_token_seconds", {
+    description: "Time from a request's head to the first event of its reply",
+    boundaries: seconds,
+    attributes: labels(model, operation)
+  }),
+  inputTokens: tokenUsage(model, "input", operation),
+  outputTokens: tokenUsage(model, "output", operation)
+})
+
+/** Bounded as the labels are. */
+const made = new Map<string, Series>()
+
+const seriesOf = (style: string, model: string, operation: Operation, status: string): Series => {
+  const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status
+  let series = made.get(key)
+  if (series === undefined) {
+    series = makeSeries(style, model, operation, status)
+    made.set(key, series)
+  }
+  return series
+}
+
+const streamErrors = (style: string, code: string) =>
+  Metric.counter("gateway_errors_total", {
+    description: "Errors that callers were told, within streams too, by code",
+    incremental: true,
+    attributes: { style, code }
+  })
 
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
@@ -111,29 +114,24 @@ const counters = {
 
 /** Counts a request that is over; `now` is the clock's milliseconds. One pass without an Effect per metric. */
 export const countRequest = (stats: RequestStats, now: number, context: Context.Context<never>): void => {
-  const update = (metric: Metric.Metric<number, unknown>, value: number) => metric.updateUnsafe(value, context)
-  const add = (counter: Metric.Counter<number>, count: number) => {
-    if (count > 0) update(counter, count)
-  }
   const style = stats.style ?? "none"
-  const model = stats.model ?? "none"
-  const operation = operationOf(stats)
-  update(requests(style, model, statusOf(stats)), 1)
-  update(durations(style, model, operation), (now - stats.startedAt) / 1000)
-  if (stats.error !== undefined) update(streamErrors(style, stats.error), 1)
+  const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats))
+  series.requests.updateUnsafe(1, context)
+  series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
+  if (stats.error !== undefined) streamErrors(style, stats.error).updateUnsafe(1, context)
   if (stats.usage !== undefined) {
-    update(tokenUsage(model, "input", operation), stats.usage.promptTokens)
-    update(tokenUsage(model, "output", operation), stats.usage.completionTokens)
+    series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
+    series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
   if (stats.attempts === 0) return
-  add(counters.attempts, stats.attempts)
-  add(counters.failovers, stats.failovers)
-  add(counters.retries, stats.retries)
-  add(counters.continues, stats.continues)
-  add(counters.calls, stats.calls)
-  add(counters.brokenCalls, stats.brokenCalls)
-  update(queueWait, stats.queued / 1000)
+  counters.attempts.updateUnsafe(stats.attempts, context)
+  if (stats.failovers > 0) counters.failovers.updateUnsafe(stats.failovers, context)
+  if (stats.retries > 0) counters.retries.updateUnsafe(stats.retries, context)
+  if (stats.continues > 0) counters.continues.updateUnsafe(stats.continues, context)
+  if (stats.calls > 0) counters.calls.updateUnsafe(stats.calls, context)
+  if (stats.brokenCalls > 0) counters.brokenCalls.updateUnsafe(stats.brokenCalls, context)
+  queueWait.updateUnsafe(stats.queued / 1000, context)
   if (stats.firstEventAt !== undefined) {
-    update(firstTokens(model, operation), (stats.firstEventAt - stats.startedAt) / 1000)
+    series.firstToken.updateUnsafe((stats.firstEventAt - stats.startedAt) / 1000, context)
   }
 }

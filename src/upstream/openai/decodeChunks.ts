@@ -37,17 +37,22 @@ export interface ChunkDecoder {
 /** The most characters of a call's id, which every frame of it repeats. */
 const longestId = 256
 
+/** The counts that a server tells. One that it does not tell is left out: it must not hide what was told before. */
 const usageOf = (value: JsonRecord): PartialUsage => {
-  const completion = isRecord(value["completion_tokens_details"]) ? value["completion_tokens_details"] : {}
-  const prompt = isRecord(value["prompt_tokens_details"]) ? value["prompt_tokens_details"] : {}
-  const counts = {
-    promptTokens: asCount(value["prompt_tokens"]),
-    completionTokens: asCount(value["completion_tokens"]),
-    reasoningTokens: asCount(completion["reasoning_tokens"]),
-    cachedTokens: asCount(prompt["cached_tokens"])
-  }
-  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined))
+  const usage: { -readonly [Name in keyof PartialUsage]: PartialUsage[Name] } = {}
+  const prompt = asCount(value["prompt_tokens"])
+  const completion = asCount(value["completion_tokens"])
+  const reasoning = detail(value["completion_tokens_details"], "reasoning_tokens")
+  const cached = detail(value["prompt_tokens_details"], "cached_tokens")
+  if (prompt !== undefined) usage.promptTokens = prompt
+  if (completion !== undefined) usage.completionTokens = completion
+  if (reasoning !== undefined) usage.reasoningTokens = reasoning
+  if (cached !== undefined) usage.cachedTokens = cached
+  return usage
 }
+
+const detail = (details: unknown, name: string): number | undefined =>
+  isRecord(details) ? asCount(details[name]) : undefined
 
 /** Content is a string, or a list of parts of which the text counts. */
 const contentText = (content: unknown): string =>
