@@ -4,14 +4,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
-import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { AdminEdges } from "../admin/edgeLayers.ts"
 import { Draining } from "../admin/events/Draining.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
-import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
 import { GatewayApi } from "./Api.ts"
+import { Preflights } from "./cors.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { HealthHandlers } from "./health.ts"
@@ -23,20 +22,6 @@ import { routerConfig } from "./services.ts"
 
 export { GatewayServices, gatewayServices } from "./services.ts"
 export { routerConfig }
-
-/** Headers that browsers may send (spec "Common facts"). */
-const corsHeaders = [
-  "Content-Type",
-  "Authorization",
-  "X-API-Key",
-  "X-Gateway-Target-Account",
-  "X-Host-Protection-Bypass"
-]
-
-const Cors = HttpRouter.cors({
-  allowedHeaders: corsHeaders,
-  exposedHeaders: ["X-Request-Id", "Retry-After", ...rateLimitHeaderNames]
-})
 
 const Handlers = Layer.mergeAll(
   StyleHandlers,
@@ -59,5 +44,5 @@ export const GatewayRoutes = Layer.mergeAll(
   ),
   Documents,
   EveryRequest,
-  Cors
+  Preflights
 )

@@ -1,6 +1,6 @@
 /**
- * What holds for every request, whatever route it takes: its id, its place in the count that drain waits for, and the
- * refusal of new ones while the gateway drains, and of those that no route takes.
+ * What holds for every request, whatever route it takes: its id, what browsers are told, its place in the count that drain
+ * waits for, and the refusal of new ones while the gateway drains, and of those that no route takes.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -19,6 +19,7 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { endRecord } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
+import { originHeaders } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
@@ -70,7 +71,9 @@ export const EveryRequest = HttpRouter.middleware(
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
       const told = HttpServerResponse.setHeaders(
         response,
-        lifecycle.isDraining() ? { "x-request-id": id, connection: "close" } : { "x-request-id": id }
+        lifecycle.isDraining()
+          ? { ...originHeaders, "x-request-id": id, connection: "close" }
+          : { ...originHeaders, "x-request-id": id }
       )
       return isConsolePath(path) ? HttpServerResponse.setHeaders(told, consoleHeaders) : told
     }
