@@ -155,6 +155,10 @@ const renew = (
     feed(chunk)
     response.uncork()
   })
+  // A client that leaves leaves nothing running: the upstream's sessions are counted.
+  response.on("close", () => {
+    if (!stream.complete) stream.destroy()
+  })
   stream.on("end", () => {
     if (streamed === true) {
       response.end(style.end(id, model))
