@@ -41,6 +41,8 @@ const isProbe = (path: string): boolean => path === "/healthz" || path === "/rea
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
+const ending = (stats: RequestStats, watch: RequestWatch) => () => watch.ended(stats, undefined)
+
 /** Notes in the request's record that it was refused before it had a route. */
 const refused = (
   stats: RequestStats,
@@ -52,8 +54,7 @@ const refused = (
   stats.path = path
   stats.status = response.status
   stats.error = code
-  const ended = () => watch.ended(stats, undefined)
-  stats.ended = ended
+  stats.ended = ending(stats, watch)
   return response
 }
 
