@@ -45,6 +45,8 @@ export interface EnvironmentShape {
   readonly storeUrl: Redacted.Redacted<string> | undefined
   readonly storeKey: Redacted.Redacted<string> | undefined
   readonly storeKeyPrevious: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_STORE_TIMEOUT_MS`: a command of the store that takes longer has failed. */
+  readonly storeTimeoutMillis: number | undefined
   /** `GATEWAY_NODE_ID`. */
   readonly nodeId: string | undefined
   /** `GATEWAY_LOG_LEVEL`. */
@@ -124,6 +126,12 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       storeUrl: secret("GATEWAY_STORE_URL"),
       storeKey: secret("GATEWAY_STORE_KEY"),
       storeKeyPrevious: secret("GATEWAY_STORE_KEY_PREVIOUS"),
+      storeTimeoutMillis: variable(
+        "GATEWAY_STORE_TIMEOUT_MS",
+        undefined,
+        "must be a whole number of milliseconds",
+        (text) => /^\d{1,6}$/.test(text) ? Number(text) : undefined
+      ),
       nodeId: variable(
         "GATEWAY_NODE_ID",
         undefined,

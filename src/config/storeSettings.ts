@@ -43,7 +43,7 @@ const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape)
 export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
   const url = environment.storeUrl ?? (yield* configuredUrl(environment))
   if (url === undefined) return undefined
-  const { adminKey, nodeId, storeKey, storeKeyPrevious } = environment
+  const { adminKey, nodeId, storeKey, storeKeyPrevious, storeTimeoutMillis } = environment
   const derived = adminKey === undefined
     ? undefined
     : createHmac("sha256", Redacted.value(adminKey)).update("model-gateway store").digest("base64url")
@@ -58,6 +58,7 @@ export const storeSettings = Effect.fnUntraced(function*(environment: Environmen
     url,
     key,
     previousKey: storeKeyPrevious,
+    timeoutMillis: storeTimeoutMillis,
     nodeId: nodeId ?? nodeName(),
     version
   }

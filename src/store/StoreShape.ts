@@ -13,6 +13,8 @@ export interface StoreOptions {
   readonly key: Redacted.Redacted<string>
   /** Opens what an earlier key sealed. */
   readonly previousKey?: Redacted.Redacted<string> | undefined
+  /** Milliseconds after which a command has failed, 50 to 1,500; 250 where it is absent. */
+  readonly timeoutMillis?: number | undefined
   /** 1 to 64 of `[A-Za-z0-9._-]`; made up where it is absent. */
   readonly nodeId?: string | undefined
   /** The gateway's version, for those who look at the nodes. */

@@ -12,8 +12,6 @@ import { connect, type Connection, textOf } from "./connection.ts"
 import type { Script } from "./scripts.ts"
 import { StoreUnavailable } from "./StoreError.ts"
 
-/** A command that took longer has failed, in milliseconds. */
-const commandPatience = 250
 /** So many failures in a row mean that the store is lost. */
 const failuresToLose = 3
 
@@ -65,8 +63,8 @@ const expired = (patience: number, now: () => number): Effect.Effect<never, Stor
     )
   })
 
-/** Connects; the scope closes the connection. */
-export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
+/** Connects; the scope closes the connection. A command that takes longer than `commandPatience` (milliseconds) has failed. */
+export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
   let connection: Connection = yield* connect(address)
   yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
   let failures = 0
@@ -76,7 +74,7 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
   const raw = (
     command: string,
     args: ReadonlyArray<string>,
-    patience: number
+    patience = commandPatience
   ): Effect.Effect<unknown, StoreUnavailable | "NOSCRIPT"> =>
     Effect.flatMap(Clock.Clock, (clock) => {
       const began = clock.monotonicTimeNanosUnsafe()
@@ -95,17 +93,17 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress) {
       )
     })
 
-  const send: StoreClient["send"] = (command, ...args) =>
-    Effect.mapError(raw(command, args, commandPatience), () => unavailable)
+  const send: StoreClient["send"] = (command, ...args) => Effect.mapError(raw(command, args), () => unavailable)
 
   const client: StoreClient = {
     send,
     run: (script, args) =>
       Effect.suspend(() => {
         scripts.set(script.name, (scripts.get(script.name) ?? 0) + 1)
-        return raw("EVALSHA", [script.sha1, "0", ...args], script.patience).pipe(
+        const patience = Math.max(commandPatience, script.patience)
+        return raw("EVALSHA", [script.sha1, "0", ...args], patience).pipe(
           Effect.catch((error) =>
-            error === "NOSCRIPT" ? raw("EVAL", [script.lua, "0", ...args], script.patience) : Effect.fail(error)
+            error === "NOSCRIPT" ? raw("EVAL", [script.lua, "0", ...args], patience) : Effect.fail(error)
           ),
           Effect.mapError(() => unavailable),
           Effect.map((reply) => Array.isArray(reply) ? reply.map(String) : [String(reply)])

@@ -19,6 +19,8 @@ import type { HoldingCounts, Holdings, StoreOptions, StoreShape } from "./StoreS
 const keys = "gw:{main}:"
 const beatMillis = 1_000
 const retryMillis = 500
+/** Three in a row that fail mean a store that is lost: that must show before the store itself gives up a node, after 5 s. */
+const timeouts = { least: 50, standard: 250, most: 1_500 }
 /** A clock that is wrong by more is told of. */
 const wrongClockMillis = 5_000
 /** Beats in a row after which counts that do not agree are put right. */
@@ -82,11 +84,15 @@ export const makeStore = Effect.fnUntraced(function*(
   if (!idForm.test(node)) {
     return yield* new StoreInvalid({ message: "GATEWAY_NODE_ID must be 1 to 64 of A-Z, a-z, 0-9, dot, _ and -" })
   }
+  const timeout = options.timeoutMillis ?? timeouts.standard
+  if (!(timeout >= timeouts.least && timeout <= timeouts.most)) {
+    return yield* new StoreInvalid({ message: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500" })
+  }
   const previous = options.previousKey === undefined ? undefined : Redacted.value(options.previousKey)
   const seals = makeSeals(Redacted.value(options.key), previous)
 
   const connecting = Effect.raceFirst(
-    makeClient(address),
+    makeClient(address, timeout),
     Effect.andThen(
       Effect.sleep(1_000),
       Effect.andThen(Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }), Effect.never)

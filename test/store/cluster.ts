@@ -46,6 +46,8 @@ export interface ClusterOptions {
   readonly reference?: ReferenceOptions
   /** Seconds, by the configuration's names. */
   readonly timeouts?: Readonly<Record<string, number>>
+  /** What a command of the store may take; as long as can be where it is not said: it may have to wait for its turn here. */
+  readonly storeTimeoutMillis?: number
   /** The store in the place of a plain one, the address by which nodes reach it, and what they need for that. */
   readonly store?: Effect.Effect<
     { readonly server: RedisServer; readonly url: string; readonly env: Readonly<Record<string, string>> },
@@ -80,6 +82,7 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
       GATEWAY_DATA_DIR: path.join(folder, id),
       GATEWAY_STORE_URL: storeUrl,
       GATEWAY_STORE_KEY: clusterKey,
+      GATEWAY_STORE_TIMEOUT_MS: String(options.storeTimeoutMillis ?? 1_500),
       GATEWAY_NODE_ID: id,
       ...storeEnv,
       ...env

@@ -26,7 +26,9 @@ describe("the README's section on many nodes", () => {
     const env = {
       PATH: process.env["PATH"],
       GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
-      GATEWAY_DATA_DIR: folder
+      GATEWAY_DATA_DIR: folder,
+      // Its store may have to wait for its turn here.
+      GATEWAY_STORE_TIMEOUT_MS: "1500"
     }
     const shell = spawn("sh", ["-euc", `${begin}\nwait`], { cwd: root, env, detached: true, stdio: "ignore" })
     try {

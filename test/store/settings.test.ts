@@ -28,6 +28,15 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_NODE_ID must be 1 to 64"
   },
   {
+    about: "a timeout that is longer than a node is missed",
+    env: {
+      GATEWAY_STORE_URL: "redis://127.0.0.1:1",
+      GATEWAY_ADMIN_KEY: "a long admin key",
+      GATEWAY_STORE_TIMEOUT_MS: "5000"
+    },
+    says: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500"
+  },
+  {
     about: "another way to lose the store",
     env: { GATEWAY_ADMIN_KEY: "admin" },
     file: { store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } },

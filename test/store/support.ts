@@ -9,7 +9,13 @@ import { command, connect, type RedisServer, redisServer } from "../support/redi
 export const storeKey = "a key of the store, long enough"
 
 export const storeLayer = (server: RedisServer, node: string, options: Partial<StoreOptions> = {}) =>
-  Store.layerRedis({ url: Redacted.make(server.url), key: Redacted.make(storeKey), nodeId: node, ...options })
+  Store.layerRedis({
+    url: Redacted.make(server.url),
+    key: Redacted.make(storeKey),
+    nodeId: node,
+    timeoutMillis: 1_500,
+    ...options
+  })
 
 /** A server that has data: its nodes wait for nobody who might bring some back. */
 export const settledServer = Effect.tap(redisServer(), (server) =>

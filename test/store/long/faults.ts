@@ -60,7 +60,7 @@ let cluster: Cluster
 afterEach(() => cluster.stop())
 
 const begin = async (options: Partial<ClusterOptions> = {}) => {
-  cluster = await startCluster({ nodes: 4, config, reference: { remember: 0 }, ...options })
+  cluster = await startCluster({ nodes: 4, config, storeTimeoutMillis: 250, reference: { remember: 0 }, ...options })
   return cluster
 }
 
