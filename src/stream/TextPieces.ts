@@ -13,6 +13,11 @@ export class TextPieces {
   private blocks: Array<string> | undefined = undefined
   private recent = ""
 
+  /** The most strings that hold it: those that were joined, and one for each character that waits to be. */
+  get strings(): number {
+    return (this.blocks?.length ?? 0) + Math.min(this.recent.length, blockSize)
+  }
+
   push(piece: string): void {
     this.length += piece.length
     if (this.recent.length < blockSize) {

@@ -5,6 +5,7 @@
  * servers and proxies that close early often drop nothing but that line. Its last line may be incomplete.
  */
 import { BYTE_ORDER_MARK, COLON, NEWLINE, SPACE } from "./characters.ts"
+import { TextPieces } from "./TextPieces.ts"
 import type { Machine } from "./transducer.ts"
 
 /** One event. `event` is `undefined` where no `event:` line (or an empty one) was sent; `data` joins its lines by NEWLINE. */
@@ -17,6 +18,8 @@ export interface SseEvent {
 export interface SseDecoder extends Machine<Uint8Array, SseEvent> {
   /** A line or an event exceeded the limit: all that followed was dropped, and the stream cannot be relied upon. */
   readonly overflowed: boolean
+  /** The most strings that the unfinished line and event can be held as: few beside their characters, however they came. */
+  readonly heldStrings: number
 }
 
 /** UTF-16 units that the data of one event may have. */
@@ -32,14 +35,22 @@ class Decoder implements SseDecoder {
   // the first is split, and the standard drops one.
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   private started = false
-  private line = ""
+  /** The line that the chunks so far leave unfinished. */
+  private readonly line = new TextPieces()
+  /** The first line of data; most events have one. */
   private data = ""
   private hasData = false
+  /** All lines of data where there are several. */
+  private readonly lines = new TextPieces()
   private name = ""
   private skipLineFeed = false
 
   constructor(limit: number) {
     this.limit = limit
+  }
+
+  get heldStrings(): number {
+    return this.line.strings + this.lines.strings + 1
   }
 
   push(bytes: Uint8Array, out: Array<SseEvent>): void {
@@ -50,17 +61,25 @@ class Decoder implements SseDecoder {
     if (this.overflowed) return
     this.readText(this.decoder.decode(), out)
     if (this.overflowed) return
-    const last = this.line
-    this.line = ""
+    const last = this.line.toString()
+    this.line.clear()
     if (last !== "") this.readLine(last, 0, last.length, out)
     this.dispatch(out)
   }
 
   private dispatch(out: Array<SseEvent>): void {
-    if (this.hasData) out.push({ event: this.name === "" ? undefined : this.name, data: this.data })
-    this.data = ""
+    if (this.hasData) {
+      const data = this.lines.length === 0 ? this.data : this.lines.toString()
+      out.push({ event: this.name === "" ? undefined : this.name, data })
+    }
+    this.clearData()
     this.hasData = false
     this.name = ""
+  }
+
+  private clearData(): void {
+    this.data = ""
+    if (this.lines.length > 0) this.lines.clear()
   }
 
   /** Reads the line `text[start, end)`. */
@@ -83,14 +102,21 @@ class Decoder implements SseDecoder {
 
   private overflow(): void {
     this.overflowed = true
-    this.line = ""
-    this.data = ""
+    this.line.clear()
+    this.clearData()
   }
 
   private appendData(value: string): void {
-    this.data = this.hasData ? this.data + "\n" + value : value
-    this.hasData = true
-    if (this.data.length > this.limit) this.overflow()
+    if (!this.hasData) {
+      this.data = value
+      this.hasData = true
+      if (value.length > this.limit) this.overflow()
+      return
+    }
+    if (this.lines.length === 0) this.lines.push(this.data)
+    this.lines.push("\n")
+    this.lines.push(value)
+    if (this.lines.length > this.limit) this.overflow()
   }
 
   private readText(text: string, out: Array<SseEvent>): void {
@@ -115,11 +141,12 @@ class Decoder implements SseDecoder {
         else if (next === text.length) this.skipLineFeed = true
       }
       if (end === -1) break
-      if (this.line === "") {
+      if (this.line.length === 0) {
         this.readLine(text, position, end, out)
       } else {
-        const whole = this.line + text.slice(position, end)
-        this.line = ""
+        this.line.push(text.slice(position, end))
+        const whole = this.line.toString()
+        this.line.clear()
         this.readLine(whole, 0, whole.length, out)
       }
       position = next
@@ -127,7 +154,7 @@ class Decoder implements SseDecoder {
       if (lineFeed !== -1 && lineFeed < position) lineFeed = text.indexOf("\n", position)
     }
     if (position < text.length) {
-      this.line += position === 0 ? text : text.slice(position)
+      this.line.push(position === 0 ? text : text.slice(position))
       if (this.line.length > this.limit + longestName) this.overflow()
     }
   }
@@ -135,7 +162,8 @@ class Decoder implements SseDecoder {
 
 /**
  * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
- * unfinished is a rope that is not read before its line ends. `id` and `retry` fields and comments are dropped.
+ * unfinished is not read before its line ends. So is memory in characters: lines and chunks of one character are joined as
+ * they come. `id` and `retry` fields and comments are dropped.
  */
 export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => new Decoder(limit)
 

@@ -135,6 +135,27 @@ describe("makeSseDecoder", () => {
     assert.isFalse(decoder.overflowed)
   })
 
+  it("holds few strings for what is unfinished, however short its lines and chunks are", () => {
+    const size = 64 * 1024
+    const shapes: { readonly [about: string]: { readonly text: string; readonly chunk: number } } = {
+      "lines without a character": { text: "data\n", chunk: 4096 },
+      "lines of one character": { text: "data:a\n", chunk: 4096 },
+      "lines of one character, each a chunk": { text: "data:a\n", chunk: 7 },
+      "lines that come byte by byte": { text: "data: ab\r\n", chunk: 1 },
+      "one line that comes byte by byte": { text: "x", chunk: 1 }
+    }
+    for (const [about, { chunk, text }] of Object.entries(shapes)) {
+      const decoder = makeSseDecoder()
+      const out: Array<SseEvent> = []
+      const bytes = encoder.encode("data: " + text.repeat(size / text.length))
+      for (let at = 0; at < bytes.length; at += chunk) decoder.push(bytes.subarray(at, at + chunk), out)
+      assert.isAtMost(decoder.heldStrings, 3 * 256 + bytes.length / 256, about)
+      decoder.push(encoder.encode("\n\n"), out)
+      assert.deepStrictEqual(out, interpret("data: " + text.repeat(size / text.length) + "\n\n"), about)
+      assert.isAtMost(decoder.heldStrings, 1, about)
+    }
+  })
+
   it("says so when a line or an event exceeds the limit, and yields no more", () => {
     for (const text of ["data: 1\n\ndata: 0123456789abcdef", "data: 1\n\ndata: 012345\ndata: 6789ab\n\n"]) {
       const { out, overflowed } = decode([encoder.encode(text), encoder.encode("\n\ndata: 2\n\n")], 12)
