@@ -95,12 +95,15 @@ export class ReplyDecoder {
 
   /** Takes one event and appends what it yields. */
   push(event: SseEvent, out: Array<UpstreamEvent>): void {
-    if (!this.take(event, out)) this.fail(trouble("malformed", undefined, "An event of the reply is not JSON"))
+    // A reply that is complete stays so, whatever comes after it.
+    if (!this.take(event, out) && !this.final) {
+      this.fail(trouble("malformed", undefined, "An event of the reply is not JSON"))
+    }
   }
 
   /** Takes the event that the stream's end left unterminated: it counts only if its data is whole. */
   pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
-    if (event.data === "[DONE]" || parse(event.data) !== undefined) this.take(event, out)
+    if (event.data.trim() === "[DONE]" || parse(event.data) !== undefined) this.take(event, out)
   }
 
   /**
@@ -148,12 +151,7 @@ export class ReplyDecoder {
     switch (event.event) {
       case undefined:
       case "message": {
-        if (event.data === "[DONE]") {
-          this.closed = true
-          this.sentinel = true
-          return true
-        }
-        return this.pushPatch(event.data, out)
+        return event.data === "[DONE]" ? this.pushOther(event.data) : this.pushPatch(event.data, out)
       }
       case "ready":
         return this.pushReady(event.data)
@@ -169,9 +167,19 @@ export class ReplyDecoder {
     }
   }
 
+  /** Takes what is no JSON: nothing, which keeps the connection alive, or the sentinel. False where it is neither. */
+  private pushOther(data: string): boolean {
+    const text = data.trim()
+    if (text === "[DONE]") {
+      this.closed = true
+      this.sentinel = true
+    }
+    return this.closed || text === ""
+  }
+
   private pushReady(data: string): boolean {
     const ready = parse(data)
-    if (ready === undefined) return false
+    if (ready === undefined) return data.trim() === ""
     if (isRecord(ready)) this.takeMessageId(ready["response_message_id"])
     return true
   }
@@ -204,7 +212,7 @@ export class ReplyDecoder {
       return true
     }
     const patch = parse(data)
-    if (patch === undefined) return false
+    if (patch === undefined) return this.pushOther(data)
     if (!isRecord(patch)) return true
     const { o: operation, p: path, v: value } = patch
     if (

@@ -132,6 +132,46 @@ describe("ReplyDecoder", () => {
     )
   })
 
+  it("takes no harm from events without data, wherever they come and however they are cut", () => {
+    const blank = fc.constantFrom("data\n\n", "data: \n\n", "data:  \n\n", "event: ready\ndata:\n\n", "data\ndata\n\n")
+    const events = example.split(/(?<=\n\n)/)
+    const cuts = fc.array(fc.nat(1200), { maxLength: 6 })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(events.length), blank), { maxLength: 4 }), cuts, (blanks, at) => {
+        const all = events.map((event, i) => blanks.map(([place, text]) => place === i ? text : "").join("") + event)
+        const bytes = encoder.encode(all.join(""))
+        const places = [0, ...at.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
+        const out: Array<UpstreamEvent> = []
+        const chunks = places.slice(1).map((to, i) => bytes.subarray(places[i], to))
+        assert.deepStrictEqual(decodeRound(new ReplyDecoder(), chunks, out), stop)
+        assert.deepStrictEqual(fold(out), { reasoning: "Two and two make four.", text: "4.", completionTokens: 41 })
+      }),
+      { numRuns: runs(300) }
+    )
+  })
+
+  it("takes a complete reply for complete, whatever cannot be read after it", () => {
+    const junk = [
+      "data:\n\n",
+      "data: oops\n\n",
+      "data: {\"v\":\n\n",
+      "event: ready\ndata: oops\n\n",
+      "data: [DONE] \n\n"
+    ]
+    for (const after of [...junk, junk.join(""), "data: [DONE] "]) {
+      const { end, text } = decodeText(patches(opening({ content: "a" }), finished) + after)
+      assert.deepStrictEqual({ end, text }, { end: stop, text: "a" }, after)
+    }
+  })
+
+  it("takes the sentinel for the end with blanks around it too", () => {
+    for (const last of ["data: [DONE] \n\n", "data:  [DONE]\n\n", "data: [DONE]\t\n\n", "data: [DONE] "]) {
+      const { decoder, end } = decodeText(last)
+      assert.isTrue(decoder.closed)
+      assert.deepInclude(end, { _tag: "CutOff", trouble: { kind: "empty", reason: undefined, message: undefined } })
+    }
+  })
+
   it("yields each growth at once, and one piece for each event", () => {
     const { out } = decodeText(patches(
       opening({ fragments: [] }),
