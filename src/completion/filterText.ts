@@ -6,9 +6,10 @@ import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { markerMachine } from "../stream/referenceMarkers.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
+import { TextPieces } from "../stream/TextPieces.ts"
 import { clear, type Machine } from "../stream/transducer.ts"
 import type { Sieve } from "../tools/sieve.ts"
-import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart, Text } from "./ReplyPart.ts"
+import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
 /** What is to be taken out. */
 export interface FilterOptions {
@@ -30,6 +31,10 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
   private readonly strings: Array<string> = []
   private readonly stopped: Array<string> = []
   private readonly sieved: Array<SieveEvent> = []
+  /** A call that the sieve found is open. */
+  private inCall = false
+  /** Reasoning that came in the midst of it. */
+  private reasoning: TextPieces | undefined
 
   constructor(options: FilterOptions) {
     this.sieve = options.sieve?.()
@@ -46,8 +51,17 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
         out.push(part)
         return
       case "CallBegun":
-        this.flush(out)
+        // The upstream's own call. It does not wait for what the text before it may become: calls come one after another,
+        // so that one which that text has begun is over here, cut off unless its arguments are whole.
+        this.sieve?.interrupt(this.sieved)
+        this.fromSieve(out)
+        if (!this.ended) this.flush(out)
         if (!this.ended) out.push(part)
+        return
+      case "Reasoning":
+        // Nothing but pieces of a call comes until it is over.
+        if (this.inCall) (this.reasoning ??= new TextPieces()).push(part.text)
+        else out.push(part)
         return
       case "Ending":
         this.sieve?.end(this.sieved)
@@ -105,14 +119,20 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
           break
         case "CallStarted":
           this.flush(out)
-          if (!this.ended) out.push(CallBegun(undefined, event.name))
+          if (this.ended) break
+          this.inCall = true
+          out.push(CallBegun(undefined, event.name))
           break
         case "CallArguments":
           out.push(CallGrown(event.delta))
           break
         case "CallFinished":
         case "CallCutOff":
+          this.inCall = false
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
+          if (this.reasoning === undefined) break
+          out.push(Reasoning(this.reasoning.toString()))
+          this.reasoning = undefined
       }
     }
     clear(this.sieved)

@@ -52,6 +52,8 @@ class Finisher implements FinishMachine {
   private hasInk = false
   private calls = 0
   private current = noCall
+  /** Ids of the calls so far. */
+  private ids: Set<string> | undefined
   private cutOff = false
   private isFinished = false
   private readonly options: FinishOptions
@@ -121,7 +123,10 @@ class Finisher implements FinishMachine {
   private begin({ id, name }: Pick<CallBegun, "id" | "name">, out: Array<ReplyEvent>): void {
     if (!this.options.addCall()) return this.finish("length", out)
     const index = this.calls++
-    this.current = { id: id ?? this.options.callId(index), name }
+    this.ids ??= new Set()
+    // An upstream's id tells its call from the others only where no other has it too.
+    this.current = { id: id === undefined || this.ids.has(id) ? this.options.callId(index) : id, name }
+    this.ids.add(this.current.id)
     this.written.push(name)
     out.push(Reply.CallStarted(index, this.current.id, name))
   }

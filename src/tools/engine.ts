@@ -24,6 +24,11 @@ export interface Sieve extends Machine<string, SieveEvent> {
    * else comes out.
    */
   readonly passes: (text: string, out: Array<SieveEvent>) => boolean
+  /**
+   * Says that something other than text comes between this text and the next: what is held leaves, and a call that is open
+   * is over, as at the end. What follows is read as more of the same text, except that no call of it began before.
+   */
+  readonly interrupt: (out: Array<SieveEvent>) => void
 }
 
 /** A form at work. */
@@ -118,11 +123,19 @@ export class Engine implements Sieve, Context {
         for (const event of held) out.push("id" in event ? { ...event, id: this.callId(event.index) } : event)
         return
       }
-      this.state = followsProse
-      if (held !== "" && this.follow(held, out)) out.push(TextDelta(held))
+      this.unfence(held, out)
     }
     this.isEnded = true
     this.run(this.state._tag === "Glance" ? this.state.text : "", 0, out)
+  }
+
+  interrupt(out: Array<SieveEvent>): void {
+    if (this.state === followsProse) return
+    // A reply that something else is part of is not nothing but a fenced block.
+    if (this.state._tag === "Fence") this.unfence(this.state.reply.giveBack(), out)
+    this.isEnded = true
+    this.run(this.state._tag === "Glance" ? this.state.text : "", 0, out)
+    this.isEnded = false
   }
 
   readonly start = (name: string): void => {
@@ -192,6 +205,12 @@ export class Engine implements Sieve, Context {
       at = prose.scan(text, seen === "none" ? prose.skip(at) : prose.pass(at))
     }
     return true
+  }
+
+  /** Reads what was held of an ordinary reply that begins with a fence. */
+  private unfence(held: string, out: Array<SieveEvent>): void {
+    this.state = followsProse
+    if (held !== "" && this.follow(held, out)) out.push(TextDelta(held))
   }
 
   private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): boolean {

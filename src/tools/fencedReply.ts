@@ -101,6 +101,12 @@ export class FencedReply {
     return this.accept(events)
   }
 
+  /** Says that the reply is none such: the text that was held. */
+  giveBack(): string {
+    this.state = ORDINARY
+    return this.held
+  }
+
   private accept(events: ReadonlyArray<SieveEvent>): boolean {
     for (const event of events) {
       if (event._tag === "TextDelta") {
