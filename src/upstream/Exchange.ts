@@ -209,11 +209,16 @@ export class Exchange {
     return this.because({ status: this.status, body: excerptOf(text, secrets) })
   }
 
-  /** From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow. */
-  settle(millis: number): void {
-    this.settled = true
-    this.limit = millis
-    if (this.waiter !== undefined) this.deadline.at = this.deadlines.now() + millis
+  /**
+   * From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow.
+   * `undefined` takes that back: something did follow.
+   */
+  settle(millis: number | undefined): void {
+    this.settled = millis !== undefined
+    this.limit = millis ?? this.limits.silence
+    if (this.waiter === undefined) return
+    const now = this.deadlines.now()
+    this.deadline.at = now + this.timeLeft(now)
   }
 
   /** Nothing more is wanted. What is complete is left alone, so that its connection serves the next exchange. */

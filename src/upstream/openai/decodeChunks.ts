@@ -26,7 +26,7 @@ export interface ChunkDecoder {
   readonly end: (out: Array<UpstreamEvent>) => void
   /** What the reply failed with. */
   readonly failure: () => UpstreamFailure | undefined
-  /** The server said why the reply ended: only usage and the sentinel may follow. */
+  /** The server said why the reply ended, and nothing of it came since: only usage and the sentinel may follow. */
   readonly finishing: () => boolean
   /** The content filter ended the reply: nothing that follows is shown or waited for. */
   readonly withdrawn: () => boolean
@@ -83,6 +83,9 @@ const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
   ["insufficient_system_resource", "gave_up"]
 ])
 
+/** Words of servers that write in every chunk why the reply ended, while it has not. */
+const noReasons: ReadonlySet<string> = new Set(["", "null", "none"])
+
 /** Which of the request's stop sequences ended the reply, where the server says so: vLLM by one name, SGLang by another. */
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
@@ -93,13 +96,21 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   const indexOf = callIndexes()
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
+  /** Nothing of the reply came after its finish. */
+  let isComplete = false
   let stopSequence: string | undefined
   let began = false
   let done = false
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
     // A reply that is complete stays so, whatever is said after it.
-    if (finish === undefined) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
+    if (!isComplete) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
+  }
+
+  /** The reply goes on: what was called its end was none. */
+  const goOn = () => {
+    isComplete = false
+    stopSequence = undefined
   }
 
   const toolCall = (call: unknown, out: Array<UpstreamEvent>) => {
@@ -110,6 +121,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     const name = asString(fn["name"])
     const args = fn["arguments"]
     const delta = typeof args === "string" ? args : isRecord(args) ? writeJson(args) : ""
+    if (isComplete && (name !== undefined || delta !== "")) goOn()
     if (delta === undefined) {
       return fail({ kind: "malformed", message: "the arguments of a call are nested too deeply" })
     }
@@ -121,8 +133,11 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
     const reasoning = asString(delta["reasoning_content"]) ?? asString(delta["reasoning"])
+    const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
+    // A blank that trails the finish is no reply that goes on.
+    if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "")) goOn()
     if (reasoning !== undefined) out.push(UpstreamReasoning(reasoning))
-    inline.push(contentText(delta["content"]) + (asString(delta["refusal"]) ?? ""), out)
+    inline.push(text, out)
     // The older form knows one call only.
     const calls = delta["tool_calls"] ??
       (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
@@ -143,9 +158,12 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     if (isRecord(content)) takeDelta(content, out)
     const reason = asString(choice["finish_reason"])
     if (reason === undefined) return
-    const known = finishReasons.get(reason.toLowerCase()) ?? "stop"
+    const word = reason.trim().toLowerCase()
+    if (noReasons.has(word)) return
+    const known = finishReasons.get(word) ?? "stop"
     if (known === "gave_up") return fail({ kind: "gave_up", reason })
     finish = known
+    isComplete = true
     stopSequence = matchedStop(choice, stop)
   }
 
@@ -179,12 +197,12 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     },
     end(out) {
       if (failure !== undefined) return
-      if (finish === undefined && !done) return fail({ kind: began ? "truncated" : "empty" })
+      if (!isComplete && !done) return fail({ kind: began ? "truncated" : "empty" })
       inline.end(out)
       out.push(UpstreamFinish(finish ?? "stop", stopSequence))
     },
     failure: () => failure,
-    finishing: () => finish !== undefined || done,
+    finishing: () => isComplete || done,
     withdrawn: () => finish === "content_filter",
     done: () => done
   }

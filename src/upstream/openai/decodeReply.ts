@@ -26,8 +26,8 @@ const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"
   const sse = makeSseDecoder()
   const events: Array<SseEvent> = []
   let over = false
-  let settled = 0
-  const settle = (millis: number) => {
+  let settled: number | undefined
+  const settle = (millis: number | undefined) => {
     if (settled === millis) return
     settled = millis
     settleConnection(millis)
@@ -38,8 +38,7 @@ const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"
       sse.push(bytes, events)
       for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
       clear(events)
-      if (chunks.done()) settle(settleAfterSentinel)
-      else if (chunks.finishing()) settle(settleAfterFinish)
+      settle(chunks.done() ? settleAfterSentinel : chunks.finishing() ? settleAfterFinish : undefined)
     },
     end(out) {
       sse.end(events)

@@ -65,7 +65,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   private readonly sse = makeSseDecoder()
   private readonly events: Array<SseEvent> = []
   private ended = false
-  private settled = 0
+  private settled: number | undefined = undefined
 
   constructor(rounds: Rounds, reply: ReplyDecoder, budget: Budget, { exchange, recorder }: Round) {
     this.rounds = rounds
@@ -92,8 +92,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
     for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
     clear(events)
     this.isFull = budget.admit(out, from)
-    if (reply.closed) this.settle(settleAfterClose)
-    else if (reply.final) this.settle(settleAfterStatus)
+    this.settle(reply.closed ? settleAfterClose : reply.final ? settleAfterStatus : undefined)
   }
 
   end(out: Array<UpstreamEvent>): void {
@@ -128,7 +127,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
     return this.reply.final || this.reply.closed
   }
 
-  private settle(millis: number): void {
+  private settle(millis: number | undefined): void {
     if (this.settled === millis) return
     this.settled = millis
     this.exchange.settle(millis)

@@ -137,6 +137,25 @@ describe("an exchange", () => {
       assert.strictEqual(yield* Fiber.join(reading), ".")
       assert.deepStrictEqual(log, ["abort"])
     }).pipe(Effect.provide(Deadlines.layer)))
+
+  it.effect("waits as long as ever once that is taken back", () =>
+    Effect.gen(function*() {
+      for (const isRead of [true, false]) {
+        const { exchange } = yield* carried
+        exchange.began(200, {})
+        exchange.received(Buffer.from("x"))
+        yield* exchange.bytes
+        exchange.settle(2_000)
+        if (!isRead) exchange.settle(undefined)
+        const reading = yield* Effect.forkChild(readAll(exchange))
+        yield* Effect.yieldNow
+        if (isRead) exchange.settle(undefined)
+        yield* TestClock.adjust(119_000)
+        assert.isUndefined(reading.pollUnsafe())
+        yield* TestClock.adjust(1_100)
+        assert.strictEqual(yield* Fiber.join(reading), "!timeout")
+      }
+    }).pipe(Effect.provide(Deadlines.layer)))
 })
 
 /** A server whose replies the test plays. */

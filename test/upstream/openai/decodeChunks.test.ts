@@ -372,6 +372,58 @@ describe("chunkDecoder", () => {
       }
     })
 
+    it("is not told by a word that says nothing, wherever the stream is cut off", () => {
+      for (const word of ["null", "NULL", "None", "none", " ", ""]) {
+        const parts = frames(delta({ content: "a" }, word), delta({ content: "b" }, word))
+        const bytes = encoder.encode(parts)
+        for (let at = 0; at <= bytes.length; at++) {
+          assert.include(["truncated", "empty"], decodeBytes([bytes.subarray(0, at)]).failure?.kind, word)
+        }
+        assert.deepInclude(decode(parts + frames(delta({}, "length"))), { text: "ab", finish: "length" }, word)
+        assert.deepInclude(decode(parts + frames(done)), { text: "ab", finish: "stop" }, word)
+      }
+    })
+
+    it("is none where the reply goes on after it, whatever goes on", () => {
+      const more: ReadonlyArray<object> = [
+        { content: "b" },
+        { reasoning_content: "b" },
+        { refusal: "b" },
+        { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "" } }] },
+        { function_call: { name: "f", arguments: "{" } }
+      ]
+      for (const word of ["partial", "stop", "length", "tool_calls"]) {
+        for (const piece of more) {
+          const begun = frames(delta({ content: "a" }, word), delta(piece))
+          const error = { error: { message: "late", code: 503 } }
+          assert.strictEqual(decode(begun).failure?.kind, "truncated", word)
+          assert.deepInclude(factsOf(decode(begun + frames(error)).failure), { kind: "refused", message: "late" }, word)
+          assert.strictEqual(decode(begun + frames("oops")).failure?.kind, "malformed", word)
+          const whole = decode(begun + frames(delta({}, "stop"), error))
+          assert.deepInclude(whole, { failure: undefined, finish: "stop" }, word)
+        }
+      }
+      assert.strictEqual(decode(frames(delta({}, "length"), delta({ content: "a" }), done)).finish, "length")
+      const again = frames({ choices: [{ delta: { content: "a" }, finish_reason: "stop", stop_reason: "END" }] })
+      const { events } = decode(again + frames(delta({ content: "b" }), delta({}, "stop")), ["END"])
+      assert.deepStrictEqual(events.at(-1), { _tag: "UpstreamFinish", reason: "stop" })
+    })
+
+    it("stays where what follows is nothing of the reply", () => {
+      const nothing = [
+        delta({ role: "assistant", content: "" }),
+        delta({ content: "\n", reasoning_content: " " }),
+        delta({ content: null, tool_calls: [] }),
+        delta({ tool_calls: [{ index: 0, function: { arguments: "" } }] }),
+        delta({}, "null"),
+        { choices: [], usage: { prompt_tokens: 3 } }
+      ]
+      for (const value of nothing) {
+        const decoded = decode(frames(delta({ content: "a" }, "length"), value))
+        assert.deepInclude(decoded, { failure: undefined, finish: "length" }, JSON.stringify(value))
+      }
+    })
+
     it("is a failure where the server gave up", () => {
       for (const word of ["error", "abort", "network_error"]) {
         const { failure, finish } = decode(frames(delta({ content: "a" }), delta({}, word), done))

@@ -206,6 +206,25 @@ describe("the openai driver", () => {
     }
   })
 
+  itOnClient(
+    "a word for the end on a piece in between ends nothing, where the server then falls silent or breaks off",
+    () =>
+      Effect.gen(function*() {
+        const begun = frames(chunk({ content: "Hel" }, "partial"), chunk({ content: "lo" }))
+        const { driver, server } = yield* setUp()
+        server.answer(() => ({ pieces: [begun], after: "hang" }))
+        const { bytes, recorder } = makeWatch()
+        const { millis, result } = yield* whileTimePasses(
+          complete(driver, request("Hi", { recorder })),
+          bytes("\"lo\"")
+        )
+        assert.deepInclude(result, { text: "Hello", finish: undefined })
+        assert.strictEqual(result.failure?.kind, "timeout")
+        assert.isAtLeast(millis, timeLimits.silence)
+        assert.strictEqual((yield* ask({ pieces: [begun], after: "reset" })).failure?.kind, "transport")
+      })
+  )
+
   describe.concurrent("refusals", () => {
     const cases: ReadonlyArray<readonly [about: string, Answer, failed: string, message?: RegExp | undefined]> = [
       [
