@@ -74,6 +74,9 @@ const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
 const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 
+/** The byte order mark, which some servers write before all else. */
+const mark = [0xef, 0xbb, 0xbf]
+
 /**
  * Starts the decoder of a reply to a request that asked for these stop sequences. `seen` is given every byte. A reply that has
  * become too long for the `budget` ends as by length; one of too many bytes fails.
@@ -88,23 +91,37 @@ export const replyDecoder = (
   let decoder: BodyDecoder<UpstreamEvent> | undefined
   let tooMany: UpstreamFailure | undefined
   let isFull = false
+  /** Bytes of a byte order mark that came, while nothing else did. */
+  let marked = 0
+  /** Where in the first bytes the reply begins; their length where it does not. */
+  const beginning = (bytes: Uint8Array): number => {
+    let at = 0
+    while (at < bytes.length && marked < mark.length && bytes[at] === mark[marked]) {
+      marked++
+      at++
+    }
+    while (at < bytes.length && isBlank(bytes[at]!)) at++
+    return at
+  }
   const decide = (first: number | undefined) =>
     first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, settle)
   return {
     push(bytes, out) {
       if (isFull || tooMany !== undefined) return
       seen?.(bytes)
+      let body = bytes
       if (!budget.addBytes(bytes.length)) {
         tooMany = budget.tooManyBytes("stream")
         return
       }
       if (decoder === undefined) {
-        const first = bytes.find((byte) => !isBlank(byte))
-        if (first === undefined) return
-        decoder = decide(first)
+        const at = beginning(bytes)
+        if (at === bytes.length) return
+        decoder = decide(bytes[at])
+        if (marked > 0) body = bytes.subarray(at)
       }
       const from = out.length
-      decoder.push(bytes, out)
+      decoder.push(body, out)
       isFull = budget.admit(out, from)
     },
     end(out) {
