@@ -1,6 +1,10 @@
 /**
  * Puts an upstream's structured calls one after another, in the order in which their names came: their pieces may come in each
- * other's midst, and text and reasoning among them. What follows an open call waits until that call is whole.
+ * other's midst, and text and reasoning among them. What follows an open call waits until that call is whole, or the reply over.
+ *
+ * That holds for a call without arguments too: it may have none, or they are still to come, as with servers that name all
+ * calls first, and only the end of the reply tells. Calls that follow one that has none come that late; the other way round
+ * a tool would be run without what it was to be run with.
  */
 import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
 import type { Meter } from "../stream/steps.ts"
@@ -52,12 +56,15 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
         out.push(event)
         return
       case "UpstreamFinish": {
-        this.settle(out)
         this.ended = true
         const { reason, stopSequence } = event
+        const isCut = reason === "length" || reason === "content_filter"
+        const isWhole = this.settle(isCut, out)
         out.push(
-          reason === "length" || reason === "content_filter"
+          isCut
             ? Ending(reason)
+            : !isWhole
+            ? Ending("length")
             : stopSequence === undefined
             ? Ending("stop")
             : Ending("stop_sequence", stopSequence)
@@ -68,8 +75,7 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
 
   end(out: Array<ReplyPart>): void {
     if (this.ended) return
-    this.settle(out)
-    out.push(Ending("stop"))
+    out.push(Ending(this.settle(false, out) ? "stop" : "length"))
   }
 
   private grow(call: OpenCall, delta: string, out: Array<ReplyPart>): void {
@@ -85,13 +91,14 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
   }
   private close(call: OpenCall, out: Array<ReplyPart>): void {
     this.open = undefined
-    if (call.isBlank) this.grow(call, "{}", out)
     out.push(CallOver(call.isWhole, call.arguments))
   }
 
   private structured(event: UpstreamCall, out: Array<ReplyPart>): void {
     if (this.open !== undefined && this.open.upstreamIndex === event.index) {
-      return this.grow(this.open, event.argumentsDelta, out)
+      this.grow(this.open, event.argumentsDelta, out)
+      if (this.turn < this.waiting.length) this.advance(out)
+      return
     }
     let call = this.unopened?.get(event.index)
     if (call === undefined) {
@@ -137,7 +144,7 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
       const next = this.waiting[this.turn]!
       if (this.meter !== undefined) this.meter.steps++
       if (this.open !== undefined) {
-        if (!this.open.isWhole && !(this.open.isBlank && next._tag === "WaitingCall")) return
+        if (!this.open.isWhole) return
         this.close(this.open, out)
         continue
       }
@@ -149,13 +156,26 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
     this.turn = 0
   }
 
-  /** Nothing completes an open call any more: what waited behind it comes after it, whole or cut off. */
-  private settle(out: Array<ReplyPart>): void {
+  /**
+   * Nothing completes an open call any more: what waited behind it comes after it. A call without arguments has none, unless
+   * the reply is cut: then they may be what it lacks. False where it is, by what is left: arguments that no call takes, since
+   * theirs has no name or was over.
+   */
+  private settle(isCut: boolean, out: Array<ReplyPart>): boolean {
+    const isWhole = !isCut && !this.hasStray()
     this.advance(out)
     while (this.open !== undefined) {
+      if (isWhole && this.open.isBlank) this.grow(this.open, "{}", out)
       this.close(this.open, out)
       this.advance(out)
     }
+    return isWhole
+  }
+  private hasStray(): boolean {
+    for (const call of this.unopened?.values() ?? []) {
+      if (call.name === undefined && call.arguments.toString().trim() !== "") return true
+    }
+    return false
   }
 }
 

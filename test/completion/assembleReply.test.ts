@@ -166,6 +166,87 @@ describe("structured calls of the upstream", () => {
     ])
   })
 
+  const finishedOf = (events: ReadonlyArray<ReplyEvent>) =>
+    events.flatMap((event) => event._tag === "CallFinished" ? [[event.id, event.name, event.arguments]] : [])
+  const args = (index: number, delta: string) => UpstreamCall(index, undefined, undefined, delta)
+
+  it("have their arguments where all are named first, however the pieces of these come", () => {
+    const named = [UpstreamCall(0, "a", "f", ""), UpstreamCall(1, "b", "g", " "), UpstreamCall(2, "c", "h", "")]
+    const expected = [["a", "f", "{\"x\":1}"], ["b", "g", " {\"y\":2}"], ["c", "h", "{}"]]
+    const orders = [
+      [args(0, "{\"x\":1}"), args(1, "{\"y\":2}")],
+      [args(1, "{\"y\":2}"), args(0, "{\"x\":1}")],
+      [args(1, "{\"y\""), args(0, "{\"x\":1"), args(1, ":2}"), args(2, ""), args(0, "}")]
+    ]
+    for (const order of orders) {
+      const events = assemble([...named, ...order, UpstreamFinish("tool_calls")])
+      assert.deepStrictEqual(finishedOf(events), expected)
+      assert.strictEqual(finishOf(events).reason, "tool_calls")
+    }
+  })
+
+  it("stream as soon as the one before is whole, though its name came before that", () => {
+    const machine = assembleReply(options)
+    const pushed = (event: UpstreamEvent) => {
+      const out: Array<ReplyEvent> = []
+      machine.push(event, out)
+      return out.map((made) => "index" in made ? `${made._tag} ${made.index}` : made._tag)
+    }
+    assert.deepStrictEqual(pushed(UpstreamCall(0, "a", "f", "")), ["CallStarted 0"])
+    assert.deepStrictEqual(pushed(UpstreamCall(1, "b", "g", "")), [])
+    assert.deepStrictEqual(pushed(args(0, "{\"x\":")), ["CallArguments 0"])
+    assert.deepStrictEqual(pushed(args(0, "1}")), ["CallArguments 0", "CallFinished 0", "CallStarted 1"])
+    assert.deepStrictEqual(pushed(args(1, "{")), ["CallArguments 1"])
+  })
+
+  it("have none where none ever came, which only the end of the reply tells, in their order", () => {
+    const events = assemble([
+      UpstreamCall(0, "a", "f", ""),
+      UpstreamCall(1, "b", "g", "{\"y\":2}"),
+      UpstreamText("Wait."),
+      UpstreamCall(2, "c", "h", ""),
+      UpstreamFinish("tool_calls")
+    ])
+    assert.deepStrictEqual(finishedOf(events), [["a", "f", "{}"], ["b", "g", "{\"y\":2}"], ["c", "h", "{}"]])
+    assert.strictEqual(finishOf(events).reason, "tool_calls")
+    assert.deepStrictEqual(
+      events.flatMap((event) =>
+        event._tag === "CallFinished" ? [event.name] : event._tag === "TextDelta" ? [event.text] : []
+      ),
+      ["f", "g", "Wait.", "h"]
+    )
+  })
+
+  it("that have none when the reply is cut are cut off with it", () => {
+    const named = [UpstreamCall(0, "a", "f", "{}"), UpstreamCall(1, "b", "g", "")]
+    for (const events of [[UpstreamFinish("length")], [args(2, "{\"x\":1}"), UpstreamFinish("tool_calls")]]) {
+      const cut = assemble([...named, ...events])
+      assert.deepStrictEqual(finishedOf(cut), [["a", "f", "{}"]])
+      assert.deepInclude(cut, { _tag: "CallCutOff", index: 1, id: "b", name: "g", arguments: "" })
+      assert.strictEqual(finishOf(cut).reason, "length")
+    }
+  })
+
+  it("leave a reply cut off where arguments came that no call has", () => {
+    const whole = UpstreamCall(0, "a", "f", "{}")
+    const stray: ReadonlyArray<ReadonlyArray<UpstreamEvent>> = [
+      [whole, args(1, "{\"y\":2}")],
+      [whole, UpstreamText("So."), args(0, "{\"x\":1}")],
+      [UpstreamText("So."), args(0, "{")]
+    ]
+    for (const events of stray) {
+      assert.strictEqual(finishOf(assemble([...events, UpstreamFinish("tool_calls")])).reason, "length")
+      assert.strictEqual(finishOf(assemble([...events, UpstreamFinish("stop", "END")])).reason, "length")
+      assert.strictEqual(finishOf(assemble(events)).reason, "length")
+      assert.strictEqual(
+        finishOf(assemble([...events, UpstreamFinish("content_filter")])).reason,
+        "content_filter"
+      )
+    }
+    const blank = [whole, UpstreamText("So."), args(0, "\n"), args(1, " "), UpstreamFinish("tool_calls")]
+    assert.strictEqual(finishOf(assemble(blank)).reason, "tool_calls")
+  })
+
   it("that break off are cut off, and the reply with them", () => {
     const events = assemble([UpstreamCall(0, "a", "f", "{\"x\": \"rm -"), UpstreamFinish("tool_calls")])
     assert.isTrue(events.some((event) => event._tag === "CallCutOff"))
@@ -201,6 +282,10 @@ describe("calls that come in each other's midst", () => {
       for (let i = calls - 1; i >= 0; i--) pieces.push(UpstreamCall(i, undefined, undefined, "\"}"))
       return pieces
     },
+    "named first, their arguments from the last to the first": (n) => [
+      ...Array.from({ length: n }, (_, i) => UpstreamCall(i, `id${i}`, "f", "")),
+      ...Array.from({ length: n }, (_, i) => UpstreamCall(n - 1 - i, undefined, undefined, "{}"))
+    ],
     "text in the midst of one that goes on": (n) =>
       Array.from({ length: n }, (_, i) => i % 2 === 0 ? UpstreamCall(0, "id", "f", "[") : UpstreamText("t")),
     "arguments that seem whole at each step": (n) => [

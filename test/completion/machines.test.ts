@@ -33,7 +33,8 @@ const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 })
 const call = fc.record({
   args: fc.oneof(fc.constantFrom("", "{}", "{\"a\":", "  "), fc.json().map((json) => JSON.stringify({ a: json }))),
   sizes,
-  late: fc.boolean()
+  /** Whether the name comes with the first arguments, before all or after all. */
+  name: fc.constantFrom("with", "before", "after")
 })
 
 /** Merges lists in a generated order that keeps that of each. */
@@ -58,12 +59,15 @@ describe("ordering calls", () => {
       fc.array(fc.nat(10), { minLength: 1, maxLength: 8 }),
       (calls, text, textSizes, picks) => {
         const events = interleave<UpstreamEvent>([
-          ...calls.map(({ args, late, sizes }, index) => {
+          ...calls.map(({ args, name, sizes }, index) => {
             const [first = "", ...rest] = pieces(args, sizes)
             const delta = (piece: string) => UpstreamCall(index, undefined, undefined, piece)
             const named = (piece: string) => UpstreamCall(index, `id${index}`, `name${index}`, piece)
-            // A call that has nothing of its arguments when another one comes has none.
-            return late ? [...[first, ...rest].map(delta), named("")] : [named(first), ...rest.map(delta)]
+            return name === "after"
+              ? [...[first, ...rest].map(delta), named("")]
+              : name === "before"
+              ? [named(""), ...[first, ...rest].map(delta)]
+              : [named(first), ...rest.map(delta)]
           }),
           pieces(text, textSizes).map(UpstreamText)
         ], picks)
