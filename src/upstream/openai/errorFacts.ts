@@ -54,9 +54,23 @@ const describe = (error: JsonRecord): ErrorFacts => {
   }
 }
 
-/** True for an object that tells of an error instead of a reply. */
-export const isError = (value: JsonRecord): boolean =>
-  isRecord(value["error"]) || asString(value["error"]) !== undefined || value["object"] === "error"
+/** False for what stands where there is nothing to say. */
+const says = (value: unknown): boolean =>
+  typeof value === "string"
+    ? value.trim() !== "" && value !== "0"
+    : typeof value === "object" && value !== null
+    ? Object.keys(value).length > 0
+    : Boolean(value)
+
+/**
+ * True for an object that tells of an error instead of a reply. Some servers write an error beside each piece of a reply, which
+ * says nothing while there is none.
+ */
+export const isError = (value: JsonRecord): boolean => {
+  const error = value["error"]
+  if (isRecord(error)) return !Array.isArray(value["choices"]) || Object.values(error).some(says)
+  return asString(error) !== undefined || value["object"] === "error"
+}
 
 /** Reads the JSON of an error; what cannot be read gives no facts. */
 export const errorFacts = (body: unknown): ErrorFacts => {

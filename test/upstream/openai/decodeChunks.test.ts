@@ -487,6 +487,23 @@ describe("chunkDecoder", () => {
       }
     })
 
+    it("are no errors that say nothing beside a reply", () => {
+      const noError = fc.dictionary(
+        fc.constantFrom("message", "type", "code", "status", "param", "details"),
+        fc.constantFrom("", " ", 0, "0", null, false, {}, []),
+        { noNullPrototype: true }
+      )
+      fc.assert(fc.property(noError, noError, (first, last) => {
+        const stream = frames({ ...delta({ content: "a" }), error: first }, { ...delta({}, "stop"), error: last })
+        assert.deepInclude(decode(stream), { failure: undefined, text: "a", finish: "stop" })
+        assert.strictEqual(decode(frames({ error: first })).failure?.kind, "refused")
+      }))
+      for (const error of [{ message: "no" }, { code: 7 }, { code: "503" }, { type: "x" }, { details: [{}] }, "no"]) {
+        const { failure } = decode(frames({ ...delta({ content: "a" }), error }))
+        assert.strictEqual(failure?.kind, "refused", JSON.stringify(error))
+      }
+    })
+
     it("are empty and cut streams", () => {
       assert.strictEqual(decode("").failure?.kind, "empty")
       assert.strictEqual(decode(": hi\n\n").failure?.kind, "empty")
