@@ -9,6 +9,7 @@ import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamUsage } from "
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { PartialUsage } from "../../domain/Usage.ts"
 import type { SseEvent } from "../../stream/sse.ts"
+import { endsWithin, WholeCharacters } from "../../stream/WholeCharacters.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
@@ -99,6 +100,10 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   /** Nothing of the reply came after its finish. */
   let isComplete = false
   let stopSequence: string | undefined
+  const texts = new WholeCharacters()
+  const reasonings = new WholeCharacters()
+  /** Of the calls whose arguments came in pieces that end within a character. */
+  let cutArguments: Map<number, WholeCharacters> | undefined
   let began = false
   let done = false
 
@@ -111,6 +116,29 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   const goOn = () => {
     isComplete = false
     stopSequence = undefined
+  }
+
+  const wholeArguments = (index: number, delta: string): string => {
+    let known = cutArguments?.get(index)
+    if (known === undefined) {
+      if (!endsWithin(delta)) return delta
+      known = new WholeCharacters()
+      cutArguments ??= new Map()
+      cutArguments.set(index, known)
+    }
+    return known.take(delta)
+  }
+
+  /** Lets out what is held of characters that never came whole. */
+  const endPieces = (out: Array<UpstreamEvent>) => {
+    const reasoning = reasonings.end()
+    if (reasoning !== "") out.push(UpstreamReasoning(reasoning))
+    inline.push(texts.end(), out)
+    inline.end(out)
+    cutArguments?.forEach((cut, index) => {
+      const rest = cut.end()
+      if (rest !== "") out.push(UpstreamCall(index, undefined, undefined, rest))
+    })
   }
 
   const toolCall = (call: unknown, out: Array<UpstreamEvent>) => {
@@ -128,7 +156,8 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     if (id !== undefined && id.length > longestId) {
       return fail({ kind: "malformed", message: "the id of a call is too long" })
     }
-    out.push(UpstreamCall(indexOf({ index, id, name }), id, name, delta))
+    const at = indexOf({ index, id, name })
+    out.push(UpstreamCall(at, id, name, wholeArguments(at, delta)))
   }
 
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
@@ -136,8 +165,11 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
     // A blank that trails the finish is no reply that goes on.
     if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "")) goOn()
-    if (reasoning !== undefined) out.push(UpstreamReasoning(reasoning))
-    inline.push(text, out)
+    if (reasoning !== undefined) {
+      const whole = reasonings.take(reasoning)
+      if (whole !== "") out.push(UpstreamReasoning(whole))
+    }
+    inline.push(texts.take(text), out)
     // The older form knows one call only.
     const calls = delta["tool_calls"] ??
       (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
@@ -198,7 +230,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     end(out) {
       if (failure !== undefined) return
       if (!isComplete && !done) return fail({ kind: began ? "truncated" : "empty" })
-      inline.end(out)
+      endPieces(out)
       out.push(UpstreamFinish(finish ?? "stop", stopSequence))
     },
     failure: () => failure,

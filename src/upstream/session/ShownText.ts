@@ -6,6 +6,7 @@
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 import type { Meter } from "../../stream/steps.ts"
 import { TextPieces } from "../../stream/TextPieces.ts"
+import { WholeCharacters } from "../../stream/WholeCharacters.ts"
 import { type Change, isRecord, type JsonRecord } from "./patchDocument.ts"
 
 /** A string of the document that grew. */
@@ -32,7 +33,9 @@ interface Cursor {
 
 /** What has left of one channel. */
 class Shown {
+  /** All of it, with what is held because it is no whole character yet. */
   readonly text = new TextPieces()
+  readonly pieces = new WholeCharacters()
   /** How much of it is not in the document (an empty snapshot starts the document anew). */
   base = 0
   /** The last fragment with text: growth before it would land inside what has left. */
@@ -54,6 +57,10 @@ const fragmentChannel = (fragment: unknown): Channel | undefined => {
 const contentOf = (fragment: unknown): string => {
   const content = isRecord(fragment) ? fragment["content"] : undefined
   return typeof content === "string" ? content : ""
+}
+
+const leave = (channel: Channel, text: string, out: Array<UpstreamEvent>): void => {
+  if (text !== "") out.push(channel === "text" ? UpstreamText(text) : UpstreamReasoning(text))
 }
 
 /** The place of the text that a change is of, where it is the text itself. */
@@ -202,6 +209,12 @@ export class ShownText {
     return this.growAt(place, value.slice(before.length), out)
   }
 
+  /** The reply is over, whatever its end: lets out what is held. */
+  end(out: Array<UpstreamEvent>): void {
+    leave("reasoning", this.reasoning.pieces.end(), out)
+    leave("text", this.text.pieces.end(), out)
+  }
+
   private pieces({ content, fragments, thinking_content: thinking }: JsonRecord): Array<Piece> {
     const found: Array<Piece> = []
     if (Array.isArray(fragments)) {
@@ -243,8 +256,9 @@ export class ShownText {
 
   private grow(channel: Channel, text: string, out: Array<UpstreamEvent>): void {
     if (text === "") return
-    this[channel].text.push(text)
+    const shown = this[channel]
+    shown.text.push(text)
     this.produced += text.length
-    out.push(channel === "text" ? UpstreamText(text) : UpstreamReasoning(text))
+    leave(channel, shown.pieces.take(text), out)
   }
 }

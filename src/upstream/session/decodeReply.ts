@@ -124,6 +124,11 @@ export class ReplyDecoder {
     this.firstOfRound = true
   }
 
+  /** The reply is over: appends what was held of it. */
+  end(out: Array<UpstreamEvent>): void {
+    this.shown.end(out)
+  }
+
   /** What the round's end means; to be asked once no event of it follows. */
   endRound(): RoundEnd {
     if (this.cause !== undefined) return failed(this.cause)

@@ -199,7 +199,7 @@ export class Rounds {
     const end = this.reply.endRound()
     if (end._tag === "Finished") {
       this.close()
-      out.push(UpstreamFinish(end.reason))
+      this.finishWith(end.reason, out)
     } else this.roundEnd = end
   }
 
@@ -228,7 +228,16 @@ export class Rounds {
 
   private finish(reason: UpstreamFinish["reason"]): DecodedBody<UpstreamEvent> {
     this.close()
-    return Effect.succeed(Arr.of<UpstreamEvent>(UpstreamFinish(reason)))
+    const out: Array<UpstreamEvent> = []
+    this.finishWith(reason, out)
+    return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : Cause.done()
+  }
+
+  /** Appends the end, after what was held of the reply. */
+  private finishWith(reason: UpstreamFinish["reason"], out: Array<UpstreamEvent>): void {
+    const from = out.length
+    this.reply.end(out)
+    if (!this.budget.admit(out, from)) out.push(UpstreamFinish(reason))
   }
 
   /**

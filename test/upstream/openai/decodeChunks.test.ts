@@ -55,6 +55,14 @@ const fold = (events: ReadonlyArray<UpstreamEvent>): Reply => {
   return { reasoning, text, calls, usage, finish }
 }
 
+/** The characters of the reply in one event. */
+const saidBy = (event: UpstreamEvent): string =>
+  event._tag === "UpstreamCall"
+    ? event.argumentsDelta
+    : event._tag === "UpstreamText" || event._tag === "UpstreamReasoning"
+    ? event.text
+    : ""
+
 interface Decoded extends Reply {
   readonly failure: UpstreamFailure | undefined
   readonly events: ReadonlyArray<UpstreamEvent>
@@ -214,9 +222,29 @@ describe("chunkDecoder", () => {
         const decoded = decodeBytes(lastCut(encoder.encode(stream), cuts))
         assert.isUndefined(decoded.failure)
         assert.deepStrictEqual(fold(decoded.events), reply)
+        // However the server cuts them, pieces are whole characters.
+        for (const event of decoded.events) assert.isTrue(saidBy(event).isWellFormed())
       }),
       { numRuns: runs(500) }
     )
+  })
+
+  it("loses no half of a character that never came whole", () => {
+    const call = (index: number, piece: string, name?: string) =>
+      delta({
+        tool_calls: [{ index, ...(name === undefined ? {} : { id: name }), function: { name, arguments: piece } }]
+      })
+    const decoded = decode(frames(
+      delta({ reasoning_content: "r\ud83d" }),
+      delta({ content: "t\ud83d" }),
+      call(0, "\"\ud83d", "f"),
+      call(1, "\"\ud83d", "g"),
+      call(1, "\ude00\""),
+      delta({}, "length")
+    ))
+    assert.deepInclude(decoded, { reasoning: "r\ud83d", text: "t\ud83d", finish: "length" })
+    assert.deepStrictEqual(decoded.calls.map((call) => call.arguments), ["\"\ud83d", "\"\ud83d\ude00\""])
+    assert.strictEqual(decoded.events.at(-1)?._tag, "UpstreamFinish")
   })
 
   it("reads the same reply at every cut of every byte", () => {

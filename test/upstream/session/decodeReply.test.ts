@@ -90,6 +90,13 @@ data: {"click_behavior":"none"}
 
 `
 
+/** What has left of a reply that goes on: no first half of a character. */
+const wholeOf = ({ reasoning, text, ...rest }: Folded): Folded => ({
+  reasoning: reasoning.replace(/[\ud800-\udbff]$/, ""),
+  text: text.replace(/[\ud800-\udbff]$/, ""),
+  ...rest
+})
+
 describe("ReplyDecoder", () => {
   it("decodes the protocol's example the same for every line end and every cut", () => {
     for (const lineEnd of ["\n", "\r\n", "\r"]) {
@@ -120,7 +127,9 @@ describe("ReplyDecoder", () => {
             const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
             const end = decodeRound(decoder, places.slice(1).map((to, j) => bytes.subarray(places[j], to)), out)
             const { status, ...expected } = ends[i]!
-            assert.deepStrictEqual(fold(out), expected)
+            const isLast = i === rounds.length - 1
+            if (isLast) decoder.end(out)
+            assert.deepStrictEqual(fold(out), isLast ? expected : wholeOf(expected))
             const empty = expected.reasoning + expected.text === ""
             if (status === "WIP") assert.strictEqual(end._tag, "CutOff")
             else if (status === "FINISHED") assert.deepStrictEqual(end, empty ? failed("empty") : stop)
@@ -130,6 +139,35 @@ describe("ReplyDecoder", () => {
       ),
       { numRuns: runs(1500) }
     )
+  })
+
+  it("lets out whole characters, however the upstream cuts them, over rounds too", () => {
+    const said = "a🌍b👩‍🚀🌍"
+    for (const channel of ["RESPONSE", "THINK"]) {
+      for (let cut = 1; cut < said.length; cut++) {
+        for (const restart of ["full", "empty", "none", undefined]) {
+          const first = opening({ fragments: [fragment("TIP", ""), fragment(channel, said.slice(0, cut))] })
+          const more = { p: "response/fragments/-1/content", o: "APPEND", v: said.slice(cut) }
+          const between = { p: "response/accumulated_token_usage", o: "SET", v: 1 }
+          const anew = opening({ fragments: restart === "full" ? [fragment(channel, said.slice(0, cut))] : [] })
+          const fresh = { p: "response/fragments", o: "APPEND", v: [fragment(channel, said.slice(cut))] }
+          const rounds = restart === undefined
+            ? [patches(first, between, more, finished)]
+            : [
+              patches(first, incomplete),
+              patches(...(restart === "none" ? [more] : [anew, restart === "empty" ? fresh : more]), finished)
+            ]
+          const { end, out, reasoning, text } = decodeText(...rounds)
+          assert.strictEqual(reasoning + text, said)
+          assert.deepStrictEqual(end, stop)
+          for (const event of out) {
+            if (event._tag === "UpstreamText" || event._tag === "UpstreamReasoning") {
+              assert.isTrue(event.text.isWellFormed(), `${cut} ${restart}`)
+            }
+          }
+        }
+      }
+    }
   })
 
   it("takes no harm from events without data, wherever they come and however they are cut", () => {

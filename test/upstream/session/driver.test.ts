@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { HttpClient, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Deadlines } from "../../../src/clock/Deadlines.ts"
+import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import { Budget } from "../../../src/upstream/budget.ts"
 import { exchangesOf } from "../../../src/upstream/exchanges/httpClient.ts"
 import type { CallName } from "../../../src/upstream/reference/envelope.ts"
 import type { Fault, FaultName } from "../../../src/upstream/reference/Fault.ts"
@@ -170,6 +172,20 @@ describe("the session driver", () => {
         assert.isBelow(millis, timeLimits.silence)
         yield* server.until(isQuiet(server))
       }))
+
+    itOnClient(
+      "lose no half of a character that never came whole, within the length that they may have",
+      () =>
+        Effect.gen(function*() {
+          const { driver } = yield* setUp
+          const half = yield* complete(driver, request("!say ab\ud83d"))
+          assert.deepInclude(half, { failed: undefined, text: "ab\ud83d", finish: "stop" })
+          const clock = yield* Clock.Clock
+          const budget = new Budget({ ...defaultLimits, reply_chars: 2 }, clock)
+          const cut = yield* complete(driver, request("!say ab\ud83d", { budget }))
+          assert.deepInclude(cut, { failed: undefined, text: "ab", finish: "length" })
+        })
+    )
 
     itOnClient("take events of 16 MiB, and none that are longer", () =>
       Effect.gen(function*() {

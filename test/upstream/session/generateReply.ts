@@ -21,7 +21,7 @@ interface Step {
 
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 6 }),
-  fc.constantFrom("a", "word ", "\"q\"", "\\", "é", "🌍", "\n", "日本", "{\"v\":\"x\"}", "")
+  fc.constantFrom("a", "word ", "\"q\"", "\\", "é", "🌍", "\n", "日本", "{\"v\":\"x\"}", "", "\ud83d", "\ude00")
 )
 
 const step: fc.Arbitrary<Step> = fc.record({
