@@ -1,48 +1,83 @@
 /**
  * Tells which call a piece of a structured call belongs to. By the book its `index` does; servers leave it out, or number
- * every one of several whole calls 0.
+ * every one of several whole calls 0, and their ids are missing, empty, the same for all, or made up for every piece.
  */
+import { ObjectScan } from "../../stream/ObjectScan.ts"
 
 /** What a piece says of the call that it belongs to. */
 export interface CallPiece {
   readonly index: number | undefined
   readonly id: string | undefined
   readonly name: string | undefined
+  readonly argumentsDelta: string
 }
 
 interface Known {
   readonly index: number
-  readonly id: string | undefined
+  /** The server's own number for it, where it gave one when the call began. */
+  readonly place: number | undefined
+  id: string | undefined
+  name: string | undefined
+  /** The last list in which its name was. */
+  list: number
+  readonly arguments: ObjectScan
 }
 
 /** More calls are not told apart; no reply may have as many. */
 const mostCalls = 20_000
 
-/** Starts the numbering of one reply's calls, from 0 in the order in which they begin. */
-export const callIndexes = (): (piece: CallPiece) => number => {
+/**
+ * Whether a piece with a name begins another call than the one that its index or id leads to: servers repeat the name on
+ * growing pieces, but no call goes on after its arguments are whole, and none is twice in one list.
+ */
+const isAnother = (known: Known, { argumentsDelta, id, name }: CallPiece, list: number): boolean => {
+  if (id !== undefined && known.id !== undefined && known.id !== id) return true
+  if (known.name === undefined) return false
+  if (known.name !== name) return true
+  const saysSame = id !== undefined && known.id === id
+  const isSameList = known.list === list
+  if (known.arguments.isBlank) return isSameList && !saysSame
+  if (!known.arguments.isClosed) return false
+  return argumentsDelta.trim() === "" ? isSameList && !saysSame : isSameList || !saysSame
+}
+
+/** Starts the numbering of one reply's calls, from 0 in the order in which they begin. `list` tells which pieces came in one. */
+export const callIndexes = (): (piece: CallPiece, list: number) => number => {
   const byIndex = new Map<number, Known>()
   const byId = new Map<string, Known>()
   let last: Known | undefined
   let count = 0
 
-  const find = ({ id, index, name }: CallPiece): Known | undefined => {
-    if (index !== undefined) {
-      const known = byIndex.get(index)
-      // A new id alone is not a new call: some servers make one up for every piece.
-      const isAnother = name !== undefined && id !== undefined && known?.id !== undefined && known.id !== id
-      return isAnother ? byId.get(id) : known
-    }
-    if (id !== undefined) return byId.get(id)
-    return name === undefined ? last : undefined
+  /** The call that index and id lead to. */
+  const lead = ({ argumentsDelta, id, index, name }: CallPiece, ofId: Known | undefined): Known | undefined => {
+    // Where several calls have one index, the id tells which.
+    if (index !== undefined) return ofId?.place === index ? ofId : byIndex.get(index)
+    if (ofId !== undefined) return ofId
+    if (name !== undefined) return id === undefined && last?.name === name && last.arguments.isOpen ? last : undefined
+    return id !== undefined && last?.arguments.isClosed === true && argumentsDelta.trim() !== "" ? undefined : last
   }
 
-  return (piece) => {
-    const found = find(piece) ?? (count < mostCalls ? undefined : last)
-    const known = found ?? { index: count++, id: piece.id }
-    if (found === undefined || piece.name !== undefined) {
-      if (piece.index !== undefined) byIndex.set(piece.index, known)
-      if (piece.id !== undefined && byId.size < 2 * mostCalls) byId.set(piece.id, known)
+  const find = (piece: CallPiece, list: number): Known | undefined => {
+    const ofId = piece.id === undefined ? undefined : byId.get(piece.id)
+    const known = lead(piece, ofId)
+    // A new id alone is not a new call: some servers make one up for every piece.
+    if (known === undefined || piece.name === undefined || !isAnother(known, piece, list)) return known
+    return ofId === undefined || ofId === known || isAnother(ofId, piece, list) ? undefined : ofId
+  }
+
+  return (piece, list) => {
+    const { id, index, name } = piece
+    const found = find(piece, list) ?? (count < mostCalls ? undefined : last)
+    const known = found ??
+      { index: count++, place: index, id, name, list, arguments: new ObjectScan() }
+    if (found === undefined || name !== undefined) {
+      if (index !== undefined) byIndex.set(index, known)
+      if (id !== undefined && byId.size < 2 * mostCalls) byId.set(id, known)
+      known.id ??= id
+      known.name ??= name
+      known.list = list
     }
+    known.arguments.push(piece.argumentsDelta)
     last = known
     return known.index
   }

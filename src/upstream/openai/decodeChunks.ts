@@ -95,6 +95,8 @@ const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | 
 export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   const inline = inlineReasoning()
   const indexOf = callIndexes()
+  /** Lists of calls so far. */
+  let lists = 0
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
   /** Nothing of the reply came after its finish. */
@@ -141,7 +143,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     })
   }
 
-  const toolCall = (call: unknown, out: Array<UpstreamEvent>) => {
+  const toolCall = (call: unknown, list: number, out: Array<UpstreamEvent>) => {
     if (!isRecord(call)) return
     const fn = isRecord(call["function"]) ? call["function"] : {}
     const index = asCount(call["index"])
@@ -156,7 +158,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     if (id !== undefined && id.length > longestId) {
       return fail({ kind: "malformed", message: "the id of a call is too long" })
     }
-    const at = indexOf({ index, id, name })
+    const at = indexOf({ index, id, name, argumentsDelta: delta }, list)
     out.push(UpstreamCall(at, id, name, wholeArguments(at, delta)))
   }
 
@@ -175,7 +177,8 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
       (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
     if (!Array.isArray(calls) || calls.length === 0) return
     inline.interrupt(out)
-    for (const call of calls) toolCall(call, out)
+    lists++
+    for (const call of calls) toolCall(call, lists, out)
   }
 
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {

@@ -97,10 +97,29 @@ const delta = (delta: object, finish_reason: string | null = null) => ({
 })
 const done = "[DONE]"
 
+/** How servers tell of calls. */
+const callDialects = [
+  "deltas",
+  "deltas without index",
+  "whole",
+  "whole, all 0",
+  "whole, all 0, no ids",
+  "whole, all 0, empty ids",
+  "whole, all 0, same ids, one list",
+  "whole, all 0, no ids, one list",
+  "whole, objects",
+  "id in every delta",
+  "id in every delta, no index",
+  "name in every delta, all 0",
+  "name in every delta",
+  "names first",
+  "names first, all 0"
+] as const
+
 /** How a server writes what it has to say. */
 interface Dialect {
   readonly reasoning: "reasoning_content" | "reasoning" | "inline"
-  readonly calls: "deltas" | "deltas without index" | "whole" | "whole, all 0" | "whole, objects" | "id in every delta"
+  readonly calls: typeof callDialects[number]
   readonly usage: "own chunk" | "with the finish" | "in every chunk"
   readonly sentinel: boolean
   readonly noise: boolean
@@ -109,14 +128,7 @@ interface Dialect {
 
 const dialect: fc.Arbitrary<Dialect> = fc.record({
   reasoning: fc.constantFrom("reasoning_content", "reasoning", "inline"),
-  calls: fc.constantFrom(
-    "deltas",
-    "deltas without index",
-    "whole",
-    "whole, all 0",
-    "whole, objects",
-    "id in every delta"
-  ),
+  calls: fc.constantFrom(...callDialects),
   usage: fc.constantFrom("own chunk", "with the finish", "in every chunk"),
   sentinel: fc.boolean(),
   noise: fc.boolean(),
@@ -155,6 +167,27 @@ const callDeltas = (
       return [{ index, id, type: "function", function: { name, arguments: text } }]
     case "whole, all 0":
       return [{ index: 0, id, type: "function", function: { name, arguments: text } }]
+    case "whole, all 0, no ids":
+    case "whole, all 0, no ids, one list":
+      return [{ index: 0, function: { name, arguments: text } }]
+    case "whole, all 0, empty ids":
+      return [{ index: 0, id: "", function: { name, arguments: text } }]
+    case "whole, all 0, same ids, one list":
+      return [{ index: 0, id: "same", function: { name, arguments: text } }]
+    case "id in every delta, no index":
+      return [
+        { id, function: { name, arguments: "" } },
+        ...pieces.map((piece, i) => ({ id: `${id}-${i}`, function: { arguments: piece } }))
+      ]
+    case "name in every delta, all 0":
+      return pieces.map((piece) => ({ index: 0, function: { name, arguments: piece } }))
+    case "name in every delta":
+      return pieces.map((piece) => ({ function: { name, arguments: piece } }))
+    case "names first, all 0":
+      return [
+        { index: 0, id, function: { name, arguments: "" } },
+        ...pieces.map((piece) => ({ index: 0, id, function: { arguments: piece } }))
+      ]
     case "whole, objects":
       return [{ id, type: "function", function: { name, arguments: JSON.parse(text) } }]
     case "deltas without index":
@@ -165,6 +198,7 @@ const callDeltas = (
         ...pieces.map((piece, i) => ({ index, id: `${id}-${i}`, function: { name: null, arguments: piece } }))
       ]
     case "deltas":
+    case "names first":
       return [
         { index, id, type: "function", function: { name, arguments: "" } },
         ...pieces.map((piece) => ({ index, function: { arguments: piece } }))
@@ -188,14 +222,23 @@ const written = fc.tuple(said, dialect).chain(([reply, how]) =>
     completion_tokens_details: { reasoning_tokens: reply.usage.reasoningTokens }
   }
   const content = (piece: string) => delta({ content: piece })
+  const made = reply.calls.map((call, i) => callDeltas(how, call, i, calls[i]!))
+  const lists = how.calls.endsWith("one list")
+    ? [made.flat()]
+    : how.calls.startsWith("names first")
+    ? [made.map(([first]) => first), ...made.flatMap(([, ...rest]) => rest.map((piece) => [piece]))]
+    : made.flat().map((piece) => [piece])
+  const ids = how.calls.includes("no ids") || how.calls.includes("empty ids") || how.calls.startsWith("name in")
+    ? () => undefined
+    : how.calls.includes("same ids")
+    ? () => "same"
+    : ({ id }: Call) => id
   const deltas = [
     delta({ role: "assistant", content: "" }),
     ...(how.reasoning === "inline"
       ? inline.map(content)
       : [...reasoning.map((piece) => delta({ [how.reasoning]: piece, content: null })), ...text.map(content)]),
-    ...reply.calls.flatMap((call, i) =>
-      callDeltas(how, call, i, calls[i]!).map((piece) => delta({ tool_calls: [piece] }))
-    )
+    ...lists.map((list) => delta({ tool_calls: list }))
   ]
   const running = how.usage === "in every chunk" ? { usage: { ...usage, completion_tokens: 1 } } : { usage: null }
   const final = how.usage === "own chunk" ? { usage: null } : { usage }
@@ -207,7 +250,7 @@ const written = fc.tuple(said, dialect).chain(([reply, how]) =>
   ]
   const noise = how.noise ? ": keep-alive\n\n" + frame({ id: "x", choices: [] }) : ""
   const stream = values.map((value) => noise + frame(value)).join("").replaceAll("\n", how.lineEnd)
-  return { reply, stream }
+  return { reply: { ...reply, calls: reply.calls.map((call) => ({ ...call, id: ids(call) })) }, stream }
 })
 
 const lastCut = (bytes: Uint8Array, positions: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
