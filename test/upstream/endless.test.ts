@@ -9,6 +9,7 @@ import { Budget } from "../../src/upstream/budget.ts"
 import { exchangesOf } from "../../src/upstream/exchanges/httpClient.ts"
 import { makeOpenAiDriver } from "../../src/upstream/openai/driver.ts"
 import { makeSessionDriver } from "../../src/upstream/session/driver.ts"
+import { mostFragments } from "../../src/upstream/session/patchDocument.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { complete, type Outcome, request } from "./session/support.ts"
 
@@ -54,6 +55,7 @@ const ready = "event: ready\ndata: {\"response_message_id\":2}\n\n"
 const opening = event({ v: { response: { message_id: 2, status: "WIP", fragments: [] } } })
 const fragment = (content: string) =>
   event({ p: "response/fragments", o: "APPEND", v: [{ id: 1, type: "RESPONSE", content }] })
+const tip = event({ p: "response/fragments", o: "APPEND", v: [{ id: 1, type: "TIP", content: "t" }] })
 const status = (word: string) => event({ p: "response/status", o: "SET", v: word })
 const hint = "event: hint\ndata: {\"type\":\"error\",\"content\":\"No\",\"finish_reason\":\"rate_limit_reached\"}\n\n"
 const delta = (content: string) => event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
@@ -172,6 +174,20 @@ const cases: ReadonlyArray<Endless> = [
       Stream.concat(said, always(event({ p: "response/fragments/-1/content", o: "APPEND", v: "b".repeat(1000) }))),
     lasts: 0,
     outcome: { text: "a" + "b".repeat(64 * 1024 - 1), finish: "length", failed: undefined },
+    calls: { create: 1, completion: 1, stop_stream: 1 }
+  },
+  {
+    about: "fragments come without a pause",
+    body: () => Stream.concat(said, always(fragment("b").repeat(100))),
+    lasts: 0,
+    outcome: { text: "a" + "b".repeat(mostFragments - 1), finish: "length", failed: undefined },
+    calls: { create: 1, completion: 1, stop_stream: 1 }
+  },
+  {
+    about: "fragments without text come without a pause, and text too late",
+    body: () => Stream.concat(Stream.make(ready, opening), always(tip.repeat(10_000) + fragment("b"))),
+    lasts: 0,
+    outcome: { text: "", finish: undefined, failed: "empty_reply" },
     calls: { create: 1, completion: 1, stop_stream: 1 }
   },
   {

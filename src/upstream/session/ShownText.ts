@@ -7,7 +7,7 @@ import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domai
 import type { Meter } from "../../stream/steps.ts"
 import { TextPieces } from "../../stream/TextPieces.ts"
 import { WholeCharacters } from "../../stream/WholeCharacters.ts"
-import { type Change, isRecord, type JsonRecord } from "./patchDocument.ts"
+import { type Change, fragmentChannel, isRecord, type JsonRecord } from "./patchDocument.ts"
 
 /** A string of the document that grew. */
 export type Grown = Extract<Change, { readonly _tag: "Grown" }>
@@ -48,11 +48,6 @@ class Shown {
  */
 const comparedPerCharacter = 64
 const comparedAtLeast = 1024 * 1024
-
-const fragmentChannel = (fragment: unknown): Channel | undefined => {
-  if (!isRecord(fragment)) return undefined
-  return fragment["type"] === "RESPONSE" ? "text" : fragment["type"] === "THINK" ? "reasoning" : undefined
-}
 
 const contentOf = (fragment: unknown): string => {
   const content = isRecord(fragment) ? fragment["content"] : undefined

@@ -88,6 +88,11 @@ export class ReplyDecoder {
     return this.status === "CONTENT_FILTER"
   }
 
+  /** The reply was cut because its document is full: the upstream may still be at it. */
+  get cut(): boolean {
+    return this.document.overfull && !this.final
+  }
+
   /** UTF-16 units of text and reasoning that have left; grows with each piece. */
   get produced(): number {
     return this.shown.produced
@@ -133,7 +138,7 @@ export class ReplyDecoder {
   endRound(): RoundEnd {
     if (this.cause !== undefined) return failed(this.cause)
     this.shown.settle()
-    return roundEnd(this.status, this.produced === 0, this.shown.consistent, this.sentinel)
+    return roundEnd(this.status, this.produced === 0, this.shown.consistent, this.sentinel, this.document.overfull)
   }
 
   private response(): JsonRecord {
@@ -253,6 +258,8 @@ export class ReplyDecoder {
     const goesOn = !wasConsistent && patched.grew
     if (!shown.consistent && this.status !== "CONTENT_FILTER" && (opensRound || goesOn)) this.fail(trouble("disagrees"))
     if (shown.isCostly(this.received)) this.fail(trouble("disagrees"))
+    // What would follow has a hole before it.
+    if (this.document.overfull) this.closed = true
     const { only } = patched
     if (only?._tag === "Grown" && typeof patch["v"] === "string" && shown.consistent) {
       shown.goOnAt(only, this.response())

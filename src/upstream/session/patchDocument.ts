@@ -44,21 +44,10 @@ export const mostSearchResults = 1_000
 const mostElements = (key: string): number =>
   key === "search_results" || key === "results" ? mostSearchResults : mostFragments
 
-/** Takes out of a value, which goes under `key`, what is beyond the bounds. */
-const bound = (key: string, value: unknown): void => {
-  if (Array.isArray(value)) {
-    if (value.length > mostElements(key)) value.length = mostElements(key)
-    if (key === "fragments") { for (const fragment of value) boundProperties(fragment) }
-  } else {
-    boundProperties(value)
-  }
-}
-
-const boundProperties = (value: unknown): void => {
-  if (!isRecord(value)) return
-  for (const key of ["fragments", "search_results", "results", "response"]) {
-    if (Object.hasOwn(value, key)) bound(key, value[key])
-  }
+/** The channel of the text that a fragment bears, if it bears any. */
+export const fragmentChannel = (fragment: unknown): "reasoning" | "text" | undefined => {
+  if (!isRecord(fragment)) return undefined
+  return fragment["type"] === "RESPONSE" ? "text" : fragment["type"] === "THINK" ? "reasoning" : undefined
 }
 
 export const isRecord = (value: unknown): value is JsonRecord =>
@@ -99,6 +88,10 @@ const own = (record: JsonRecord, key: string): unknown => Object.hasOwn(record, 
 export class PatchDocument {
   /** The current document. Changed only through `apply` and by appending to the string that a `Grown` change named. */
   root: JsonRecord = {}
+  /** Fragments that bear text were ignored: what the document shows is not the whole reply. */
+  overfull = false
+  /** Fragments were ignored: the last one kept is not the upstream's last. */
+  private ignored = false
   private sticky = makeSticky()
   private continued = false
   private readonly meter: Meter | undefined
@@ -121,7 +114,7 @@ export class PatchDocument {
     const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
     if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
       this.root = patch["v"]
-      boundProperties(this.root)
+      this.boundProperties(this.root)
       this.sticky = makeSticky()
       this.continued = false
       changed({ _tag: "Root", snapshot: true })
@@ -140,11 +133,37 @@ export class PatchDocument {
     this.continued = true
   }
 
+  /** Takes out of a value, which goes under `key`, what is beyond the bounds. */
+  private bound(key: string, value: unknown): void {
+    if (!Array.isArray(value)) return this.boundProperties(value)
+    if (key === "fragments") this.ignored = false
+    const most = mostElements(key)
+    this.ignore(key, value, most)
+    if (value.length > most) value.length = most
+    if (key === "fragments") { for (const fragment of value) this.boundProperties(fragment) }
+  }
+
+  private boundProperties(value: unknown): void {
+    if (!isRecord(value)) return
+    for (const key of ["fragments", "search_results", "results", "response"]) {
+      if (Object.hasOwn(value, key)) this.bound(key, value[key])
+    }
+  }
+
+  /** Notes that the elements from index `from` on, which were to go under `key`, are not kept. */
+  private ignore(key: string, elements: ReadonlyArray<unknown>, from: number): void {
+    if (key !== "fragments" || from >= elements.length) return
+    this.ignored = true
+    for (let i = from; i < elements.length && !this.overfull; i++) {
+      this.overfull = fragmentChannel(elements[i]) !== undefined
+    }
+  }
+
   private set(path: ReadonlyArray<string>, value: unknown, changed: (change: Change) => void): void {
     if (path.length === 0) {
       if (!isRecord(value)) return
       this.root = value
-      boundProperties(this.root)
+      this.boundProperties(this.root)
       changed({ _tag: "Root", snapshot: false })
       return
     }
@@ -152,9 +171,10 @@ export class PatchDocument {
     if (path.length === 1 && path[0] === "response" && !isRecord(value)) return
     const place = this.resolve(path, true)
     if (place === undefined) return
-    bound(place.key, value)
+    this.bound(place.key, value)
     if (Array.isArray(place.owner)) {
-      if (place.index >= mostElements(path[path.length - 2] ?? "")) return
+      const key = path[path.length - 2] ?? ""
+      if (place.index >= mostElements(key)) return this.ignore(key, [value], 0)
       const before = place.owner[place.index]
       place.owner[place.index] = value
       changed({ _tag: "Replaced", path: place.path, owner: undefined, before, value })
@@ -173,11 +193,13 @@ export class PatchDocument {
     if (Array.isArray(before)) {
       const from = before.length
       const most = mostElements(place.key)
-      for (const element of Array.isArray(value) ? value : [value]) {
-        if (before.length >= most) break
-        boundProperties(element)
-        before.push(element)
+      const elements: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+      const kept = Math.max(0, Math.min(elements.length, most - before.length))
+      for (let i = 0; i < kept; i++) {
+        this.boundProperties(elements[i])
+        before.push(elements[i])
       }
+      this.ignore(place.key, elements, kept)
       changed({ _tag: "Extended", path: place.path, from })
     } else if (Array.isArray(value) && (before === undefined || before === null)) {
       this.set(path, value, changed)
@@ -198,6 +220,7 @@ export class PatchDocument {
       const last = i === path.length - 1
       let next: unknown
       if (Array.isArray(owner)) {
+        if (this.ignored && segment === "-1" && path[i - 1] === "fragments") return undefined
         const index = indexIn(owner, segment)
         if (index < 0 || (index === owner.length && !last)) return undefined
         if (String(index) !== segment) resolved = resolved.with(i, String(index))

@@ -11,7 +11,7 @@ export interface ReplyTrouble {
 
 /** What the end of one round's stream means. */
 export type RoundEnd =
-  | { readonly _tag: "Finished"; readonly reason: "stop" | "content_filter" }
+  | { readonly _tag: "Finished"; readonly reason: "stop" | "content_filter" | "length" }
   /** Cut at the upstream's output limit: `chat/continue` goes on. */
   | { readonly _tag: "Incomplete" }
   /** Cut off: `chat/continue` resumes it. `trouble` is what the reply fails with where that is impossible. */
@@ -45,19 +45,21 @@ export const failed = (cause: ReplyTrouble): RoundEnd => ({ _tag: "Failed", trou
 
 /**
  * What a round's end means. `nothing`: no text has left; `consistent`: the document still begins with what has left;
- * `sentinel`: the upstream said that the stream is over.
+ * `sentinel`: the upstream said that the stream is over; `overfull`: the reply is longer than the document may be.
  */
 export const roundEnd = (
   status: string | undefined,
   nothing: boolean,
   consistent: boolean,
-  sentinel: boolean
+  sentinel: boolean,
+  overfull: boolean
 ): RoundEnd => {
   if (status === "CONTENT_FILTER") {
     return nothing ? failed(trouble("withdrawn")) : { _tag: "Finished", reason: "content_filter" }
   }
   if (status === "TIMEOUT" || status === "ERROR") return failed(trouble("gave_up", status))
   if (!consistent) return failed(trouble("disagrees"))
+  if (overfull) return nothing ? failed(trouble("empty")) : { _tag: "Finished", reason: "length" }
   if (status === "FINISHED") return nothing ? failed(trouble("empty")) : { _tag: "Finished", reason: "stop" }
   if (isIncomplete(status)) return { _tag: "Incomplete" }
   return { _tag: "CutOff", trouble: trouble(sentinel && nothing ? "empty" : "truncated") }

@@ -120,7 +120,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   }
 
   done(): boolean {
-    return this.reply.failed || this.reply.withdrawn || this.isFull
+    return this.reply.failed || this.reply.withdrawn || this.reply.cut || this.isFull
   }
 
   complete(): boolean {
@@ -219,10 +219,10 @@ export class Rounds {
       : Effect.failCause(end)
   }
 
-  /** The reply is over, upstream too. */
+  /** The reply is over, upstream too unless it was cut here. */
   private close(): void {
     this.finished = true
-    this.running = false
+    this.running = this.reply.cut
     this.leave()
   }
 
@@ -281,7 +281,7 @@ export class Rounds {
         return this.finish(end.reason)
       case "Failed":
         // Our own refusal to go on: the upstream does not know of it.
-        this.running = this.reply.failed && end.trouble.kind !== "gave_up"
+        this.running = this.reply.cut || (this.reply.failed && end.trouble.kind !== "gave_up")
         return Effect.fail(asFailure(this.phase, end.trouble))
       case "Incomplete":
         if (messageId !== undefined && this.budget.takeContinue()) {

@@ -3,6 +3,7 @@ import * as fc from "fast-check"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { makeSseDecoder, type SseEvent } from "../../../src/stream/sse.ts"
 import { ReplyDecoder } from "../../../src/upstream/session/decodeReply.ts"
+import { mostFragments } from "../../../src/upstream/session/patchDocument.ts"
 import type { ReplyTrouble, RoundEnd } from "../../../src/upstream/session/roundEnd.ts"
 import { runs } from "../../support/effort.ts"
 import { generatedReply } from "./generateReply.ts"
@@ -396,6 +397,76 @@ describe("ReplyDecoder", () => {
     assert.deepInclude(decodeText("data: [DONE]\n\n").end, {
       _tag: "CutOff",
       trouble: { kind: "empty", reason: undefined, message: undefined }
+    })
+  })
+
+  describe("more fragments than are kept", () => {
+    const few = 5
+    const all = (type: string) => Array.from({ length: mostFragments + few }, () => fragment(type, "x"))
+    const list = (o: string, v: unknown, p = "response/fragments") => ({ p, o, v })
+    /** The same fragments in all the ways in which they can come. */
+    const ways = (type: string): ReadonlyArray<readonly [about: string, ReadonlyArray<unknown>]> => [
+      ["snapshot", [opening({ fragments: all(type) })]],
+      ["one list", [opening({ fragments: [] }), list("APPEND", all(type))]],
+      ["set", [opening({ fragments: [] }), list("SET", all(type))]],
+      ["one by one", [opening({ fragments: [] }), ...all(type).map((one) => list("APPEND", [one]))]],
+      ["not in a list", [opening({ fragments: [] }), ...all(type).map((one) => list("APPEND", one))]],
+      [
+        "at their indexes",
+        [opening({ fragments: [] }), ...all(type).map((one, i) => list("SET", one, `response/fragments/${i}`))]
+      ],
+      ["a batch", [
+        opening({ fragments: [] }),
+        { p: "response", o: "BATCH", v: all(type).map((one) => list("APPEND", [one], "fragments")) }
+      ]]
+    ]
+
+    it("end the reply as by length where they bear text", () => {
+      for (const type of ["RESPONSE", "THINK"]) {
+        for (const [about, before] of ways(type)) {
+          const more = { p: "response/fragments/-1/content", o: "APPEND", v: "lost" }
+          const { decoder, end, reasoning, text } = decodeText(patches(...before, more, finished))
+          assert.strictEqual(reasoning + text, "x".repeat(mostFragments), about)
+          assert.deepStrictEqual(end, { _tag: "Finished", reason: "length" }, about)
+          assert.isTrue(decoder.closed)
+          assert.isTrue(decoder.cut)
+        }
+      }
+    })
+
+    it("are nothing where they bear none, and what they grow by is no text", () => {
+      const said = { p: "response/fragments/0", o: "SET", v: fragment("RESPONSE", "a") }
+      const last = { p: `response/fragments/${mostFragments - 1}`, o: "SET", v: fragment("RESPONSE", "b") }
+      const grow = (v: string) => ({ p: "response/fragments/-1/content", o: "APPEND", v })
+      for (const [about, before] of ways("TIP")) {
+        const begun = patches(...before, said, last, grow("no"), { v: "no" }, {
+          p: "response/fragments/-1/type",
+          v: "x"
+        })
+        const whole = decodeText(begun + patches(finished))
+        assert.deepInclude(whole, { text: "ab", end: stop }, about)
+        assert.isFalse(whole.decoder.cut)
+        const cut = decodeText(begun + patches(list("APPEND", [fragment("RESPONSE", "")]), grow("no"), finished))
+        assert.deepInclude(cut, { text: "ab", end: { _tag: "Finished", reason: "length" } }, about)
+      }
+    })
+
+    it("are forgotten where the list is replaced", () => {
+      const fewer = list("SET", [fragment("TIP", ""), fragment("RESPONSE", "a")])
+      const grow = { p: "response/fragments/-1/content", o: "APPEND", v: "b" }
+      for (const [about, before] of ways("TIP")) {
+        assert.deepInclude(decodeText(patches(...before, fewer, grow, finished)), { text: "ab", end: stop }, about)
+      }
+    })
+
+    it("make no cut of what is withdrawn, and no success of what shows nothing", () => {
+      const snapshot = opening({ status: "CONTENT_FILTER", fragments: all("RESPONSE") })
+      assert.deepStrictEqual(decodeText(patches(snapshot)).end, failed("withdrawn"))
+      const late = list("APPEND", [fragment("RESPONSE", "a")])
+      assert.deepStrictEqual(
+        decodeText(patches(opening({ fragments: all("TIP") }), late, finished)).end,
+        failed("empty")
+      )
     })
   })
 
