@@ -13,8 +13,8 @@ const call = (name: string, args: { readonly [key: string]: string }): Block => 
   arguments: args
 })
 export const oslo = call("get_weather", { city: "Oslo" })
-const rome = call("get_time", { city: "Rome" })
-const cutOff = (name: string, args: string) => ({ _tag: "CutOff", call: { name, arguments: args } }) as const
+export const rome = call("get_time", { city: "Rome" })
+export const cutOff = (name: string, args: string) => ({ _tag: "CutOff", call: { name, arguments: args } }) as const
 
 const givenUsage = `!usage {"prompt_tokens":90,"completion_tokens":50,"reasoning_tokens":20}`
 /** Begins a call and ends in its arguments. */
