@@ -261,6 +261,8 @@ export const makePool: Effect.Effect<
       if (ticket !== undefined) release(ticket, held)
     })
     return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
+      // It has run already.
+      if (scope.state._tag === "Closed") return Effect.interrupt
       const wish = wishOf(caller, options)
       const first = claim(wish, hold, options.style)
       // Staying on an account is a preference, unlike a pin.

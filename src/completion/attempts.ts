@@ -19,7 +19,7 @@ import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { PulledOutput, WholeOutput } from "./outputs.ts"
-import { noteEvents, replyPull } from "./replyStream.ts"
+import { closeAttempt, noteEvents, replyPull } from "./replyStream.ts"
 import { retryDelay } from "./retryDelay.ts"
 import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
 
@@ -93,6 +93,8 @@ export class Attempts {
   open(): Effect.Effect<CompletionOutput, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.input
+    // A request that is over gives nothing back any more.
+    if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
     this.count++
     stats.attempts = this.count
@@ -205,17 +207,16 @@ export class Attempts {
   ): Effect.Effect<CompletionOutput> {
     const { caller, stats, whole } = this.input
     const driver = lease.driver.name
+    const closing = { attempt, isOver: reply.isOver, scope: this.options.scope }
     if (whole === true) {
       noteEvents(batch, stats, span)
-      const given = new WholeOutput(reply.id, driver, batch)
-      const closing = Scope.closeUnsafe(attempt, Exit.void)
-      return closing === undefined ? Effect.succeed(given) : Effect.as(closing, given)
+      return Effect.as(closeAttempt(closing, Exit.void), new WholeOutput(reply.id, driver, batch))
     }
     const pull = replyPull({
       first: batch,
       next: span.within(reply.next),
       lease,
-      attempt,
+      ...closing,
       direct: caller._tag === "Direct",
       stats,
       span
@@ -237,6 +238,8 @@ export class Attempts {
     span: AttemptSpan
   ): Effect.Effect<CompletionOutput, GatewayError> {
     const { caller, stats } = this.input
+    // Whoever asked has left: what the upstream broke off is no fault of anybody's.
+    if (attempt.state._tag === "Closed") return Effect.interrupt
     // Nobody has seen anything of it.
     stats.soFar = undefined
     if (failure._tag === "GatewayError") {

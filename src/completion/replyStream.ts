@@ -26,6 +26,10 @@ export interface OpenReply {
   readonly lease: Lease
   /** Holds the lease and the upstream's connections; closed as soon as the reply is over. */
   readonly attempt: Scope.Closeable
+  /** Leaving the upstream takes no time. */
+  readonly isOver: () => boolean
+  /** The request's own, which is over last. */
+  readonly scope: Scope.Scope
   /** The credential is the caller's own token. */
   readonly direct: boolean
   readonly stats: RequestStats
@@ -48,6 +52,18 @@ export const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan)
   return ended
 }
 
+/**
+ * Closes an attempt: leaves the upstream, then gives the account back. Once begun it goes to its end, whoever leaves meanwhile.
+ * An upstream that has to be told is told beside the reply, which is whole already; the request's scope waits for that.
+ */
+export const closeAttempt = (
+  { attempt, isOver, scope }: Pick<OpenReply, "attempt" | "isOver" | "scope">,
+  exit: Exit.Exit<unknown, unknown>
+): Effect.Effect<unknown> =>
+  isOver()
+    ? Scope.close(attempt, exit)
+    : Effect.forkIn(Scope.close(attempt, exit), scope, { startImmediately: true, uninterruptible: true })
+
 /** The events of a reply, batch by batch. */
 export type Events = Pull.Pull<Batch, GatewayError>
 
@@ -55,17 +71,16 @@ export type Events = Pull.Pull<Batch, GatewayError>
  * The events to the end, or to the failure that the caller is told, for one reader. The attempt is closed with them; whoever
  * leaves in the midst closes it himself.
  */
-export const replyPull = ({ attempt, direct, first, lease, next, span, stats }: OpenReply): Events => {
+export const replyPull = (reply: OpenReply): Events => {
+  const { direct, first, lease, next, span, stats } = reply
   let taken = false
   let ended = false
   const note = (batch: Batch) => {
     ended = noteEvents(batch, stats, span)
     return batch
   }
-  const over = (exit: Exit.Exit<unknown, unknown>, end: Events): Events => {
-    const closing = Scope.closeUnsafe(attempt, exit)
-    return closing === undefined ? end : Effect.andThen(closing, end)
-  }
+  const over = (exit: Exit.Exit<unknown, unknown>, end: Events): Events =>
+    Effect.andThen(closeAttempt(reply, exit), end)
   const read: Events = Effect.matchEffect(next, {
     onSuccess: (batch): Events => batch === undefined ? over(Exit.void, Cause.done()) : Effect.succeed(note(batch)),
     onFailure: (failure): Events => {
@@ -75,9 +90,9 @@ export const replyPull = ({ attempt, direct, first, lease, next, span, stats }: 
       }
       const judged = classify(failure, { direct, mayRefresh: false, shown: true, secrets: lease.secrets() })
       span.failed(judged.error.code)
-      return Effect.andThen(
+      return Effect.flatMap(
         lease.report(judged.health, judged.retryAfter),
-        over(Exit.fail(judged.error), Effect.fail(judged.error))
+        () => over(Exit.fail(judged.error), Effect.fail(judged.error))
       )
     }
   })

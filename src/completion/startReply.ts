@@ -26,6 +26,7 @@ import { reasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
 import type { Budget } from "../upstream/budget.ts"
 import { pullOf } from "../upstream/pullOf.ts"
+import type { CompletionReply } from "../upstream/Upstream.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
@@ -39,6 +40,8 @@ export interface StartedReply<E> {
   readonly id: string
   /** The next events; `undefined` after the end. */
   readonly next: Effect.Effect<Batch | undefined, E>
+  /** Leaving the upstream takes no time. */
+  readonly isOver: () => boolean
 }
 
 interface ReplyInput {
@@ -78,6 +81,7 @@ const withReminder = (conversation: Conversation): Conversation => ({
 interface Turn {
   readonly id: string
   readonly next: Effect.Effect<Batch | undefined, UpstreamFailure>
+  readonly isOver: () => boolean
 }
 
 /** Characters up to which a prompt's tokens are estimated whether or not they are asked for: one slice of work. */
@@ -101,12 +105,14 @@ const isLong = ({ turns }: Conversation): boolean => {
 const tellPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
 
+const mayTakeAWhile = () => false
+
 /**
  * Runs the upstream's events through the machines of a turn. `estimate` counts the prompt's tokens ahead of the end where the
  * upstream has not told them; `undefined` where they are known.
  */
 const turnOf = (
-  id: string,
+  { id, isOver = mayTakeAWhile }: CompletionReply,
   pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
   machine: ReplyMachine,
   policy: PolicyMachine | undefined,
@@ -150,7 +156,7 @@ const turnOf = (
     const batch = take(assembled)
     return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
   }
-  return { id, next: Effect.suspend(() => ended ? Effect.undefined : read) }
+  return { id, next: Effect.suspend(() => ended ? Effect.undefined : read), isOver }
 }
 
 /** Starts a reply on a lease. */
@@ -202,7 +208,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
             promptTokens: () => estimateConversation(conversation)
           })
           stats.soFar = machine
-          return turnOf(reply.id, pull, machine, policy, estimate)
+          return turnOf(reply, pull, machine, policy, estimate)
         }
         return Effect.flatMapEager(
           isLate ? Effect.succeed(0) : begunInSlices(estimateSliced(conversation)),
@@ -242,7 +248,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           )
         })
       )
-      return { id: turn.id, next }
+      return { id: turn.id, next, isOver: () => turn.isOver() }
     })
   }
 }

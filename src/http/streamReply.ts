@@ -10,6 +10,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -127,24 +128,25 @@ class ReplyWriter {
         for (let i = 0; i < events.length; i++) frames.push(events[i]!, this.frames)
         const pending = this.renderer!.pending?.()
         if (pending !== undefined) {
-          return Effect.flatMap(pending, () => {
-            this.write(this.rendered())
-            return this.goOn()
-          })
+          return Effect.flatMap(pending, () => this.wrote(events))
         }
-        this.write(this.rendered())
-        return this.goOn()
+        return this.wrote(events)
       },
       onFailure: (cause) => {
         if (!Pull.isDoneCause(cause)) return this.fail(cause)
         this.renderer!.frames.end(this.frames)
-        return Effect.map(this.renderer!.pending?.() ?? Effect.void, () => {
-          this.write(this.rendered())
-          this.quiet.at = Infinity
-        })
+        const pending = this.renderer!.pending?.()
+        return pending === undefined ? this.ended() : Effect.flatMap(pending, () => this.ended())
       }
     })
   })
+
+  /** Lets go what was made of events. */
+  private wrote(events: NonEmptyReadonlyArray<ReplyEvent>): Effect.Effect<void> {
+    this.write(this.rendered())
+    // What follows the last event is the end, with which the account is free: a client that is behind has no say in that.
+    return events[events.length - 1]!._tag === "Finish" ? this.next : this.goOn()
+  }
 
   /** Goes on at once where the client keeps up. */
   private goOn(): Effect.Effect<void> {
@@ -153,6 +155,18 @@ class ReplyWriter {
     // Time in which the client is behind is no silence.
     this.quiet.at = Infinity
     return Effect.flatMap(writer.drained, () => this.goOn())
+  }
+
+  /** Lets go the last, and stays as long as the client is behind by too much: until then that counts. */
+  private ended(): Effect.Effect<void> {
+    this.write(this.rendered())
+    this.quiet.at = Infinity
+    return this.caughtUp()
+  }
+
+  private caughtUp(): Effect.Effect<void> {
+    const { hasRoom, writer } = this.options
+    return hasRoom(writer.backlog()) ? Effect.void : Effect.flatMap(writer.drained, () => this.caughtUp())
   }
 
   private rendered(): string {
@@ -239,6 +253,8 @@ export const streamReply = <R>(
     const bounds = fiber.getRef(CurrentLimits)
     const sum = fiber.getRef(CurrentBufferedBytes)
     const socket = request === undefined ? undefined : fiber.getRef(CurrentClientWriter)(request)
+    /** Holds the attempts. */
+    const attempts = Scope.makeUnsafe()
     let writing: Fiber.Fiber<void> | undefined
     const queue = socket === undefined
       ? new FrameQueue(deadlines, client, () => {
@@ -295,8 +311,19 @@ export const streamReply = <R>(
           return exit._tag === "Success" ? respond(reply.reply(exit.value)) : Effect.failCause(exit.cause)
         }
       )
-    return Effect.flatMap(
-      Scope.addFinalizer(scope, close),
-      () => Effect.flatMap(Effect.forkIn(open, scope, { startImmediately: true }), opened)
-    )
+    let opening: Fiber.Fiber<CompletionOutput, GatewayError> | undefined
+    const closeAttempts = (exit: Exit.Exit<unknown, unknown>) => {
+      const left = Scope.closeUnsafe(attempts, exit)
+      return left === undefined ? close : Effect.andThen(left, close)
+    }
+    /** What attempts hold is closed once nobody is at work on them any more, who might begin another one. */
+    const end = (exit: Exit.Exit<unknown, unknown>) =>
+      opening === undefined || opening.pollUnsafe() !== undefined
+        ? closeAttempts(exit)
+        : Effect.flatMap(Fiber.interrupt(opening), () => closeAttempts(exit))
+    const inAttempts = Context.add(context as Context.Context<R>, Scope.Scope, attempts)
+    return Effect.flatMap(Scope.addFinalizerExit(scope, end), () => {
+      opening = Effect.runForkWith(inAttempts)(open)
+      return opened(opening)
+    })
   })

@@ -51,7 +51,7 @@ export const watchConnections = (server: Server): Connections => {
     sockets.set(socket, { requests: undefined, passed: 0, queued: 0, stuckSince: undefined })
     socket.once("close", () => sockets.delete(socket))
   })
-  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+  const begun = ({ socket }: IncomingMessage, response: ServerResponse) => {
     const known = sockets.get(socket)
     if (known === undefined) return
     known.requests = (known.requests ?? 0) + 1
@@ -59,7 +59,10 @@ export const watchConnections = (server: Server): Connections => {
       known.requests = (known.requests ?? 1) - 1
       if (closing && known.requests === 0) socket.destroySoon()
     })
-  })
+  }
+  // Of a request that asks first whether its body is wanted node tells in another way.
+  server.on("request", begun)
+  server.on("checkContinue", begun)
   return {
     closeIdle() {
       closing = true

@@ -20,7 +20,7 @@ const allowedHeaders = [
   "X-Host-Protection-Bypass"
 ]
 
-const exposedHeaders = ["X-Request-Id", "Retry-After", ...rateLimitHeaderNames]
+const exposedHeaders = ["X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", ...rateLimitHeaderNames]
 
 /** What every reply says. */
 export const originHeaders = {

@@ -86,7 +86,8 @@ export const EveryRequest = HttpRouter.middleware(
         const watch = fiber.getRef(CurrentRequestWatch)
         const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
         const { id } = stats
-        const isRefused = lifecycle.isDraining() && !isProbe(path)
+        // A browser asks first, and hears of the refusal only where it may ask.
+        const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
         const over = Effect.suspend(() => Effect.map(endRecord(stats), end))
         // One finalizer for all that is done at the end of a request: the library's scopes keep a single one in place.

@@ -82,7 +82,9 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     headersTimeout,
     connectionsCheckingInterval,
     maxHeaderSize,
-    requestTimeout
+    requestTimeout,
+    // Nobody here speaks another protocol: who offers one is answered in this, on a socket that stays node's to watch.
+    shouldUpgradeCallback: () => false
   })
   if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
   const connections = watchConnections(node)

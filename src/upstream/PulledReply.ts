@@ -16,15 +16,18 @@ export class PulledReply implements CompletionReply {
   readonly id: string
   readonly sessionId: string | undefined
   readonly pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>
+  readonly isOver: () => boolean
 
   constructor(
     id: string,
     sessionId: string | undefined,
-    pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>
+    pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
+    isOver: () => boolean
   ) {
     this.id = id
     this.sessionId = sessionId
     this.pull = pull
+    this.isOver = isOver
   }
 
   get events(): Stream.Stream<UpstreamEvent, UpstreamFailure> {

@@ -97,6 +97,8 @@ export interface CompletionReply {
    * it. Ending early (interruption, or the scope's end) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
+  /** Nothing has to be told to the upstream any more: leaving takes no time. Where it is absent, that may take a while. */
+  readonly isOver?: (() => boolean) | undefined
   /** What `events` is made of, for one reader in its place; it needs nothing but the scope of the completion. */
   readonly pull?: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> | undefined
 }

@@ -3,6 +3,8 @@ import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
+import { businessKey } from "../support/gateway.ts"
+import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { accounts, chat, isQuiet, queueOf, send, type Site, startSite, textOf, untilQueue } from "./support.ts"
 
 let site: Site
@@ -155,6 +157,74 @@ for (const stream of [true, false]) {
     })
   })
 }
+
+/** What the upstream is told of a reply that ends before it does: it is slow to hear it, for as long as the clock stands. */
+describe("an upstream that is slow to hear that a reply is over", () => {
+  let clock: MovedClock
+  const ask = (stream: boolean, signal: AbortSignal, prompt: string, rest: object = {}) =>
+    fetch(`${site.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", stream, messages: [{ role: "user", content: prompt }], ...rest }),
+      signal
+    })
+  const begin = async (...names: ReadonlyArray<string>) => {
+    clock = makeMovedClock({ still: true })
+    site = await startSite({ accounts: accounts(...names), runtime: { account_max_inflight: 1 } }, { clock })
+    await Effect.runPromise(site.reference.fail({ name: "hang-before-headers", call: "stop_stream" }))
+  }
+  /** The slot is held until the upstream has had its time to hear of it, and is free then. */
+  const untilFree = async () => {
+    await site.until(has("stop_stream"))
+    assert.deepInclude(await queueOf(site), { in_use: 1 })
+    clock.move(2_000)
+    await untilQueue(site, { in_use: 0, waiting: 0 })
+  }
+
+  for (const stream of [true, false]) {
+    it(`keeps no caller of a ${stream ? "stream" : "whole reply"} waiting, and gives the slot back once it has heard`, async () => {
+      await begin("a")
+      const response = await ask(stream, new AbortController().signal, "!count 400\n!fault hang-mid-stream after=50", {
+        stop: ["12"]
+      })
+      assert.include(await response.text(), "\"finish_reason\":\"stop\"")
+      await untilFree()
+      assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
+    })
+  }
+
+  it("gives the slot back although the caller leaves at the end of the stream", async () => {
+    await begin("a")
+    const abort = new AbortController()
+    const response = await ask(true, abort.signal, "!count 400\n!fault hang-mid-stream after=50", { stop: ["12"] })
+    const reader = response.body!.getReader()
+    let shown = ""
+    while (!shown.includes("[DONE]")) shown += new TextDecoder().decode((await reader.read()).value)
+    await leave(
+      abort,
+      reader.read().then(({ done }) => done ? Promise.reject(abort.signal.reason as Error) : undefined)
+    )
+    await untilFree()
+    assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
+  })
+
+  it("hears of no other attempt for a caller that has left in the second one", async () => {
+    await begin("a", "b", "c")
+    await Effect.runPromise(site.reference.fail({ name: "reset-before-headers" }))
+    const abort = new AbortController()
+    // Text where a call is demanded is held: nothing of the reply can be shown.
+    const answer = ask(true, abort.signal, "!say one\n!fault hang-mid-stream after=1", {
+      tools: [{ type: "function", function: { name: "lookup", parameters: { type: "object", properties: {} } } }],
+      tool_choice: "required"
+    })
+    await site.until(({ calls, streams }) => calls.completion === 2 && streams === 1)
+    await leave(abort, answer)
+    await untilFree()
+    const { calls } = await site.until(isQuiet)
+    assert.deepInclude(calls, { completion: 2, stop_stream: 1 })
+    assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
+  })
+})
 
 describe("callers that leave all at once", () => {
   it("in every window leave every slot free", async () => {

@@ -269,6 +269,7 @@ export const makeSharedPool: Effect.Effect<
   ): Effect.fn.Return<Lease, GatewayError, Scope.Scope> {
     if (caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens) return yield* directTokensOff()
     if (!store.isUp()) return yield* storeUnavailable()
+    const scope = yield* Effect.scope
     yield* currentDriver
     const began = now()
     const asked = store.revision()
@@ -277,7 +278,9 @@ export const makeSharedPool: Effect.Effect<
       (error) => Effect.flatMap(noGrantError(error), Effect.fail)
     )
     let held: Held | undefined
-    yield* Scope.addFinalizer(yield* Effect.scope, Effect.sync(() => release(grant, held)))
+    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, held)))
+    // Whoever asked has left meanwhile: it is released already.
+    if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // It may have been given under a configuration that this node has not seen yet.
     if (grant.revision > store.revision()) yield* restore(config.reach(grant.revision))
     if (store.revision() !== asked && caller._tag === "Managed" && !isConfigured(caller.owner)) {

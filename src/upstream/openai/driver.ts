@@ -56,6 +56,9 @@ interface Asked {
   readonly name: string
 }
 
+/** What leaves the server is the end of its connection. */
+const leavesAtOnce = () => true
+
 /** Makes the driver. */
 export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenAiOptions): Driver => {
   const { baseUrl, limits } = options
@@ -177,7 +180,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
             }
             const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
             const pull = Effect.suspend(decodeBody(exchange, decoder))
-            return Effect.succeed(new PulledReply(id, undefined, pull))
+            return Effect.succeed(new PulledReply(id, undefined, pull, leavesAtOnce))
           })
         })
     )

@@ -119,7 +119,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       const call = { path: "chat/completion", phase: "completion", body, token } as const
       return Effect.map(
         openRound(request, sessionId, call, rounds.begun),
-        (first) => new PulledReply(sessionId, sessionId, rounds.events(first))
+        (first) => new PulledReply(sessionId, sessionId, rounds.events(first), rounds.isOver)
       )
     }
     return Effect.flatMap(

@@ -182,6 +182,8 @@ export class Rounds {
     return this.running ? this.reply.messageId : undefined
   }
 
+  readonly isOver = (): boolean => this.unfinished() === undefined
+
   /** The reply from its first round on. */
   events(first: Round): DecodedBody<UpstreamEvent> {
     this.read(first)
