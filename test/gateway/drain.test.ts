@@ -26,7 +26,7 @@ const withProcess = async (use: (process: Process) => Promise<void>) => {
   const config = {
     keys: [businessKey],
     accounts: accounts("a"),
-    runtime: { account_max_inflight: 1, account_max_queue: 2 },
+    runtime: { account_max_inflight: 1, account_max_queue: 3 },
     upstream: { driver: "session", base_url: baseUrl }
   }
   const gateway = start([], { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "admin" })
@@ -50,6 +50,23 @@ const keepAlive = async (url: string): Promise<Socket> => {
   return socket
 }
 
+/** Asks on a connection that has been used, with further headers; gives all that comes until it is closed. */
+const askOn = async (socket: Socket, prompt: string, headers: string): Promise<string> => {
+  const body = JSON.stringify({
+    model: "upstream-chat",
+    stream: true,
+    messages: [{ role: "user", content: prompt }]
+  })
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${businessKey}\r\n${headers}` +
+      `content-length: ${body.length}\r\n\r\n${body}`
+  )
+  let text = ""
+  socket.on("data", (data) => text += data.toString())
+  await once(socket, "close")
+  return text
+}
+
 const until = async (condition: () => Promise<boolean>) => {
   while (!await condition()) await new Promise(setImmediate)
 }
@@ -68,6 +85,16 @@ describe.concurrent("a gateway that is told to stop", () => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)
       const waiting = chat(url, "!say waited")
+      // Connections that were idle before are not, however the request announces itself.
+      const announced = [
+        askOn(await keepAlive(url), "!say expected", "expect: 100-continue\r\n"),
+        askOn(await keepAlive(url), "!say upgraded", "connection: upgrade\r\nupgrade: h2c\r\n")
+      ]
+      const queue = async () => {
+        const status = await fetch(`${url}/admin/queue/status`, { headers: { authorization: "Bearer admin" } })
+        return await status.json() as { readonly waiting: number }
+      }
+      await until(async () => (await queue()).waiting === 3)
       const idle = await keepAlive(url)
       const idleClosed = once(idle, "close")
       assert.strictEqual((await probe(`${url}/readyz`)).status, 200)
@@ -95,6 +122,14 @@ describe.concurrent("a gateway that is told to stop", () => {
         detail: "The gateway is shutting down"
       })
 
+      // A browser may ask, and so hears the refusal of what it asks for.
+      const preflight = await fetch(`${url}/v1/chat/completions`, {
+        method: "OPTIONS",
+        headers: { "access-control-request-method": "POST", "access-control-request-headers": "authorization" }
+      })
+      assert.strictEqual(preflight.status, 204)
+      assert.include(preflight.headers.get("access-control-allow-headers"), "Authorization")
+
       const late = await fetch(`${url}/v1/models`, { headers: { "x-request-id": "late-request" } })
       assert.strictEqual(late.status, 503)
       await gateway.printed(/"request_id":"late-request","path":"\/v1\/models","status":503,"outcome":"shutting_down"/)
@@ -102,10 +137,15 @@ describe.concurrent("a gateway that is told to stop", () => {
       await Effect.runPromise(reference.cut())
       assert.strictEqual(textOf(await readSaid(running)), "one two")
       assert.strictEqual(textOf(await waiting), "waited")
+      for (const [i, word] of ["expected", "upgraded"].entries()) {
+        const text = await announced[i]!
+        assert.include(text, word)
+        assert.include(text, "[DONE]")
+      }
       const { code, signal } = await gateway.ended
       assert.deepStrictEqual({ code, signal }, { code: 0, signal: null })
       const { calls } = await Effect.runPromise(reference.until(isQuiet))
-      assert.deepInclude(calls, { completion: 2, continue: 1, stop_stream: 0 })
+      assert.deepInclude(calls, { completion: 4, continue: 1, stop_stream: 0 })
     }))
 })
 

@@ -1,6 +1,7 @@
 /** Callers that leave: in the queue, before the first event, in mid-stream. Nothing of theirs stays behind. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
+import { connect } from "node:net"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
 import { businessKey } from "../support/gateway.ts"
@@ -157,6 +158,26 @@ for (const stream of [true, false]) {
     })
   })
 }
+
+describe("a caller that offers another protocol", () => {
+  it("is noticed when it leaves", async () => {
+    await start()
+    const { hostname, port } = new URL(site.url)
+    const socket = connect(Number(port), hostname)
+    const body = JSON.stringify({
+      model: "upstream-chat",
+      messages: [{ role: "user", content: "!say one\n!fault hang-mid-stream after=1" }]
+    })
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${businessKey}\r\n` +
+        `connection: upgrade\r\nupgrade: h2c\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    )
+    await site.until((report) => report.streams === 1)
+    socket.destroy()
+    await site.until(isQuiet)
+    await untilQueue(site, { in_use: 0 })
+  })
+})
 
 /** What the upstream is told of a reply that ends before it does: it is slow to hear it, for as long as the clock stands. */
 describe("an upstream that is slow to hear that a reply is over", () => {

@@ -154,6 +154,29 @@ describe("a streamed reply", () => {
       assert.strictEqual(sum.used, 0)
     }))
 
+  it.effect("holds nothing any more once its last event is out, however far behind the client is", () =>
+    Effect.gen(function*() {
+      let closed = false
+      const events = Stream.ensuring(
+        Stream.rechunk(Stream.make(TextDelta("x".repeat(100)), Finish("stop")), 1),
+        Effect.sync(() => {
+          closed = true
+        })
+      )
+      const sum = { used: 0 }
+      const response = yield* answer(Effect.succeed(output(events))).pipe(
+        queueOf(101),
+        Effect.provideService(CurrentBufferedBytes, sum)
+      )
+      yield* TestClock.adjust("1 seconds")
+      assert.isTrue(closed)
+      // What waits for the client counts as long as it does.
+      assert.strictEqual(sum.used, 105)
+      const { done, sent } = yield* read(response)
+      yield* done
+      assert.strictEqual(sent(), `${"x".repeat(100)}[end]`)
+    }))
+
   it.effect("leaves a client that does not read a reply which is complete", () =>
     Effect.gen(function*() {
       let closed = false

@@ -47,6 +47,9 @@ describe("cross-origin requests", () => {
     assert.strictEqual(refused.status, 401)
     assert.strictEqual(refused.headers.get("access-control-allow-origin"), "*")
     assert.isNull(refused.headers.get("access-control-allow-credentials"))
+    // All that the vendors' clients look at, whatever the style.
+    const exposed = refused.headers.get("access-control-expose-headers")!.toLowerCase().split(",")
+    assert.includeMembers(exposed, ["x-request-id", "request-id", "retry-after", "x-should-retry"])
   })
 })
 
