@@ -248,11 +248,13 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
         switch (event._tag) {
           case "TextDelta": {
             if (open?.kind !== "message") {
-              blank += event.text
-              if (blank.trim() === "") return
-              growText("message", blank, out)
+              const before = blank
+              if (event.text.trim() === "") {
+                blank += event.text
+                return
+              }
               blank = ""
-              return
+              return growText("message", before + event.text, out)
             }
             return growText("message", event.text, out)
           }

@@ -1,0 +1,23 @@
+import { assert, describe, it, vi } from "@effect/vitest"
+import * as Reply from "../../../src/domain/ReplyEvent.ts"
+import { responseFrames } from "../../../src/styles/responses/render.ts"
+import { responseInfo } from "../../../src/styles/responses/responseText.ts"
+
+const info = responseInfo("0123456789abcdef0123456789abcdef", 7, { model: "gpt-5", input: "Hi" })
+
+describe("Blanks before a text", () => {
+  it("are looked at once each, however many come", () => {
+    const blanks = 2_000
+    let body = ""
+    const { frames } = responseFrames(info, { now: () => 9000, settled: (settled) => body = settled })
+    const trim = vi.spyOn(String.prototype, "trim")
+    for (let i = 0; i < blanks; i++) frames.push(Reply.TextDelta("\n"), [])
+    frames.push(Reply.TextDelta("x"), [])
+    frames.push(Reply.Finish("stop"), [])
+    const looked = trim.mock.contexts.reduce<number>((sum, text) => sum + String(text).length, 0)
+    trim.mockRestore()
+    assert.strictEqual(JSON.parse(body).output_text, `${"\n".repeat(blanks)}x`)
+    assert.isAtLeast(looked, blanks)
+    assert.isAtMost(looked, 2 * blanks)
+  })
+})
