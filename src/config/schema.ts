@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { parseTimestamp } from "../domain/timestamp.ts"
+import { parseStoredPassword } from "./storedPassword.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
@@ -127,7 +128,14 @@ export const ModelAliases = Schema.Record(Schema.String, text).annotate({
  */
 export const Admin = group({
   jwt_expire_hours: withDefault(described(integer(1, 720), "Hours that a login lasts unless it asks for less."), 24),
-  password_hash: Schema.optionalKey(text),
+  // With one that no password matches nobody could log in any more: the environment's key counts only without one.
+  password_hash: Schema.optionalKey(text.check(
+    Schema.makeFilter((hash) =>
+      hash === "" || parseStoredPassword(hash) !== undefined
+        ? undefined
+        : "must be a hash that the gateway made of a password: scrypt$N$r$p$salt$hash"
+    )
+  )),
   password_check: Schema.optionalKey(text),
   jwt_valid_after_unix: withDefault(integer(0, maxCount), 0),
   generation: withDefault(integer(0, maxCount), 0)

@@ -4,6 +4,8 @@ import * as TestClock from "effect/testing/TestClock"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 
+const [hash1, hash2] = ["scrypt$2$1$1$AA$AA", "scrypt$2$1$1$AQ$AQ"] as const
+
 const current = {
   keys: ["k1"],
   accounts: [
@@ -13,7 +15,7 @@ const current = {
   ],
   msgcompat_model_mapping: { slow: "upstream-chat" },
   model_aliases: { old: "upstream-chat" },
-  admin: { password_hash: "hash-1", generation: 4, jwt_valid_after_unix: 100, jwt_expire_hours: 12, extra: 1 },
+  admin: { password_hash: hash1, generation: 4, jwt_valid_after_unix: 100, jwt_expire_hours: 12, extra: 1 },
   runtime: { account_max_inflight: 3, account_max_queue: 8 },
   compat: { strip_reference_markers: false },
   embeddings: { provider: "mock" },
@@ -142,17 +144,39 @@ describe("import", () => {
   it.effect("of another admin password ends every login, as a password change does", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(1_760_000_000_500)
-      const { config, raw } = yield* importing({ admin: { password_hash: "hash-2", generation: 0 } }, "merge")
+      const { config, raw } = yield* importing({ admin: { password_hash: hash2, generation: 0 } }, "merge")
       assert.deepStrictEqual(raw["admin"], {
-        password_hash: "hash-2",
+        password_hash: hash2,
         generation: 5,
         jwt_valid_after_unix: 1_760_000_000,
         jwt_expire_hours: 12,
         extra: 1
       })
       assert.strictEqual(config.admin.generation, 5)
-      const same = yield* importing({ admin: { password_hash: "hash-1" } }, "merge")
+      const same = yield* importing({ admin: { password_hash: hash1 } }, "merge")
       assert.strictEqual(same.config.admin.generation, 4)
+    }))
+
+  it.effect("of a password hash that no password could match is refused, so that nobody is locked out", () =>
+    Effect.gen(function*() {
+      for (
+        const password_hash of [
+          "a password",
+          `sha256:${sha256Hex("a password")}`,
+          "scrypt$2$1$1$AA",
+          "scrypt$3$1$1$AA$AA",
+          "scrypt$1048576$1024$1$AA$AA",
+          "scrypt$2$1$1$AA$AA$AA"
+        ]
+      ) {
+        for (const mode of ["merge", "replace"] as const) {
+          const error = yield* Effect.flip(importing({ admin: { password_hash } }, mode))
+          assert.strictEqual(
+            error.message,
+            "admin.password_hash must be a hash that the gateway made of a password: scrypt$N$r$p$salt$hash"
+          )
+        }
+      }
     }))
 
   it.effect("is refused as a whole for anything that is wrong in it, by the import's own places", () =>
