@@ -226,6 +226,26 @@ describe("a key that is changed", () => {
     assert.strictEqual((await complete("k")).status, 200)
   })
 
+  it("loses no limit to a value of the wrong kind", async () => {
+    const record = {
+      disabled: true,
+      models: ["upstream-chat"],
+      max_inflight: 1,
+      limits: [{ window: "day", requests: 1 }]
+    }
+    await start({ keys: ["k"], key_records: { [idOf("k")]: record } })
+    for (const field of Object.keys(record)) {
+      for (const value of ["", " ", ...(field === "disabled" ? [] : [false])]) {
+        const answer = await call("PATCH", `/admin/keys/${idOf("k")}`, { body: { [field]: value } })
+        assert.strictEqual(answer.status, 400, answer.text)
+        assert.include(answer.detail, `key_records.${idOf("k")}.${field} must be`)
+      }
+    }
+    assert.deepStrictEqual(await recordsOf(), { [idOf("k")]: record })
+    await ok("PATCH", `/admin/keys/${idOf("k")}`, Object.fromEntries(Object.keys(record).map((field) => [field, null])))
+    assert.deepStrictEqual(await recordsOf(), { [idOf("k")]: {} })
+  })
+
   it("must be there, and stays the key that it is", async () => {
     await start({ keys: ["k"], key_records: { [idOf("gone")]: { name: "left over" } } })
     assert.strictEqual((await call("PATCH", `/admin/keys/${idOf("gone")}`, { body: { name: "x" } })).status, 404)

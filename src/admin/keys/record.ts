@@ -11,8 +11,21 @@ import { formatTimestamp, parseTimestamp } from "../../domain/timestamp.ts"
 
 const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
 
-const isNothing = (value: Schema.Json): boolean =>
-  value === null || value === false || (typeof value === "string" && value.trim() === "")
+/** What stands for nothing beside `null`. Of other fields the same is a mistake, and must not take a limit away. */
+const isNothing = (field: (typeof fields)[number], value: Schema.Json): boolean => {
+  switch (field) {
+    case "name":
+    case "note":
+    case "expires_at":
+      return typeof value === "string" && value.trim() === ""
+    case "disabled":
+      return value === false
+    case "limits":
+      return Array.isArray(value) && value.length === 0
+    default:
+      return false
+  }
+}
 
 /** A field's value in the form that is kept: texts trimmed, times in UTC, absent limits left out. */
 const kept = (field: (typeof fields)[number], value: Schema.Json): Schema.Json => {
@@ -35,8 +48,7 @@ export const patchRecord = (record: RawConfig, given: RawConfig): RawConfig => {
   for (const field of fields) {
     const value = Object.hasOwn(given, field) ? given[field] : undefined
     if (value === undefined) continue
-    const isCleared = isNothing(value) || (field === "limits" && Array.isArray(value) && value.length === 0)
-    if (isCleared) delete next[field]
+    if (value === null || isNothing(field, value)) delete next[field]
     else next[field] = kept(field, value)
   }
   return next
