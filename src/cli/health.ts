@@ -74,10 +74,13 @@ export const addressFrom = (variables: Variables): string | undefined => {
 const answerOf = async (url: URL): Promise<typeof get> =>
   url.protocol === "https:" ? (await import("node:https")).get : get
 
+/** A time limit in milliseconds as timers take it: whole, and no more than they can count. */
+const limitOf = (seconds: number): number => Math.min(Math.max(0, Math.ceil(seconds * 1000)), 0x7fff_ffff)
+
 const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
   const request = await answerOf(url)
   return new Promise((resolve) => {
-    const signal = AbortSignal.timeout(timeout * 1000)
+    const signal = AbortSignal.timeout(limitOf(timeout))
     request(url, { agent: false, signal }, (response) => {
       response.resume()
       resolve(response.statusCode === 200 ? undefined : `answered with HTTP ${response.statusCode}`)

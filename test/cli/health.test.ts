@@ -74,6 +74,20 @@ describe("health", () => {
     for (const { code, stdout } of [draining, silent, closed, wrong]) assert.deepEqual([code, stdout], [1, ""])
   })
 
+  it.each(["0.0015", "600.0005", "99999999"])("takes %s seconds for a time limit", async (timeout) => {
+    const gateway = await answering({ "/readyz": 200, "/wait/readyz": null })
+    const options = (url: string) => parseHealth(["--url", url, "--timeout", timeout])!
+    const asked = timeout === "0.0015" ? options(`${gateway.url}/wait`) : options(gateway.url)
+    const health = await askHealth(asked, {})
+    gateway.stop()
+    assert.deepEqual(
+      health,
+      timeout === "0.0015"
+        ? { _tag: "No", reason: `${gateway.url}/wait/readyz did not answer within 0.0015 s` }
+        : { _tag: "Yes", answer: "ready" }
+    )
+  })
+
   it("waits until the answer is yes", async () => {
     const answers = { "/readyz": 503 }
     const gateway = await answering(answers, (asked) => {
