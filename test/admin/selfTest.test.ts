@@ -50,6 +50,17 @@ describe("the self-test", () => {
       assert.deepInclude(model.json, { success: false, status_code: 400 })
     }))
 
+  it("refuses a key that no header can carry, whoever asks and whether it is configured", () =>
+    withGateway({ keys: ["ключ"] }, async (call) => {
+      for (const path of ["/admin/test", "/admin/dev/raw-samples/capture"]) {
+        for (const body of [{}, { api_key: "日本" }, { api_key: "a\nb" }, { api_key: "a\u0000b" }]) {
+          const { detail, status } = await call("POST", path, { body })
+          assert.strictEqual(status, 400, detail)
+          assert.strictEqual(detail, "api_key has characters that no header can carry")
+        }
+      }
+    }))
+
   it("needs a key", () =>
     withGateway({ keys: ["only"] }, async (call) => {
       await call("DELETE", "/admin/keys/only")

@@ -16,7 +16,7 @@ import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, jsonText } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
-import { SelfClient } from "../SelfClient.ts"
+import { SelfClient, sendable } from "../SelfClient.ts"
 import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
@@ -218,6 +218,7 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
           const id = yield* idOf(body.sample_id)
           const key = given(body.api_key) ?? (yield* store.current).keys[0]
           if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
+          yield* sendable(key)
           const asked = {
             model: given(body.model) ?? defaultModel,
             messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],
