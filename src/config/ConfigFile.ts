@@ -10,6 +10,7 @@ import * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
+import { isUtf8 } from "node:buffer"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 import { withFileLock } from "./fileLock.ts"
@@ -152,10 +153,16 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     read: Effect.gen(function*() {
       const stamp = stampOf(yield* fs.stat(path))
       const bytes = yield* fs.readFile(path)
+      // In another encoding a password would be read as another one, and saved so with the next change.
+      if (!isUtf8(bytes)) return yield* new ConfigFileError({ message: `${path} is not UTF-8 text: save it as UTF-8` })
       return Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes), stamp })
     }).pipe(
       Effect.catch((error) =>
-        error.reason._tag === "NotFound" ? Effect.succeedNone : Effect.fail(unreadable(path)(error))
+        error._tag === "ConfigFileError"
+          ? Effect.fail(error)
+          : error.reason._tag === "NotFound"
+          ? Effect.succeedNone
+          : Effect.fail(unreadable(path)(error))
       )
     ),
     replace,

@@ -65,6 +65,25 @@ describe("edits by hand", () => {
       assert.deepStrictEqual((yield* store.current).auth.removed_keys, [sha256Hex("a")])
     }).pipe(Effect.provide(quiet)))
 
+  it.live("are refused, and never saved over, when they are not in UTF-8", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      const latin = Buffer.from(`{"keys": ["a", "schlüssel"]}`, "latin1")
+      yield* fs.writeFile(path, latin)
+      const error = yield* Effect.flip(addKey(store, "b"))
+      assert.strictEqual(error._tag, "ConfigFileError")
+      assert.include(error.message, "is not UTF-8 text")
+      assert.deepStrictEqual(Buffer.from(yield* fs.readFile(path)), latin)
+      assert.deepStrictEqual((yield* store.current).keys, ["a"])
+      const start = yield* Effect.flip(startStore({ GATEWAY_CONFIG_PATH: path }))
+      assert.include(start.message, "is not UTF-8 text")
+      yield* edit(path, { keys: ["a", "schlüssel"] })
+      yield* addKey(store, "b")
+      assert.deepStrictEqual((yield* store.current).keys, ["a", "schlüssel", "b"])
+    }).pipe(Effect.provide(quiet)))
+
   it.live("are refused with a log line when they are not valid, and never saved over", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
