@@ -245,6 +245,18 @@ describe("an import", () => {
     assert.deepStrictEqual(await saved(), raw)
   })
 
+  it("of keys and accounts takes a field that is null as one that is not given", async () => {
+    const { saved } = await onFile()
+    const answer = await call("POST", "/admin/import", {
+      body: {
+        accounts: [{ email: "null@x.org", password: "p", mobile: null, token: null, note: null, disabled: null }]
+      }
+    })
+    assert.strictEqual(answer.status, 200, answer.text)
+    const { accounts } = await saved()
+    assert.deepStrictEqual((accounts as ReadonlyArray<RawConfig>).at(-1), { email: "null@x.org", password: "p" })
+  })
+
   it("of keys and accounts takes nothing else", async () => {
     const { saved } = await onFile()
     const answer = await call("POST", "/admin/import", {

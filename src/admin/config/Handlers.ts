@@ -4,8 +4,9 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
-import { forEachSliced } from "../../config/json.ts"
+import { forEachSliced, isJsonObject } from "../../config/json.ts"
 import { unknownFieldsOf } from "../../config/unknownFields.ts"
 import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
@@ -16,6 +17,20 @@ import { respondInSlices } from "../respondInSlices.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
 import { replaceParts } from "./replaceParts.ts"
+
+/** Accounts without the fields that are `null`: such a field is not given. */
+const givenAccounts = Effect.fnUntraced(function*(accounts: Schema.Json) {
+  if (!Array.isArray(accounts)) return accounts
+  const given: Array<Schema.Json> = []
+  yield* forEachSliced(accounts, (account) => {
+    given.push(
+      isJsonObject(account)
+        ? Object.fromEntries(Object.entries(account).filter(([, value]) => value !== null))
+        : account
+    )
+  })
+  return given
+})
 
 const importCounts = (imported: Imported) => ({
   imported_keys: imported.imported_keys,
@@ -103,7 +118,10 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
           const imported = yield* changed(
             "keys and accounts were imported",
             store.importConfig(
-              { ...(keys === undefined ? {} : { keys }), ...(accounts === undefined ? {} : { accounts }) },
+              {
+                ...(keys === undefined ? {} : { keys }),
+                ...(accounts === undefined ? {} : { accounts: yield* givenAccounts(accounts) })
+              },
               "merge"
             )
           )
