@@ -256,7 +256,7 @@ export const makeStore = Effect.fnUntraced(function*(
     const as = incarnation
     const reply = yield* runAs("beat", as, [String(seen), draining() ? "draining" : "up", String(revision)])
     if (reply[0] === "lost") return yield* attach(as)
-    const [, storeTime, storeRevision, leases, tickets, , sent, dueCount, ...rest] = reply
+    const [, storeTime, storeRevision, leases, tickets, , sent, ...lines] = reply
     offset = Number(storeTime) - (sentAt + now()) / 2
     if (Math.abs(offset) > wrongClockMillis && !warned) {
       warned = true
@@ -264,10 +264,8 @@ export const makeStore = Effect.fnUntraced(function*(
         Effect.annotateLogs({ seconds: Math.round(-offset / 1_000) })
       )
     }
-    const lines = rest.slice(Number(dueCount))
     seen = Number(sent)
     for (const line of lines) emit(line)
-    for (const account of rest.slice(0, Number(dueCount))) emit(`due ${account}`)
     emit(`config ${storeRevision}`)
     emit("beat")
     const after = holdingCounts()

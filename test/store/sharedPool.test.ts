@@ -13,6 +13,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { Store } from "../../src/store/Store.ts"
+import { type StoreInvalid, StoreUnavailable } from "../../src/store/StoreError.ts"
 import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
 import {
   accounts,
@@ -31,12 +32,18 @@ import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeLayer } from "./support.ts"
 
 /** A node with a pool of its own over the shared store. */
-const node = Effect.fnUntraced(function*(server: RedisServer, id: string, config: RawConfig, driver: Driver) {
+const node = Effect.fnUntraced(function*(
+  server: RedisServer,
+  id: string,
+  config: RawConfig,
+  driver: Driver,
+  layer: Layer.Layer<Store, StoreInvalid> = storeLayer(server, id)
+) {
   const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, keys: ["k"], ...config }
   const context = yield* Layer.build(
     Accounts.layerShared.pipe(
       Layer.provideMerge(ConfigStore.layerShared),
-      Layer.provideMerge(storeLayer(server, id)),
+      Layer.provideMerge(layer),
       Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
       Layer.provide(Environment.layer),
       Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify(raw) })),
@@ -150,6 +157,38 @@ describe("a pool that two nodes share", () => {
       const again = other.pool.describe([first.lease.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.isAbove(server.port, 0)
+    }))
+
+  it.live("brings an account back whose try was not heard of at once", () =>
+    Effect.gen(function*() {
+      let works = false
+      let lost = 0
+      const { driver } = makeDriver()
+      const refusing: Driver = {
+        ...driver,
+        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+      }
+      const server = yield* settledServer
+      /** A store that does not answer when it is told of a try first. */
+      const deaf = Layer.effect(
+        Store,
+        Effect.map(Store, (store): Store["Service"] => ({
+          ...store,
+          run: (name, ...args) =>
+            name === "report" && args[2] === "try" && lost++ === 0
+              ? Effect.fail(new StoreUnavailable({ message: "lost" }))
+              : store.run(name, ...args)
+        }))
+      ).pipe(Layer.provide(storeLayer(server, "one")))
+      const one = yield* node(server, "one", { accounts: accounts("a") }, refusing, deaf)
+      const first = yield* hold(one.pool)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
+      yield* first.free
+      works = true
+      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.nameOf(first.lease.account ?? ""))
+      const again = one.pool.describe([first.lease.identifier ?? ""])
+      yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
+      assert.strictEqual(lost, 2)
     }))
 
   it.live("says when it tries again and what is wrong, where no account is in rotation", () =>

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { hash } from "node:crypto"
@@ -143,25 +144,33 @@ export const makeSharedPool: Effect.Effect<
     return made
   }
 
-  /** Finds out whether an account that is out works again. */
+  /** Accounts that this node tries, by name: it may be told of one twice. */
+  const trying = new Set<string>()
+  /** Finds out whether an account that is out works again. Nobody else does until the store has heard how that ended. */
   const tryAgain = (name: string) =>
     Effect.gen(function*() {
       const driver = yield* currentDriver
       const account = roster.named(name)
-      if (account === undefined) return
-      const exit = yield* Effect.exit(tokensOf(account, driver).probe)
-      const failure = Exit.isSuccess(exit) ? undefined : Cause.findErrorOption(exit.cause)
-      const failed: Verdict = failure?._tag === "Some"
+      // An account that this node does not know yet is one that it could not try.
+      const exit = account === undefined ? undefined : yield* Effect.exit(tokensOf(account, driver).probe)
+      const failure = exit?._tag === "Failure" ? Cause.findErrorOption(exit.cause) : undefined
+      const verdict: Verdict = exit?._tag === "Success"
+        ? { health: undefined, retryAfter: undefined }
+        : failure?._tag === "Some"
         ? verdictOn(failure.value)
         : { health: "none", retryAfter: undefined }
-      yield* report(name, "try", failure === undefined ? { health: undefined, retryAfter: undefined } : failed)
-    })
+      yield* Effect.retry(reported(name, "try", verdict, ""), Schedule.spaced("1 second"))
+    }).pipe(Effect.ensuring(Effect.sync(() => trying.delete(name))), Effect.ignore)
 
   store.listen((kind, rest) => {
     if (kind === "login") {
       for (const heard of logins.get(rest) ?? []) heard()
-    } else if (kind === "due") fork(tryAgain(rest))
-    else if (kind === "restored") {
+    } else if (kind === "due") {
+      if (!trying.has(rest)) {
+        trying.add(rest)
+        fork(tryAgain(rest))
+      }
+    } else if (kind === "restored") {
       for (const [, account] of roster.all()) {
         const held = tokens.get(account)
         if (held !== undefined) fork(held.restore)

@@ -60,6 +60,11 @@ for _, ticket in ipairs(tickets) do
     end
   end
 end
+-- What it was told before it came back it may have missed: tries of accounts are its own until it says how they ended.
+local trying = call('HGETALL', K .. 'trying')
+for i = 1, #trying, 2 do
+  if trying[i + 1] == me then tell(me, 'due ' .. trying[i]) end
+end
 serve()
 finish()
 local reply = { 'ok', epoch, int(now), int(quiet), revision, int(dropped) }

@@ -1,6 +1,6 @@
 -- Shows life. Takes the number of the last message that came without a gap, the node's state and its configuration's
--- revision; gives the time, the shared revision, how many leases and tickets the node has here, when grants begin, the
--- accounts that are this node's to try, and what it has been told since that message.
+-- revision; gives the time, the shared revision, how many leases and tickets the node has here, when grants begin, and what it
+-- has been told since that message: accounts that are this node's to try, too, until it says that it has heard so.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local node = K .. 'node:' .. me
@@ -9,11 +9,13 @@ call('HSET', node, 'state', ARGV[5], 'revision', ARGV[6], 'beat', int(now))
 local sent = tonumber(call('HGET', node, 'sent')) or 0
 local missed = sent - tonumber(ARGV[4])
 if missed <= 0 then call('DEL', K .. 'out:' .. me) else call('LTRIM', K .. 'out:' .. me, -missed, -1) end
-local accounts = {}
-if ARGV[5] == 'up' then accounts = recover() else serve() end
+if ARGV[5] == 'up' then
+  for _, account in ipairs(recover()) do tell(me, 'due ' .. account) end
+else
+  serve()
+end
 finish()
 local reply = { 'ok', int(now), revision, int(call('HLEN', K .. 'leases:' .. me)), int(call('HLEN', K .. 'tickets:' .. me)),
-  int(quiet), call('HGET', node, 'sent') or '0', int(#accounts) }
-for _, account in ipairs(accounts) do reply[#reply + 1] = account end
+  int(quiet), call('HGET', node, 'sent') or '0' }
 for _, item in ipairs(call('LRANGE', K .. 'out:' .. me, 0, -1)) do reply[#reply + 1] = item end
 return reply

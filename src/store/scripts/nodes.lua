@@ -46,6 +46,7 @@ local function drop(node)
     if trying[i + 1] == node then
       call('HDEL', K .. 'trying', trying[i])
       call('ZADD', K .. 'untried', 'XX', now, trying[i])
+      if call('HEXISTS', K .. 'parked', trying[i]) == 1 then call('HSET', K .. 'parked', trying[i], 'out ' .. int(now)) end
     end
   end
   local cleaning = call('HGETALL', K .. 'cleaning')

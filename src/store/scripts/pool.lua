@@ -306,7 +306,8 @@ end
 local function set_state(account, state, till)
   call('ZREM', K .. 'cool', account)
   call('ZREM', K .. 'untried', account)
-  call('HDEL', K .. 'trying', account)
+  -- One that is disabled, or enabled again, while a node tries it stays that node's to try.
+  if state ~= 'out' or till ~= INF then call('HDEL', K .. 'trying', account) end
   call('HDEL', K .. 'parked', account)
   if state ~= 'ready' and not is_enabled(account) then
     call('HSET', K .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
