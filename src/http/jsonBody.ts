@@ -85,9 +85,9 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
   return field === "" ? invalidRequest(`The request body: ${what}`) : invalidRequest(`${field}: ${what}`, field)
 }
 
-/** The prompt that becomes of a conversation stands beside its body until the request is over: two bytes a character. */
-const holdPrompt = (text: string): Effect.Effect<void, GatewayError, Scope.Scope> =>
-  Effect.flatMap(holdBytes, (held) => held.add(2 * text.length) ? Effect.void : Effect.fail(tooMuchHeld))
+/** The prompt that becomes of so many characters stands beside the body until the request is over: two bytes a character. */
+export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Scope.Scope> =>
+  Effect.flatMap(holdBytes, (held) => held.add(2 * chars) ? Effect.void : Effect.fail(tooMuchHeld))
 
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
@@ -127,7 +127,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     const work = decode(text, contentType, limits)
     if (text.length <= smallText) return Effect.fromResult(atOnce(work))
     const sliced = Effect.flatMap(inSlices(work), Effect.fromResult)
-    return outline === undefined ? sliced : Effect.andThen(holdPrompt(text), sliced)
+    return outline === undefined ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
   }
 
   return (

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
+import { defaultLimits } from "../../src/domain/limits.ts"
 import { atOnce } from "../../src/stream/slices.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
@@ -24,7 +25,8 @@ const byResponses = (part: unknown) =>
   Result.map(
     atOnce(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(asResponse([part])), {
       wideInput: true,
-      stored: new Map()
+      stored: new Map(),
+      limits: defaultLimits
     })),
     ({ conversation }) => conversation.turns
   )

@@ -15,7 +15,7 @@ import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
+import { bodyOf, holdPrompt } from "../../http/jsonBody.ts"
 import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
 import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
@@ -72,12 +72,14 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           stats.stream = body.stream === true
           const model = findModel(asked, body.model)
           if (model instanceof GatewayError) return yield* model
-          const { conversation, items } = yield* Effect.fromResult(
+          const { conversation, items, taken } = yield* Effect.fromResult(
             yield* begunInSlices(decodeResponse(body, {
               wideInput: config.compat.wide_input_strict_output,
-              stored: yield* referenced(caller.owner, body)
+              stored: yield* referenced(caller.owner, body),
+              limits: config.limits
             }))
           )
+          if (taken > 0) yield* holdPrompt(taken)
           const seed = responseSeed(crypto.randomUUID())
           const id = responseId(seed)
           const now = () => clock.currentTimeMillisUnsafe()

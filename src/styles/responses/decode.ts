@@ -20,6 +20,8 @@ export interface DecodedRequest {
   readonly conversation: Conversation
   /** Every item of the conversation, those of earlier responses included, without `instructions`. */
   readonly items: ReadonlyArray<Item>
+  /** Characters of the items that stored responses brought: no part of the body, and of the prompt all the same. */
+  readonly taken: number
 }
 
 const sampling = (request: ResponseRequest): Sampling => ({
@@ -61,7 +63,7 @@ export function* decodeResponse(
       faults.add(gatewayError("unknown_reference", `${param}: the gateway keeps none`, { param }))
     }
   }
-  const items = yield* requestItems(request, options, faults, slice)
+  const { items, taken } = yield* requestItems(request, options, faults, slice)
   const system: ReadonlyArray<Turn> = request.instructions
     ? [{ role: "system", parts: [Text(request.instructions)] }]
     : []
@@ -74,6 +76,7 @@ export function* decodeResponse(
       sampling: sampling(request),
       output: structuredOutput(request)
     },
-    items: yield* mapSliced(slice, items, ({ item }) => item)
+    items: yield* mapSliced(slice, items, ({ item }) => item),
+    taken
   })
 }

@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import type { Limits } from "../../domain/limits.ts"
 import { decodePieces, each } from "../../http/decodePieces.ts"
 import type { Faults } from "../../http/Faults.ts"
 import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
@@ -15,6 +16,7 @@ import { responseOfItem } from "./ids.ts"
 import type { InputContent, InputItem, InputMessage } from "./items.ts"
 import { isReference, Item } from "./items.ts"
 import { itemPieces } from "./outline.ts"
+import { TakenItems } from "./takenItems.ts"
 import type { PlacedItem } from "./turns.ts"
 
 /** What a decoder needs to know beside the request. */
@@ -23,6 +25,14 @@ export interface DecodeOptions {
   readonly wideInput: boolean
   /** Stored responses that the request refers to, as far as they are there. */
   readonly stored: ReadonlyMap<string, StoredResponse>
+  readonly limits: Limits
+}
+
+/** The items of a request's conversation. */
+export interface RequestItems {
+  readonly items: ReadonlyArray<PlacedItem>
+  /** Characters of those that stored responses brought. */
+  readonly taken: number
 }
 
 /** `input` as a list. */
@@ -151,6 +161,57 @@ function* resolveReference(
   return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* lookUp(owner))?.byId.get(id))
 }
 
+/** The items of the response that is continued and those of the request itself, references replaced by what they refer to. */
+function* placedItems(
+  { input, messages }: ResponseRequest,
+  previous: KnownResponse | undefined,
+  lookUp: LookUp,
+  taken: TakenItems,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<PlacedItem>> {
+  const items: Array<PlacedItem> = []
+  for (const item of previous?.items ?? []) {
+    const field = "previous_response_id"
+    if (slice.add(1)) yield slice.end()
+    const tooLarge = yield* taken.add(item, field)
+    if (tooLarge !== undefined) {
+      faults.add(tooLarge)
+      return items
+    }
+    items.push({ item, field })
+  }
+  for (const [i, message] of (messages ?? []).entries()) {
+    for (const item of messageItems(message)) {
+      if (slice.add(1)) yield slice.end()
+      items.push({ item, field: `messages[${i}]` })
+    }
+  }
+  if (input === undefined || input === null) return items
+  const own = listed(input)
+  if (own.length === 0) faults.at("input", "must not be empty")
+  for (const [i, item] of own.entries()) {
+    if (slice.add(1)) yield slice.end()
+    const field = Array.isArray(input) ? `input[${i}]` : "input"
+    if (typeof item === "string") {
+      items.push({ item: { type: "message", role: "user", content: item }, field })
+    } else if (isReference(item)) {
+      const found = yield* resolveReference(item.id, previous, lookUp)
+      const fault = found === undefined
+        ? unknownReference(`${field}.id`, item.id)
+        : yield* taken.add(found, `${field}.id`)
+      if (fault !== undefined) {
+        faults.add(fault)
+        return items
+      }
+      if (found !== undefined) items.push({ item: found, field })
+    } else {
+      items.push({ item, field })
+    }
+  }
+  return items
+}
+
 /**
  * The items of a request's conversation: those of the response that it continues, then its own, which come as `input` or as
  * `messages`. References are replaced by what they refer to.
@@ -160,7 +221,7 @@ export function* requestItems(
   options: DecodeOptions,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<PlacedItem>> {
+): Sliced<RequestItems> {
   const { input, messages } = request
   const hasInput = input !== undefined && input !== null
   if (hasInput && !options.wideInput) {
@@ -175,32 +236,10 @@ export function* requestItems(
   }
   const lookUp = makeLookUp(options.stored)
   const previous = yield* previousResponse(request, lookUp, faults)
-  const items: Array<PlacedItem> = yield* mapSliced(
-    slice,
-    previous?.items ?? [],
-    (item) => ({ item, field: "previous_response_id" })
-  )
-  for (const [i, message] of (messages ?? []).entries()) {
-    for (const item of messageItems(message)) {
-      if (slice.add(1)) yield slice.end()
-      items.push({ item, field: `messages[${i}]` })
-    }
-  }
-  if (!hasInput) return items
-  const own = listed(input)
-  if (own.length === 0) faults.at("input", "must not be empty")
-  for (const [i, item] of own.entries()) {
-    if (slice.add(1)) yield slice.end()
-    const field = Array.isArray(input) ? `input[${i}]` : "input"
-    if (typeof item === "string") {
-      items.push({ item: { type: "message", role: "user", content: item }, field })
-    } else if (isReference(item)) {
-      const found = yield* resolveReference(item.id, previous, lookUp)
-      if (found === undefined) faults.add(unknownReference(`${field}.id`, item.id))
-      else items.push({ item: found, field })
-    } else {
-      items.push({ item, field })
-    }
-  }
-  return items
+  const taken = new TakenItems(options.limits, slice)
+  const items = yield* placedItems(request, previous, lookUp, taken, faults, slice)
+  if (taken.chars === 0) return { items, taken: 0 }
+  const tooMany = yield* taken.fault(yield* mapSliced(slice, items, ({ item }) => item))
+  if (tooMany !== undefined) faults.add(tooMany)
+  return { items, taken: taken.chars }
 }

@@ -11,6 +11,7 @@ import { Callers } from "../../../src/accounts/Callers.ts"
 import type { CompletionInput, CompletionOutput } from "../../../src/completion/Completion.ts"
 import { Completion } from "../../../src/completion/Completion.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
+import { CurrentBufferedBytes } from "../../../src/config/CurrentLimits.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { Finish, ReasoningDelta, TextDelta } from "../../../src/domain/ReplyEvent.ts"
@@ -90,6 +91,23 @@ const retrieve = Effect.fnUntraced(function*(app: App, id: string) {
 })
 
 describe("stored responses", () => {
+  it.effect("count in what is held while a request goes on from them", () =>
+    Effect.gen(function*() {
+      const held: Array<number> = []
+      const app = yield* serve(() =>
+        Effect.map(CurrentBufferedBytes, ({ used }) => {
+          held.push(used)
+          return output(Stream.make(TextDelta("Hello"), Finish("stop")))
+        })
+      )
+      const text = "x".repeat(100_000)
+      const first = yield* read(yield* app("POST", "/v1/responses", { ...streamed, input: text }))
+      yield* first.done
+      const on = { ...streamed, previous_response_id: first.id() }
+      yield* (yield* read(yield* app("POST", "/v1/responses", on))).done
+      assert.isAtLeast(held[1]! - held[0]!, 2 * text.length)
+    }))
+
   it.effect("are there from the first frame on, and gone a time-to-live after the last", () =>
     Effect.gen(function*() {
       const events = yield* Queue.unbounded<ReplyEvent, GatewayError>()

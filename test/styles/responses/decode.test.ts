@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import type { Conversation, Turn } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../../src/domain/GatewayError.ts"
+import { defaultLimits } from "../../../src/domain/limits.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import type { StoredResponse } from "../../../src/responses-store/ResponsesStore.ts"
 import { atOnce } from "../../../src/stream/slices.ts"
@@ -31,7 +32,9 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
       // The handler looks up no more than what the request names.
       const named = atOnce(storedReferences(value))
       const known = new Map([...stored].filter(([id]) => named.has(id)))
-      return Effect.fromResult(atOnce(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known })))
+      return Effect.fromResult(
+        atOnce(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known, limits: defaultLimits }))
+      )
     }),
     Effect.scoped,
     Effect.result,

@@ -1,0 +1,73 @@
+/**
+ * What a request takes from stored responses, held to the limits of what it says itself: a reference of few characters stands
+ * for an item of any size, and any number of them for the same one.
+ */
+import type { Json } from "../../domain/Conversation.ts"
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Limits } from "../../domain/limits.ts"
+import { itemCounter } from "../../http/itemLimits.ts"
+import type { Slice, Sliced } from "../../stream/slices.ts"
+import type { Item } from "./items.ts"
+
+/** Characters of a value's JSON, and no more than it has: one step a node. */
+function* charsOf(value: Json, slice: Slice): Sliced<number> {
+  const left: Array<Json> = [value]
+  let chars = 0
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (slice.add(1)) yield slice.end()
+    chars++
+    if (typeof next === "string") {
+      chars += next.length
+    } else if (Array.isArray(next)) {
+      for (const element of next) {
+        if (slice.add(1)) yield slice.end()
+        left.push(element)
+      }
+    } else if (typeof next === "object" && next !== null) {
+      for (const key of Object.keys(next)) {
+        if (slice.add(1)) yield slice.end()
+        chars += key.length + 1
+        left.push(Reflect.get(next, key))
+      }
+    }
+  }
+  return chars
+}
+
+const countItems = itemCounter({ turns: ["input"], stops: "" })
+
+/** The items that one request takes from stored responses. */
+export class TakenItems {
+  /** Characters of their JSON, those of one that is taken twice counted twice. */
+  chars = 0
+  readonly #known = new Map<Item, number>()
+  readonly #limits: Limits
+  readonly #slice: Slice
+
+  constructor(limits: Limits, slice: Slice) {
+    this.#limits = limits
+    this.#slice = slice
+  }
+
+  /** Takes one more; the error where they are more than a body may have. `field` is what leads to it. */
+  *add(item: Item, field: string): Sliced<GatewayError | undefined> {
+    const chars = this.#known.get(item) ?? (yield* charsOf(item as Json, this.#slice))
+    this.#known.set(item, chars)
+    this.chars += chars
+    const most = this.#limits.body_bytes
+    return this.chars <= most ? undefined : gatewayError(
+      "request_too_large",
+      `${field}: what the request takes from stored responses is larger than the limit of ${most} bytes`,
+      { param: field }
+    )
+  }
+
+  /** The error of a conversation, with what was taken, that has more items or parts than a body may have. */
+  *fault(items: ReadonlyArray<Item>): Sliced<GatewayError | undefined> {
+    const tooMany = yield* countItems({ input: items }, this.#limits)
+    return tooMany === undefined
+      ? undefined
+      : invalidRequest(`${tooMany.message}, with what is taken from stored responses`, "input")
+  }
+}
