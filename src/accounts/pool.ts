@@ -184,7 +184,9 @@ export const makePool: Effect.Effect<
 
   /** Waits until the queue has served a ticket. A wait that ends in any other way leaves nothing behind. */
   const served = (ticket: Claim, settled: Deferred.Deferred<void, Refusal>, patience: number) => {
-    const unwatch = shutdown.watch(() => Deferred.doneUnsafe(settled, Exit.fail({ _tag: "Closing" })))
+    const close = () => Deferred.doneUnsafe(settled, Exit.fail({ _tag: "Closing" }))
+    const unwatch = shutdown.watch(close)
+    if (shutdown.isOver) close()
     return Effect.timeoutOrElse(Deferred.await(settled), {
       duration: patience,
       orElse: () => Effect.fail(state.late(ticket))

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Accounts, type LeaseOptions } from "../../src/accounts/Accounts.ts"
+import { CurrentShutdown, Shutdown } from "../../src/clock/Shutdown.ts"
 import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
 import {
   accounts,
@@ -80,6 +81,23 @@ describe("a lease", () => {
       yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* errorOf(Fiber.join(waiting)), "rate_limit_exceeded")
       yield* shows(pool, { waiting: 0, in_use: 1 })
+    }))
+
+  it.effect("is not waited for once the gateway ends what runs", () =>
+    Effect.gen(function*() {
+      const shutdown = new Shutdown()
+      const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
+      const { pool } = yield* Effect.provideService(buildPool(config), CurrentShutdown, shutdown)
+      const held = yield* hold(pool)
+      const waiting = yield* ask(pool)
+      shutdown.now()
+      assert.strictEqual(yield* errorOf(Fiber.join(waiting)), "shutting_down")
+      const late = yield* ask(pool)
+      yield* Effect.yieldNow
+      assert.isDefined(late.pollUnsafe())
+      assert.strictEqual(yield* errorOf(Fiber.join(late)), "shutting_down")
+      yield* held.free
+      yield* shows(pool, idle)
     }))
 
   it.effect("says how long it waited", () =>

@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import { Accounts, type Caller } from "../../src/accounts/Accounts.ts"
+import { CurrentShutdown, Shutdown } from "../../src/clock/Shutdown.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -235,6 +236,29 @@ describe("a pool that two nodes share", () => {
       yield* Effect.all([held.free, second.free])
       yield* idle(one.pool)
       assert.strictEqual(one.store.revision(), other.store.revision())
+    }))
+
+  it.live("tells those who wait at a node that it stops, and keeps the places of the others", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { driver } = makeDriver()
+      const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
+      const shutdown = new Shutdown()
+      const one = yield* Effect.provideService(node(server, "one", config, driver), CurrentShutdown, shutdown)
+      const other = yield* node(server, "other", config, driver)
+      const held = yield* hold(other.pool)
+      const told = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      const waiting = yield* ask(other.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 2))
+      shutdown.now()
+      assert.strictEqual(yield* errorOf(Fiber.join(told)), "shutting_down")
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      // Nobody begins to wait any more.
+      assert.strictEqual(yield* errorOf(hold(one.pool)), "shutting_down")
+      yield* held.free
+      yield* (yield* Fiber.join(waiting)).free
+      yield* idle(other.pool)
     }))
 
   it.live("frees what a node that is gone had", () =>

@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
 import { randomBytes } from "node:crypto"
+import { CurrentShutdown } from "../../clock/Shutdown.ts"
 import type { Store } from "../../store/Store.ts"
 import { StoreUnavailable } from "../../store/StoreError.ts"
 import type { Refusal } from "../PoolState.ts"
@@ -64,6 +65,8 @@ export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect
 const lostPatience = 5_000
 
 export const storeLost = new StoreUnavailable({ message: "The gateway's shared store does not answer" })
+
+const closing: Refusal = { _tag: "Closing" }
 
 const refusalOf = (reason: string | undefined, left: string | undefined, now: number): Refusal => {
   switch (reason) {
@@ -143,16 +146,23 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     Deferred.doneUnsafe(waiter.settled, Exit.fail(reason))
   }
 
+  const refuseAll = (reason: NoGrant) => {
+    for (const ticket of waiters.keys()) {
+      refused(ticket, reason)
+      giveUp(ticket)
+    }
+  }
+
   const giveUpWaiting = Effect.andThen(
     Effect.sleep(lostPatience),
     Effect.sync(() => {
-      if (store.isUp()) return
-      for (const ticket of waiters.keys()) {
-        refused(ticket, storeLost)
-        giveUp(ticket)
-      }
+      if (!store.isUp()) refuseAll(storeLost)
     })
   )
+
+  const shutdown = yield* CurrentShutdown
+  const unwatch = shutdown.watch(() => refuseAll(closing))
+  yield* Effect.addFinalizer(() => Effect.sync(unwatch))
 
   store.listen((kind, rest) => {
     const [ticket = "", ...fields] = rest.split(" ")
@@ -220,6 +230,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
           else if (outcome === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
           else waiter.number = Number(fields[0])
           if (Deferred.isDoneUnsafe(settled)) return Deferred.await(settled)
+          if (shutdown.isOver) return Effect.fail(closing)
           return restore(
             Effect.timeoutOrElse(Deferred.await(settled), { duration: claim.patience, orElse: () => late(ticket) })
           )
