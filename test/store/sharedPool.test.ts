@@ -214,7 +214,7 @@ describe("a pool that two nodes share", () => {
   it.live("goes by one configuration, whichever node changes it", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
-      const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined }
+      const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined, key: "k" }
       const held = yield* hold(one.pool, caller)
       const waiting = yield* ask(one.pool, caller)
       yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
@@ -236,6 +236,18 @@ describe("a pool that two nodes share", () => {
       yield* Effect.all([held.free, second.free])
       yield* idle(one.pool)
       assert.strictEqual(one.store.revision(), other.store.revision())
+    }))
+
+  it.live("serves a caller within the process whose wait saw another configuration come", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const held = yield* hold(one.pool)
+      const waiting = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      yield* other.change({ keys: ["l"] })
+      yield* held.free
+      yield* (yield* Fiber.join(waiting)).free
+      yield* idle(other.pool)
     }))
 
   it.live("tells those who wait at a node that it stops, and keeps the places of the others", () =>
