@@ -17,6 +17,7 @@ import { holdBytes } from "../config/CurrentLimits.ts"
 import { begunInSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
+import { shownName } from "../domain/fieldName.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { Budget } from "../upstream/budget.ts"
@@ -104,7 +105,10 @@ const toolChoiceFault = (conversation: Conversation): GatewayError | undefined =
     return invalidRequest("tool_choice requires a call but no tools are declared", "tool_choice")
   }
   if (choice._tag === "Function" && !conversation.tools.some((tool) => tool.name === choice.name)) {
-    return invalidRequest(`tool_choice names "${choice.name}", which is not declared in tools`, "tool_choice")
+    return invalidRequest(
+      `tool_choice names "${shownName(choice.name)}", which is not declared in tools`,
+      "tool_choice"
+    )
   }
   return undefined
 }

@@ -13,9 +13,6 @@ import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
 /** Unknown fields that are told at most. */
 const mostUnknown = 20
 
-/** Characters that are shown of a name. */
-const longestShown = 80
-
 /** What is known of a value: the fields of an object, and what is in any further field or in any item of a list. */
 interface Known {
   readonly fields: ReadonlyMap<string, Known>
@@ -63,7 +60,7 @@ type Path = ReadonlyArray<string | number>
 const describe = (parent: Path, name: string, siblings: Iterable<string>): string => {
   const [meant] = nearest(name, siblings)
   const suggestion = meant === undefined ? placesOf(name, documentFields(), [])[0] : fieldName([...parent, meant])
-  const shown = fieldName([...parent, name.length > longestShown ? `${name.slice(0, longestShown)}…` : name])
+  const shown = fieldName([...parent, name])
   if (suggestion === shown) return `${shown} is not taken here: it is set in the configuration file`
   return suggestion === undefined
     ? `${shown} is not a field that the gateway knows`

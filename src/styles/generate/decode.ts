@@ -15,6 +15,7 @@ import type {
   Turn
 } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
+import { shownName } from "../../domain/fieldName.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { userTurns } from "../../domain/userTurns.ts"
 import { Faults } from "../../http/Faults.ts"
@@ -162,7 +163,7 @@ const calling = (
   const wanted = new Set(names)
   names.forEach((name, i) => {
     if (known.has(name)) return
-    faults.at(`${configField}.allowedFunctionNames[${i}]`, `the function "${name}" is not declared in tools`)
+    faults.at(`${configField}.allowedFunctionNames[${i}]`, `the function "${shownName(name)}" is not declared in tools`)
   })
   const tools = names.length === 0 ? declared : declared.filter((tool) => wanted.has(tool.name))
   if (mode === "VALIDATED") return { tools, toolChoice: { _tag: "Auto" } }

@@ -21,8 +21,13 @@ const opaque = new Set([
   "responseJsonSchema"
 ])
 
+/** Characters up to which a name may be a field's. A longer one is nobody's, and would take long to be renamed. */
+const longestField = 64
+
 const camelCase = (key: string): string =>
-  key.includes("_") ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key
+  key.length <= longestField && key.includes("_")
+    ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    : key
 
 /** Renames fields at every depth outside the opaque ones. Where both spellings stand, camelCase counts. */
 function* renamed(value: unknown, slice: Slice): Sliced<unknown> {

@@ -37,6 +37,11 @@ const snake = {
 }
 
 describe("a content-generation body", () => {
+  it("keeps a name that is too long for a field as it is", () => {
+    const long = "_a".repeat(100)
+    assert.deepStrictEqual(normalizeRequest({ [long]: 1, contents: [] }), { [long]: 1, contents: [] })
+  })
+
   it("may have its fields in snake_case, and keeps the caller's own keys", () => {
     assert.deepStrictEqual(normalizeRequest(snake), {
       systemInstruction: { parts: [{ text: "s" }] },
