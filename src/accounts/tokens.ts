@@ -8,6 +8,7 @@ import type { Clock } from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver, Login } from "../upstream/Upstream.ts"
@@ -24,8 +25,8 @@ export interface TokensOptions {
   readonly configured: string | undefined
   /** Age in milliseconds at which a token got by login is replaced in the background; read at each use. */
   readonly refreshAfter: () => number
-  /** Runs a login apart from the request that needs it. */
-  readonly fork: (effect: Effect.Effect<void>) => void
+  /** Runs a login apart from the request that needs it; one that is interrupted where nothing runs any more. */
+  readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Told about each login's end, before those who wait for it. */
   readonly ended: (exit: Exit.Exit<string, UpstreamFailure>, kind: "login" | "refresh") => Effect.Effect<void>
 }
@@ -51,6 +52,11 @@ export const noToken = (): UpstreamFailure =>
     message: "The account has no token that works and no login to get one"
   })
 
+/** Lets nobody wait for a login whose fiber has ended, or never ran: the pool is closed. */
+export const endedWith = (fiber: Fiber.Fiber<void>, login: Deferred.Deferred<string, UpstreamFailure>): void => {
+  fiber.addObserver(() => Deferred.doneUnsafe(login, Exit.interrupt()))
+}
+
 /** Makes the tokens of an account that has not logged in yet. */
 export const makeTokens = (options: TokensOptions, clock: Clock): AccountTokens => {
   const { configured, driver } = options
@@ -66,7 +72,7 @@ export const makeTokens = (options: TokensOptions, clock: Clock): AccountTokens 
   const start = (login: Login, kind: "login" | "refresh"): Deferred.Deferred<string, UpstreamFailure> => {
     const deferred = Deferred.makeUnsafe<string, UpstreamFailure>()
     running = deferred
-    options.fork(
+    const fiber = options.fork(
       Effect.exit(driver.login(login)).pipe(
         Effect.flatMap((exit) =>
           Effect.clockWith((clock) => {
@@ -77,10 +83,10 @@ export const makeTokens = (options: TokensOptions, clock: Clock): AccountTokens 
             }
             return options.ended(exit, kind)
           }).pipe(Effect.andThen(Deferred.done(deferred, exit)))
-        ),
-        Effect.onInterrupt(() => Deferred.interrupt(deferred))
+        )
       )
     )
+    endedWith(fiber, deferred)
     return deferred
   }
 

@@ -164,6 +164,18 @@ describe("a token", () => {
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(waiting)))
     }))
 
+  it.effect("is not waited for by a request that outlives the pool", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { pool } = yield* Scope.provide(buildPool({ accounts: accounts("a") }), scope)
+      const credential = yield* credentialOf(pool)
+      yield* Scope.close(scope, Exit.void)
+      const waiting = yield* Effect.forkChild(credential.token, { startImmediately: true })
+      yield* Effect.yieldNow
+      const exit = waiting.pollUnsafe()
+      assert.isTrue(exit !== undefined && Exit.hasInterrupts(exit))
+    }))
+
   it.effect("that the operator configured is used until the upstream refuses it", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()

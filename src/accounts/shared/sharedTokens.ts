@@ -14,7 +14,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { StoreShape } from "../../store/Store.ts"
 import type { StoreUnavailable } from "../../store/StoreError.ts"
 import type { Login } from "../../upstream/Upstream.ts"
-import { type AccountTokens, noToken, refreshRetry, type TokensOptions } from "../tokens.ts"
+import { type AccountTokens, endedWith, noToken, refreshRetry, type TokensOptions } from "../tokens.ts"
 
 /** Whoever waits for another node's login looks so often where no message comes, in milliseconds. */
 const lookEvery = 250
@@ -143,15 +143,13 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
   const start = (as: Login, kind: "login" | "refresh"): Deferred.Deferred<string, UpstreamFailure> => {
     const deferred = Deferred.makeUnsafe<string, UpstreamFailure>()
     running = deferred
-    options.fork(
-      Effect.exit(loggedIn(as, kind)).pipe(
-        Effect.flatMap((exit) => {
-          running = undefined
-          return Deferred.done(deferred, exit)
-        }),
-        Effect.onInterrupt(() => Deferred.interrupt(deferred))
-      )
+    const fiber = options.fork(
+      Effect.flatMap(Effect.exit(loggedIn(as, kind)), (exit) => {
+        running = undefined
+        return Deferred.done(deferred, exit)
+      })
     )
+    endedWith(fiber, deferred)
     return deferred
   }
 
