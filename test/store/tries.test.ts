@@ -1,4 +1,4 @@
-/** Tries of accounts that are out: an account is never left to a try that nobody makes. */
+/** Tries and clean-ups of accounts: none is left to a node that does not make it. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,7 +9,7 @@ import { connect, type RedisClient, redisServer } from "../support/redisServer.t
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
 
-describe("an account that is out", () => {
+describe("an account", () => {
   let scope: Scope.Closeable
   let client: RedisClient
   let now = 0
@@ -20,15 +20,15 @@ describe("an account that is out", () => {
     return (reply as ReadonlyArray<unknown>).map(String)
   }
   const attach = (node: string, starts = "1") => run(scripts.attach, node, starts, "e", "e", "test", "0", "[]", "[]")
-  const configure = (disabled: ReadonlyArray<string>, node = "one") =>
+  const configure = (disabled: ReadonlyArray<string>, node = "one", perAccount = "1") =>
     run(
       scripts.configure,
       node,
       String(revision++),
       String(revision),
       "document",
-      "1",
-      "1",
+      perAccount,
+      "2",
       "1",
       "1",
       "0",
@@ -60,7 +60,7 @@ describe("an account that is out", () => {
     now = 10
   })
 
-  it("is its node's to try until the node has heard so", async () => {
+  it("that is out is its node's to try until the node has heard so", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     // The reply was lost.
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
@@ -68,13 +68,13 @@ describe("an account that is out", () => {
     assert.deepStrictEqual(await triesAt("one", 1), [])
   })
 
-  it("is its node's to try when that comes back to the store", async () => {
+  it("that is out is its node's to try when that comes back to the store", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     assert.include(await attach("one", "0"), "due a")
     assert.notInclude(await attach("other", "0"), "due a")
   })
 
-  it("is another's to try when it was disabled meanwhile and its node has died", async () => {
+  it("that is out is another's to try when it was disabled meanwhile and its node has died", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     await configure(["a"])
     now = 1_900
@@ -83,5 +83,24 @@ describe("an account that is out", () => {
     now = 2_100
     await configure([], "other")
     assert.deepStrictEqual(await triesAt("other", 0), ["due a"])
+  })
+
+  it("that is to be emptied is not given to a node that has nothing to do it with", async () => {
+    await run(oracle, "one", "restore", "a")
+    await configure([], "one", "2")
+    const ask = async (ticket: string) => {
+      const [outcome] = await run(scripts.acquire, "one", ticket, "A", "1000", "", "chat")
+      assert.strictEqual(outcome, "granted")
+    }
+    /** What became of it, and the account that this node is to empty. */
+    const release = async (ticket: string, unclean: string) =>
+      (await run(scripts.release, "one", ticket, unclean, "", "", "", "", "", "", "", "")).slice(0, 2)
+    await ask("used")
+    await ask("left")
+    assert.deepStrictEqual(await release("used", "1"), ["granted", ""])
+    // Whoever asked left before there was a lease.
+    assert.deepStrictEqual(await release("left", ""), ["granted", ""])
+    await ask("next")
+    assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
   })
 })

@@ -98,7 +98,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   /** What the store has still to hear; `sent` while it is under way. */
   const leaving = new Map<string, { readonly args: ReadonlyArray<string>; readonly heard: Heard; sent: boolean }>()
 
-  const noReport = ["0", "", "", "", "", "", "", "", ""]
+  const noReport = ["", "", "", "", "", "", "", "", ""]
 
   const tellLeaving = (ticket: string) => {
     const entry = leaving.get(ticket)

@@ -232,7 +232,7 @@ export const makeSharedPool: Effect.Effect<
     const leavings = held ?? { driver: undefined, token: undefined, sessions: [] }
     const { driver } = leavings
     const left = driver === undefined ? undefined : { driver, token: leavings.token, sessions: leavings.sessions }
-    const unclean = left !== undefined && cleanUp.isUnclean(grant.account, left) ? "1" : "0"
+    const unclean = left === undefined ? "" : cleanUp.isUnclean(grant.account, left) ? "1" : "0"
     claims.end(grant, [unclean, ...(held?.verdict ?? noVerdict)], ([, clean = "", ...seen]) => {
       if (left !== undefined) cleanUp.released(grant.account, left, clean)
       const fault = held?.verdict[2]
@@ -298,6 +298,7 @@ export const makeSharedPool: Effect.Effect<
       release(grant, undefined)
       return yield* gatewayError("authentication_failed", "The API key is not valid")
     }
+    if (grant.cleaning) yield* restore(cleanUp.settled(grant.account))
     // The wait may have been long enough for another upstream to be configured.
     const driver = yield* currentDriver
     counters.leases++
@@ -307,7 +308,6 @@ export const makeSharedPool: Effect.Effect<
       release(grant, undefined)
       return yield* gatewayError("no_account_available", "The account was removed while the request waited")
     }
-    if (grant.cleaning) yield* restore(cleanUp.settled(grant.account))
     if (account !== undefined) tokensOf(account, driver).know(grant.token)
     const remember = (verdict: Verdict) =>
       Effect.map(Random.next, (random) => {

@@ -1,5 +1,6 @@
--- Ends a lease or a ticket, with what the attempt showed (`health.lua`). Whether sessions were made that are all to be
--- deleted once no node has a lease on the account: the reply then says that this node is to do it.
+-- Ends a lease or a ticket, with what the attempt showed (`health.lua`). `1`: sessions were made that are all to be deleted
+-- once no node has a lease on the account; the reply then says that this node is to do it. Empty: this node cannot, and leaves
+-- it to the next lease.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
@@ -10,7 +11,7 @@ local clean = ''
 if was == 'granted' and account ~= '' then
   local key = K .. 'health:' .. account
   if unclean == '1' and is_member(account) then call('HSET', key, 'unclean', '1') end
-  if used(account) == 0 and call('HEXISTS', key, 'unclean') == 1 and call('HEXISTS', K .. 'cleaning', account) == 0 then
+  if unclean ~= '' and used(account) == 0 and call('HEXISTS', key, 'unclean') == 1 and call('HEXISTS', K .. 'cleaning', account) == 0 then
     call('HDEL', key, 'unclean')
     set_cleaning(account, me)
     clean = account
