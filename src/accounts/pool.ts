@@ -241,22 +241,23 @@ export const makePool: Effect.Effect<
     }
     const claimed = (taken: Claim): Effect.Effect<Lease> => {
       const { slot } = taken
-      // The wait may have been long enough for another upstream to be configured.
-      return Effect.flatMapEager(hasWaited ? driverNow() : Effect.succeed(firstDriver), (driver) => {
+      const given = (driver: Driver): Lease => {
         counters.leases++
         const holding = held = new Held(driver, caller._tag === "Direct" ? caller.token : undefined)
-        const give = (): Lease => ({
+        return {
           ...(slot === undefined ? directAccess(driver, holding.token) : accessTo(slot, holding)),
           waited: monotonicMillis(clock) - began,
           usedSession: (sessionId) => {
             holding.sessions = [...holding.sessions, sessionId]
             return Effect.void
           }
-        })
-        return slot?.account.cleanUp === undefined
-          ? Effect.succeed(give())
-          : Effect.map(cleanUp.settled(slot.account), give)
-      })
+        }
+      }
+      // A wait may have been long enough for another upstream to be configured.
+      if (slot?.account.cleanUp !== undefined) {
+        return Effect.flatMap(cleanUp.settled(slot.account), () => Effect.map(driverNow(), given))
+      }
+      return Effect.mapEager(hasWaited ? driverNow() : Effect.succeed(firstDriver), given)
     }
     // What gives the slot back stands before there is one: nothing can come between.
     const giveBack = Effect.sync(() => {

@@ -472,6 +472,24 @@ describe("a lease on a changed upstream", () => {
     }))
 })
 
+describe("a lease on an account that is being emptied", () => {
+  it.effect("is on the upstream that was configured meanwhile", () =>
+    Effect.gen(function*() {
+      const { driver: first } = makeDriver({ deleteAllSessions: () => Effect.never })
+      const { driver: second } = makeDriver()
+      let driver: Driver = first
+      const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)
+      const held = yield* hold(pool)
+      yield* held.lease.usedSession("session")
+      yield* held.free
+      const waiting = yield* ask(pool)
+      assert.isUndefined(waiting.pollUnsafe())
+      driver = second
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(waiting)).lease.driver, second)
+    }))
+})
+
 describe("the order at a lease's end", () => {
   it.effect("is: the upstream is stopped, then the slot is free", () =>
     Effect.gen(function*() {
