@@ -116,6 +116,17 @@ describe("accounts", () => {
   const raw = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"] as ReadonlyArray<Item>
   const one = `/admin/accounts/${encodeURIComponent("one@x.org")}`
 
+  it("are not taken with a token that could never be sent", async () => {
+    for (const token of ["to\nken", "to\u0000ken", "ключ"]) {
+      const detail = "token has characters that no header can carry"
+      const one = await call("POST", "/admin/accounts", { body: { token } })
+      assert.deepStrictEqual([one.status, one.detail], [400, detail])
+      const many = await call("POST", "/admin/accounts/batch", { body: { action: "add", accounts: [{ token }] } })
+      assert.deepStrictEqual([many.json["changed"], many.json["failed"]], [0, 1])
+      assert.deepInclude((many.json["results"] as ReadonlyArray<Item>)[0], { ok: false, detail: "token" })
+    }
+  })
+
   it("take a note and a switch, which the list shows and every way of writing keeps", async () => {
     const marked = await call("PATCH", one, { body: { disabled: true, note: "on holiday" } })
     assert.deepInclude(marked.json, { success: true, config_writable: false, needs_host_sync: false })

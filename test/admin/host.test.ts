@@ -240,6 +240,21 @@ describe("a sync", () => {
     assert.deepStrictEqual(platform.calls, [])
   })
 
+  it("asks the platform nothing by a project or a token that cannot be put into a request", async () => {
+    for (const project_id of [".", "..", "\ud800"]) {
+      const answer = await sync({ ...credentials(), project_id })
+      assert.deepStrictEqual([answer.status, answer.detail], [400, "project_id must be a project's id or name"])
+    }
+    for (const host_token of ["to\nken", "ключ"]) {
+      const answer = await sync({ ...credentials(), host_token })
+      assert.deepStrictEqual([answer.status, answer.detail], [
+        400,
+        "host_token has characters that no header can carry"
+      ])
+    }
+    assert.deepStrictEqual(platform.calls, [])
+  })
+
   it("is the operator's", async () => {
     for (const [method, to] of [["GET", "config"], ["POST", "sync"], ["GET", "status"], ["POST", "status"]] as const) {
       assert.strictEqual((await call(method, `/admin/host/${to}`, { bearer: businessKey })).status, 401)

@@ -5,6 +5,7 @@ import * as Result from "effect/Result"
 import type { RawConfig } from "../../config/json.ts"
 import { longestNote } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { headerText } from "../headerText.ts"
 import type { BatchAccount } from "./Api.ts"
 
 const trimmed = (text: string | null | undefined): string => text?.trim() ?? ""
@@ -23,6 +24,8 @@ export const newAccount = (body: typeof BatchAccount.Type): Result.Result<RawCon
   if (password === "" && token === "") {
     return Result.fail(invalidRequest("password or token is required", "password"))
   }
+  const sendable = headerText(token, "token")
+  if (Result.isFailure(sendable)) return Result.fail(sendable.failure)
   if (note.length > longestNote) {
     return Result.fail(invalidRequest(`note must have at most ${longestNote} characters`, "note"))
   }

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -20,6 +21,7 @@ import { AccountTests } from "../accounts/AccountTests.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
 import { lastingOf } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
+import { headerText } from "../headerText.ts"
 import type { HostConfigReply, HostStatusReply, HostSyncReply, HostSyncRequest } from "./Api.ts"
 import { givenFields, knownCredentials } from "./credentials.ts"
 import { connectPlatform, gitSourceOf, type PlatformCredentials, type PlatformFailure } from "./platform.ts"
@@ -94,6 +96,9 @@ const running = gatewayError("conflict", "Another sync is running")
 const missing = (field: "host_token" | "project_id", environment: string) =>
   invalidRequest(`${field} is required: neither the request, nor ${environment}, nor an earlier sync gives one`, field)
 
+/** Dots alone are steps in a path, however they are written there: the configuration would go to another address. */
+const isPathSegment = (text: string): boolean => text.isWellFormed() && text !== "." && text !== ".."
+
 export class HostSync extends Context.Service<HostSync, {
   /** What is known without a request. */
   readonly known: Effect.Effect<typeof HostConfigReply.Type>
@@ -119,6 +124,10 @@ export class HostSync extends Context.Service<HostSync, {
       }
       if (token === undefined) return yield* missing("host_token", "HOST_TOKEN")
       if (projectId === undefined) return yield* missing("project_id", "HOST_PROJECT_ID")
+      yield* Effect.fromResult(headerText(Redacted.value(token), "host_token"))
+      if (!isPathSegment(projectId)) {
+        return yield* invalidRequest("project_id must be a project's id or name", "project_id")
+      }
       const credentials: PlatformCredentials = { token, projectId, teamId }
       return { apiUrl: hosting.apiUrl, credentials }
     })

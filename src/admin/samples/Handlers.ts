@@ -15,8 +15,9 @@ import { nativeModels, resolveModel } from "../../domain/models.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, jsonText } from "../../http/reply.ts"
 import { logChange } from "../changes.ts"
+import { headerText } from "../headerText.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
-import { SelfClient, sendable } from "../SelfClient.ts"
+import { SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
@@ -46,13 +47,13 @@ const idOf = (text: string | null | undefined) =>
   given(text) === undefined ? Effect.undefined : Effect.fromResult(cleanSampleId(text!))
 
 /** A path as a header may carry it: RFC 9110 has no room for more than visible ASCII. */
-const headerText = (text: string): string => /^[\x20-\x7e]*$/.test(text) ? text : encodeURI(text)
+const headerPath = (text: string): string => /^[\x20-\x7e]*$/.test(text) ? text : encodeURI(text)
 
 const sampleHeaders = ({ dir, id, metaPath, upstreamPath }: SavedSample) => ({
   "x-gateway-sample-id": id,
-  "x-gateway-sample-dir": headerText(dir),
-  "x-gateway-sample-meta": headerText(metaPath),
-  "x-gateway-sample-upstream": headerText(upstreamPath)
+  "x-gateway-sample-dir": headerPath(dir),
+  "x-gateway-sample-meta": headerPath(metaPath),
+  "x-gateway-sample-upstream": headerPath(upstreamPath)
 })
 
 /** A chat reply as far as it is passed on. */
@@ -218,7 +219,7 @@ export const AdminSamplesHandlers = HttpApiBuilder.group(
           const id = yield* idOf(body.sample_id)
           const key = given(body.api_key) ?? (yield* store.current).keys[0]
           if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
-          yield* sendable(key)
+          yield* Effect.fromResult(headerText(key, "api_key"))
           const asked = {
             model: given(body.model) ?? defaultModel,
             messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],

@@ -9,7 +9,8 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
-import { SelfClient, sendable } from "../SelfClient.ts"
+import { headerText } from "../headerText.ts"
+import { SelfClient } from "../SelfClient.ts"
 import { AdminSelfTestGroup } from "./Api.ts"
 
 const readTest = bodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
@@ -37,7 +38,7 @@ export const AdminSelfTestHandlers = HttpApiBuilder.group(
         if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
         const response = yield* self.execute(
           HttpClientRequest.post("/v1/chat/completions").pipe(
-            HttpClientRequest.bearerToken(yield* sendable(key)),
+            HttpClientRequest.bearerToken(yield* Effect.fromResult(headerText(key, "api_key"))),
             HttpClientRequest.bodyJsonUnsafe({
               model: given(body.model) ?? defaultModel,
               messages: [{ role: "user", content: given(body.message) ?? defaultMessage }],
