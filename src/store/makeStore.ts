@@ -146,13 +146,19 @@ export const makeStore = Effect.fnUntraced(function*(
 
   const subscribe = Effect.gen(function*() {
     if (subscription !== undefined) yield* Scope.close(subscription, Exit.void)
-    subscription = yield* Scope.fork(scope)
-    const queue = yield* Scope.provide(client.connection().redis.subscribe(`${keys}${epoch}:${node}`), subscription)
+    const own = subscription = yield* Scope.fork(scope)
+    subscribedTo = epoch
+    const queue = yield* Scope.provide(client.connection().redis.subscribe(`${keys}${epoch}:${node}`), own)
     yield* Queue.take(queue).pipe(
       Effect.flatMap(({ message }) => Effect.sync(() => receive(message))),
       Effect.forever,
-      Effect.ignore,
-      Effect.forkIn(subscription)
+      // It was refused, or ended by itself: the next beat subscribes anew.
+      Effect.catch(() =>
+        Effect.sync(() => {
+          if (subscription === own) subscribedTo = ""
+        })
+      ),
+      Effect.forkIn(own)
     )
   })
 
@@ -211,10 +217,7 @@ export const makeStore = Effect.fnUntraced(function*(
     differing = 0
     offset = Number(storeTime) - now()
     epoch = nextEpoch
-    if (subscribedTo !== epoch || starts) {
-      yield* subscribe
-      subscribedTo = epoch
-    }
+    if (subscribedTo !== epoch || starts) yield* subscribe
     if (known !== "" && known !== epoch) {
       // The store is empty, or another one: what all nodes must have alike is lost, or may be another.
       const agreed = yield* agree("names", names)
@@ -251,6 +254,8 @@ export const makeStore = Effect.fnUntraced(function*(
     Effect.tapError(effect, () => client.isFailing() ? setState("lost") : Effect.void)
 
   const beat = Effect.gen(function*() {
+    // Whoever does not listen is given nothing that it waits for.
+    if (subscribedTo !== epoch) yield* attach(incarnation)
     const before = holdingCounts()
     const sentAt = now()
     const as = incarnation

@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { parseStoreAddress } from "../../src/store/address.ts"
 import { makeSeals } from "../../src/store/seals.ts"
-import { connect, redisServer } from "../support/redisServer.ts"
-import { until } from "../support/until.ts"
-import { storeNode } from "./support.ts"
+import { command, connect, redisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { settledServer, storeNode } from "./support.ts"
 
 describe("an address of a store", () => {
   it("shows no credentials", () => {
@@ -129,5 +129,26 @@ describe("a node of the store", () => {
       assert.strictEqual(store.nameOf("account"), name)
       const sum = yield* store.send("HMGET", "gw:{main}:sum", "in_use", "waiting", "given", "numbered")
       assert.deepStrictEqual(sum, ["1", "1", "7", "3"])
+    }))
+})
+
+describe("a node whose channel is refused", () => {
+  it.live("listens as soon as it may", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const operator = yield* Effect.promise(() => connect(server.socket))
+      const say = (...args: ReadonlyArray<string>) => Effect.promise(() => command(operator, ...args))
+      yield* say("ACL", "SETUSER", "operator", "on", "nopass", "allkeys", "allchannels", "+@all")
+      yield* say("AUTH", "operator", "any")
+      const { heard, store } = yield* storeNode(server, "one")
+      yield* say("ACL", "SETUSER", "default", "resetchannels")
+      // Its data is gone, so that it asks for another channel.
+      yield* say("FLUSHALL")
+      yield* until(() => heard.includes("restored"))
+      yield* say("ACL", "SETUSER", "default", "allchannels")
+      yield* untilTrue(Effect.map(say("PUBSUB", "CHANNELS"), (channels) => String(channels).includes(":one")))
+      yield* store.run("tell", "hello there")
+      yield* until(() => heard.includes("hello there"))
+      operator.destroy()
     }))
 })
