@@ -3,6 +3,7 @@
  *
  * A call is told when it is complete; nothing of one that was cut off is.
  */
+import { exactArguments } from "../../domain/exactJson.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
@@ -38,7 +39,7 @@ const usageMetadata = (usage: Usage): typeof UsageMetadata.Type => ({
 })
 
 const callPart = (call: { readonly id: string; readonly name: string; readonly arguments: string }) => ({
-  functionCall: { id: call.id, name: call.name, args: JSON.parse(call.arguments) }
+  functionCall: { id: call.id, name: call.name, args: exactArguments(call.arguments) }
 })
 
 /** What a reply carries that has nothing to show, so that clients find a part where they look for one. */

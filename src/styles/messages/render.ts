@@ -3,6 +3,7 @@
  *
  * Both follow one rule for text: blank text makes no block of its own unless the reply has nothing else.
  */
+import { exactArguments } from "../../domain/exactJson.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
@@ -92,7 +93,7 @@ const contentOf = (reply: Reply, thinking: boolean): ReadonlyArray<Block> => {
     hidden = false
     if (block._tag === "Text") text = (text ?? "") + block.text
     else if (block._tag === "Reasoning") blocks.push(thinkingBlock(block.text))
-    else blocks.push(toolUseBlock(block.id, block.name, JSON.parse(block.arguments)))
+    else blocks.push(toolUseBlock(block.id, block.name, exactArguments(block.arguments)))
   }
   closeText()
   const shown = blocks.filter((block) => !isBlankText(block))
