@@ -13,7 +13,7 @@ const { parse, rawJSON }: {
 } = JSON
 
 /** Where there may be an integer that is no safe one. */
-const longNumber = /\d{16}/
+const longNumber = /[[:,]\s*-?\d{16}/
 
 /** Characters up to which texts are read exactly: it takes many times longer, and holds up everybody else. */
 const longestExact = 1024 * 1024
@@ -25,9 +25,11 @@ const exact = (_key: string, value: unknown, context?: { readonly source?: strin
   return isInexact ? rawJSON?.(source) ?? value : value
 }
 
+/** Whether a text of objects and lists may have integers that a number does not hold, and is read exactly. */
+export const mayBeInexact = (text: string): boolean => text.length <= longestExact && longNumber.test(text)
+
 /** The value of a JSON text, to be written by `JSON.stringify` and not to be looked into. Throws what `JSON.parse` throws. */
-export const exactJson = (text: string): Json =>
-  (text.length <= longestExact && longNumber.test(text) ? parse(text, exact) : parse(text)) as Json
+export const exactJson = (text: string): Json => (mayBeInexact(text) ? parse(text, exact) : parse(text)) as Json
 
 /** The same of a call's whole arguments, which are an object. */
 export const exactArguments = (text: string): { readonly [key: string]: Json } =>
