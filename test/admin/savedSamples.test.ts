@@ -1,7 +1,17 @@
 /** Samples that are saved: listed, played again in every style whatever the upstream is, and deleted. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -53,6 +63,26 @@ describe("saved samples", () => {
     for (const { bytes, created_at } of items) {
       assert.isAbove(Number(bytes), 0)
       assert.isAtMost(Math.abs(Number(created_at) - Date.now()), 600_000)
+    }
+  })
+
+  it("are listed without one whose description was spoilt", async () => {
+    const description = JSON.parse(readFileSync(path.join(dir, "first", "meta.json"), "utf8"))
+    const [round] = description.rounds
+    for (
+      const spoilt of [
+        { created_at: "yesterday" },
+        { created_at: "" },
+        { rounds: [{ ...round, length: -1 }] },
+        { rounds: [round, round].map((each) => ({ ...each, length: Number.MAX_SAFE_INTEGER })) }
+      ]
+    ) {
+      cpSync(path.join(dir, "first"), path.join(dir, "spoilt"), { recursive: true })
+      writeFileSync(path.join(dir, "spoilt", "meta.json"), JSON.stringify({ ...description, ...spoilt }))
+      const answer = await call("GET", "/admin/dev/raw-samples")
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.deepStrictEqual((await list()).map(({ sample_id }) => sample_id), ["second", "first"])
+      rmSync(path.join(dir, "spoilt"), { recursive: true })
     }
   })
 

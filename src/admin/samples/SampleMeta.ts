@@ -4,6 +4,9 @@
 import * as Schema from "effect/Schema"
 import type { CaptureChain } from "../../captures/CapturedRound.ts"
 
+/** Whoever copies samples about may have changed one: a number that no file can have is none of ours. */
+const FilePlace = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 40 }))
+
 const RoundMeta = Schema.Struct({
   capture_id: Schema.String,
   /** `completion` or `continue`. */
@@ -14,8 +17,8 @@ const RoundMeta = Schema.Struct({
   content_type: Schema.NullOr(Schema.String),
   request_body: Schema.String,
   /** Where the round's bytes begin, and how many there are. */
-  offset: Schema.Int,
-  length: Schema.Int,
+  offset: FilePlace,
+  length: FilePlace,
   /** The reply was longer than the captures' limit: these bytes are its beginning. */
   truncated: Schema.Boolean,
   /** False where the round was still running when it was saved. */
@@ -32,7 +35,7 @@ export const SampleRequest = Schema.Struct({
 export const SampleMeta = Schema.Struct({
   sample_id: Schema.String,
   /** ISO 8601. */
-  created_at: Schema.String,
+  created_at: Schema.String.check(Schema.makeFilter((text) => Number.isFinite(Date.parse(text)))),
   protocol: Schema.Literals(["session", "openai"]),
   chain_key: Schema.String,
   capture_ids: Schema.Array(Schema.String),
