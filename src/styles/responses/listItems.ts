@@ -31,8 +31,13 @@ const contentList = (content: InputContent, assistant: boolean): InputContent =>
     ? [{ type: "output_text", text: content }]
     : [{ type: "input_text", text: content }]
 
-const listedItem = (item: Item, seed: string, index: number): Listed => {
-  const id = (type: string) => "id" in item && typeof item.id === "string" ? item.id : inputItemId(seed, type, index)
+/** The item as it is shown. Pages go on from an id: where several items have the same, it stays the first one's. */
+const listedItem = (item: Item, seed: string, index: number, taken: Set<string>): Listed => {
+  const id = (type: string) => {
+    const own = "id" in item && typeof item.id === "string" && !taken.has(item.id) ? item.id : undefined
+    if (own !== undefined) taken.add(own)
+    return own ?? inputItemId(seed, type, index)
+  }
   if (isOtherItem(item)) return { ...item, id: id(item.type) }
   switch (item.type) {
     case "function_call": {
@@ -71,7 +76,8 @@ export function* listInputItems(
   const seed = seedOf(stored.id)
   // What is stored was written by this style: it always decodes.
   const items = Result.getOrThrow(yield* decodeItems({ items: stored.items })).items
-  const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index))
+  const taken = new Set<string>()
+  const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index, taken))
   if (order === "desc") all.reverse()
   const start = after === undefined ? 0 : all.findIndex((item) => item["id"] === after) + 1
   const data = all.slice(start, start + limit)

@@ -118,6 +118,13 @@ function* previousResponse(
   return previous
 }
 
+/** What an assistant's message says, and then what it refuses. */
+const withRefusal = (content: InputContent, refusal: string | null | undefined): InputContent => {
+  if (!refusal) return content
+  const said = typeof content !== "string" ? content : content === "" ? [] : [{ type: "output_text", text: content }]
+  return [...said, { type: "refusal", refusal }]
+}
+
 /** A chat-completions message as items. */
 const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
   const content: InputContent = message.content ?? ""
@@ -135,7 +142,7 @@ const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
       if (message.reasoning_content) {
         items.push({ type: "reasoning", summary: [{ type: "summary_text", text: message.reasoning_content }] })
       }
-      const said = message.refusal || content
+      const said = withRefusal(content, message.refusal)
       if (said.length > 0) items.push({ type: "message", role: "assistant", content: said })
       for (const call of message.tool_calls ?? []) {
         items.push({
