@@ -112,9 +112,11 @@ export class AdminPassword extends Context.Service<AdminPassword, {
         const hash = Redacted.value(password_hash)
         const byte = knownByte(hash, password_check)
         if (byte !== undefined && byte !== byteOf(credential)) return Effect.succeed(false)
-        if (waiting >= mostWaiting) return Effect.fail(busy)
-        waiting++
-        return Effect.ensuring(verify(credential, hash, true), Effect.sync(() => waiting--))
+        return Effect.suspend(() => {
+          if (waiting >= mostWaiting) return Effect.fail(busy)
+          waiting++
+          return Effect.ensuring(verify(credential, hash, true), Effect.sync(() => waiting--))
+        })
       }
     })
   })

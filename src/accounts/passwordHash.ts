@@ -9,12 +9,13 @@ import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../co
 const cost = { N: 32_768, r: 8, p: 1 } as const
 const hashLength = 32
 
+/** What node's thread pool has begun it ends: so does this, so that whoever counts what runs there counts right. */
 const derive = (password: string, salt: Buffer, length: number, options: ScryptOptions): Effect.Effect<Buffer> =>
-  Effect.callback((resume) => {
+  Effect.uninterruptible(Effect.callback((resume) => {
     scrypt(password.normalize("NFC"), salt, length, { ...options, maxmem: passwordMemory }, (error, hash) => {
       resume(error === null ? Effect.succeed(hash) : Effect.die(error))
     })
-  })
+  }))
 
 /** Hashes a password with a new salt. */
 export const hashPassword = (password: string): Effect.Effect<string> =>
