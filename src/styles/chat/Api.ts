@@ -20,6 +20,9 @@ export const ToolCall = Schema.Struct({
   function: Schema.Struct({ name: Schema.String, arguments: optional(Schema.Union([Schema.String, ParsedObject])) })
 })
 
+/** The one call of an assistant message in the form before `tool_calls`; its result has the role `function`. */
+export const FunctionCall = Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })
+
 /** A message of the conversation. */
 export const ChatMessage = Schema.Struct({
   role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
@@ -28,6 +31,7 @@ export const ChatMessage = Schema.Struct({
   refusal: optional(Schema.String),
   name: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCall)),
+  function_call: optional(FunctionCall),
   tool_call_id: optional(Schema.String)
 }).annotate({ identifier: "ChatMessage" })
 

@@ -41,6 +41,12 @@ function* assistantParts(
     name: call.function.name,
     arguments: argumentsText(call.function.arguments)
   }))
+  const { function_call } = message
+  // Who writes both says the same twice.
+  if (function_call?.name && calls.length === 0) {
+    const { arguments: args, name } = function_call
+    calls.push({ _tag: "Call", id: "", name, arguments: argumentsText(args) })
+  }
   const parts: Array<Part> = []
   if (message.reasoning_content) parts.push({ _tag: "Reasoning", text: message.reasoning_content })
   const refusal = message.refusal ? [Text(message.refusal)] : []
@@ -58,7 +64,7 @@ const plainTurn = (message: Message): Turn | undefined => {
     case "user":
       return { role, parts: [Text(content)] }
     case "assistant":
-      return message.tool_calls || message.reasoning_content || message.refusal
+      return message.tool_calls || message.function_call || message.reasoning_content || message.refusal
         ? undefined
         : { role, parts: [Text(content)] }
     default:

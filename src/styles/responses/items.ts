@@ -152,6 +152,9 @@ export const InputToolCall = Schema.Struct({
   })
 })
 
+/** The one call of such a message in the form before `tool_calls`. */
+const InputFunctionCall = Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })
+
 /** A message of the chat-completions form, accepted in `messages`. */
 export const InputMessage = Schema.Struct({
   role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
@@ -160,6 +163,7 @@ export const InputMessage = Schema.Struct({
   refusal: optional(Schema.String),
   name: optional(Schema.String),
   tool_calls: optional(Schema.Array(InputToolCall)),
+  function_call: optional(InputFunctionCall),
   tool_call_id: optional(Schema.String)
 }).annotate({ identifier: "ResponseInputMessage" })
 

@@ -152,6 +152,11 @@ const messageItems = (message: InputMessage): ReadonlyArray<Item> => {
           arguments: call.function.arguments ?? "{}"
         })
       }
+      const call = message.function_call
+      // Who writes both says the same twice.
+      if (call?.name && !message.tool_calls?.length) {
+        items.push({ type: "function_call", call_id: null, name: call.name, arguments: call.arguments ?? "{}" })
+      }
       return items
     }
     default:

@@ -1,0 +1,42 @@
+/** Histories in the form that chat completions had before `tool_calls`, which its SDK still has. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import type { Turn } from "../../src/domain/Conversation.ts"
+import { defaultLimits } from "../../src/domain/limits.ts"
+import { linkCalls } from "../../src/domain/linkCalls.ts"
+import { atOnce } from "../../src/stream/slices.ts"
+import { ChatRequest } from "../../src/styles/chat/Api.ts"
+import { decodeChat } from "../../src/styles/chat/decode.ts"
+import { ResponseRequest } from "../../src/styles/responses/Api.ts"
+import { decodeResponse } from "../../src/styles/responses/decode.ts"
+
+const body = {
+  model: "m",
+  messages: [
+    { role: "user", content: "Weather?" },
+    { role: "assistant", content: null, function_call: { name: "get_weather", arguments: `{"city":"Oslo"}` } },
+    { role: "function", name: "get_weather", content: "Rain." }
+  ]
+}
+
+const assertCalled = (turns: ReadonlyArray<Turn>) => {
+  const [, called, answered] = turns
+  const [call] = called?.parts ?? []
+  const [result] = answered?.parts ?? []
+  assert(call?._tag === "Call" && result?._tag === "Result")
+  assert.deepInclude(call, { name: "get_weather", arguments: `{"city":"Oslo"}` })
+  assert.strictEqual(result.callId, call.id)
+}
+
+describe("function_call of an assistant's message", () => {
+  it("is its call in chat completions", () => {
+    const conversation = Result.getOrThrow(atOnce(decodeChat(Schema.decodeUnknownSync(ChatRequest)(body))))
+    assertCalled(linkCalls(conversation).turns)
+  })
+
+  it("is its call in the messages of Responses", () => {
+    const options = { wideInput: true, stored: new Map(), limits: defaultLimits }
+    const decoded = atOnce(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(body), options))
+    assertCalled(linkCalls(Result.getOrThrow(decoded).conversation).turns)
+  })
+})
