@@ -103,4 +103,15 @@ describe("an account", () => {
     await ask("next")
     assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
   })
+
+  it("that is to be emptied is its node's to empty though the reply that said so was lost", async () => {
+    await run(oracle, "one", "restore", "a")
+    assert.strictEqual((await run(scripts.acquire, "one", "used", "A", "1000", "", "chat"))[0], "granted")
+    const release = async () =>
+      (await run(scripts.release, "one", "used", "1", "a", "0", "ok", "", "", "", "", "")).slice(0, 2)
+    assert.deepStrictEqual(await release(), ["granted", "a"])
+    assert.deepStrictEqual(await release(), ["unknown", "a"])
+    await run(scripts.cleaned, "one", "a")
+    assert.deepStrictEqual(await release(), ["unknown", ""])
+  })
 })

@@ -51,7 +51,8 @@ export const makeSharedCleanUp = Effect.fnUntraced(function*(store: StoreShape, 
       if (wanted === "single" || (wanted === "all" && account === "")) {
         fork(Effect.forEach(sessions, (id) => counted(driver.deleteSession(token, id)), { concurrency, discard: true }))
       }
-      if (clean === "") return
+      // It may be told of one twice.
+      if (clean === "" || deletions.has(clean)) return
       const fiber = fork(
         Effect.ensuring(
           counted(driver.deleteAllSessions(token)),
@@ -61,7 +62,7 @@ export const makeSharedCleanUp = Effect.fnUntraced(function*(store: StoreShape, 
           })
         )
       )
-      deletions.set(clean, fiber)
+      if (fiber.pollUnsafe() === undefined) deletions.set(clean, fiber)
     },
     /** Lets the deletion of an account's sessions end before a new lease makes one; then it is given up. */
     settled: (name: string): Effect.Effect<void> =>

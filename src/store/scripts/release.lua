@@ -17,4 +17,6 @@ if was == 'granted' and account ~= '' then
     clean = account
   end
 end
+-- Told again, since the reply was lost: the deletion that it spoke of is this node's still.
+if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and call('HGET', K .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
 return finish({ was, clean, unpack(seen) })
