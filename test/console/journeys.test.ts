@@ -153,6 +153,19 @@ describe("at the console", () => {
     assert.strictEqual(await button(`Show ${preview}`).count(), 0)
   })
 
+  it("a key's name is changed while somebody else disables it: it stays disabled, and expires to the second", async () => {
+    const body = JSON.stringify({ generate: true, expires_at: "2035-01-01T10:20:30Z" })
+    const { id, preview } = await admin("/admin/keys", { method: "POST", body })
+    await signedIn("keys")
+    await button(`Edit ${preview}`).click()
+    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Name" }).fill("team b")
+    await admin(`/admin/keys/${id}`, { method: "PATCH", body: JSON.stringify({ disabled: true }) })
+    await button("Save").click()
+    await page.getByRole("table", { name: "Keys" }).getByText("team b").waitFor()
+    const { key } = await admin(`/admin/keys/${id}`, { method: "PATCH", body: "{}" })
+    assert.deepInclude(key, { name: "team b", disabled: true, expires_at: "2035-01-01T10:20:30Z" })
+  })
+
   it("a setting is refused at its field, then saved; a change from elsewhere is told, not overwritten", async () => {
     await signedIn("settings")
     const field = page.getByRole("textbox", { name: "runtime.account_max_inflight" })

@@ -5,23 +5,12 @@ import * as Exit from "effect/Exit"
 import { useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { call, reload, tell } from "../../state/actions.ts"
-import type { Reply } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-
-export type KeyItem = Reply<"admin-keys", "list">["items"][number]
+import type { KeyItem, Window } from "./draft.ts"
+import { asLocal, changesOf, windows } from "./draft.ts"
 
 export const changedBy = ["keys", "config", "host", "usage"] as const
-
-const windows = ["minute", "hour", "day", "week", "month"] as const
-type Window = (typeof windows)[number]
-
-/** A time as the browser's field has it: by the clock of the person at the page, to the minute. */
-const asLocal = (time: string | null): string => {
-  if (time === null) return ""
-  const date = new Date(time)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
 
 /** A number that was written, or `undefined` where it is none. */
 const written = (text: string): number | null | undefined =>
@@ -63,23 +52,19 @@ export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly on
       const tokens = numbers.get(`${window}.tokens`) ?? null
       return requests === null && tokens === null ? [] : [{ window, requests, tokens }]
     })
-    const models = text("models").split("\n").map((name) => name.trim()).filter((name) => name !== "")
+    const payload = changesOf(item, {
+      name: text("name"),
+      note: text("note"),
+      disabled: form.get("disabled") !== null,
+      expires_at: text("expires_at"),
+      models: text("models"),
+      max_inflight: numbers.get("max_inflight") ?? null,
+      limits
+    })
+    if (Object.keys(payload).length === 0) return onClose()
     setBusy(true)
     setFailure(undefined)
-    const exit = await call((client) =>
-      client["admin-keys"].change({
-        params: { id: item.id },
-        payload: {
-          name: text("name").trim() || null,
-          note: text("note").trim() || null,
-          disabled: form.get("disabled") !== null,
-          expires_at: text("expires_at") === "" ? null : new Date(text("expires_at")).toISOString(),
-          models: models.length === 0 ? null : models,
-          max_inflight: numbers.get("max_inflight") ?? null,
-          limits
-        }
-      })
-    )
+    const exit = await call((client) => client["admin-keys"].change({ params: { id: item.id }, payload }))
     setBusy(false)
     if (Exit.isFailure(exit)) return setFailure(causeText(exit.cause))
     reload(...changedBy)

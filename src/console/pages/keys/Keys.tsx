@@ -16,7 +16,7 @@ import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { configAtom, Durability } from "../Durability.tsx"
-import type { KeyItem } from "./EditKey.tsx"
+import type { KeyItem } from "./draft.ts"
 import { changedBy, EditKey } from "./EditKey.tsx"
 import { randomKey } from "./preview.ts"
 
