@@ -285,6 +285,31 @@ describe("at the console", () => {
     await page.locator(".summary").getByText("Cancelled").waitFor()
   })
 
+  it("requests that newer ones pushed off the live list stand behind it, none left out", async () => {
+    const ask = async (times: number) => {
+      for (let i = 0; i < times; i++) {
+        const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}` },
+          body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+        })
+        assert.strictEqual(reply.status, 200)
+      }
+    }
+    await signedIn("requests")
+    await page.getByText("No request has come yet.").waitFor()
+    const rows = page.getByRole("table", { name: "Requests" }).locator("tbody th a")
+    const shown = async () => (await rows.allTextContents()).length
+    await ask(1)
+    const first = await rows.first().textContent()
+    await ask(54)
+    await page.getByRole("link", { name: first ?? "" }).waitFor({ state: "detached" })
+    assert.strictEqual(await shown(), 50)
+    await button("Older").click()
+    await page.getByRole("link", { name: first ?? "" }).waitFor()
+    assert.strictEqual(await shown(), 5)
+  })
+
   it("a configuration is exported, tried and imported", async () => {
     await signedIn("transfer")
     await button("Export").click()

@@ -4,7 +4,6 @@
 import { read } from "./actions.ts"
 import type { AdminClient, Reply } from "./client.ts"
 import { isMissing } from "./failure.ts"
-import type { RequestItem } from "./types.ts"
 
 /** What a list is narrowed to; empty texts narrow nothing. */
 export interface RequestFilter {
@@ -44,15 +43,4 @@ export const readRequest = async (id: string, signal: AbortSignal): Promise<Requ
     if (isMissing(failure)) return undefined
     throw failure
   }
-}
-
-/** Whether a request is one of those that the list is narrowed to. */
-export const fits = (filter: RequestFilter, item: RequestItem): boolean => {
-  const same = (wanted: string, ...found: ReadonlyArray<string | null>) =>
-    wanted.trim() === "" || found.includes(wanted.trim())
-  const status = filter.status.trim()
-  const statusFits = status === "" || item.outcome === status || String(item.status) === status ||
-    (/^[45]xx$/.test(status) && item.status !== null && String(item.status).startsWith(status[0]!))
-  return statusFits && same(filter.style, item.style) && same(filter.model, item.model, item.native_model) &&
-    same(filter.key, item.key) && same(filter.account, item.account)
 }

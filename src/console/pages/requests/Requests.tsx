@@ -8,17 +8,18 @@ import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
 import { Select } from "../../parts/Select.tsx"
 import { Table } from "../../parts/Table.tsx"
+import { tell } from "../../state/actions.ts"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
-import type { RequestFilter, RequestPage } from "../../state/requests.ts"
-import { fits, listRequests } from "../../state/requests.ts"
+import type { RequestFilter } from "../../state/requests.ts"
+import { listRequests } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
 import type { RequestItem } from "../../state/types.ts"
 import { Inspector } from "./Inspector.tsx"
+import type { ShownPage } from "./keepUp.ts"
+import { keepUp, pageSize } from "./keepUp.ts"
 import { Outcome } from "./Outcome.tsx"
-
-const pageSize = 50
 
 const statuses = ["open", "ok", "failed", "cancelled", "4xx", "5xx"] as const
 
@@ -60,7 +61,7 @@ const Row = ({ item }: { readonly item: RequestItem }) => {
 
 /** The page that is shown, kept up with events. */
 const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: boolean, asked: number) => {
-  const [page, setPage] = useState<RequestPage>()
+  const [page, setPage] = useState<ShownPage>()
   const [failure, setFailure] = useState<string>()
   const [waiting, setWaiting] = useState(true)
   const [missed, setMissed] = useState(0)
@@ -70,7 +71,7 @@ const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: 
     setWaiting(true)
     listRequests(filter, pageSize, cursor, loading.signal).then(
       (next) => {
-        setPage(next)
+        setPage({ ...next, cut: false })
         setFailure(undefined)
         setWaiting(false)
       },
@@ -85,19 +86,7 @@ const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: 
   useEffect(() => {
     if (paused) return
     const stop = onRequests((items) =>
-      setPage((now) => {
-        if (now === undefined) return now
-        const changed = new Map(items.map((item) => [item.id, item]))
-        const kept = now.items.map((item) => changed.get(item.id) ?? item)
-        const known = new Set(now.items.map((item) => item.id))
-        // What is new stands on the newest page alone.
-        const added = cursor === undefined
-          ? items.filter((item) => !known.has(item.id) && fits(filter, item))
-            .filter((item) => now.items.length < pageSize || item.started_at >= now.items.at(-1)!.started_at)
-            .sort((a, b) => b.started_at - a.started_at)
-          : []
-        return { ...now, items: [...added, ...kept].slice(0, pageSize) }
-      })
+      setPage((now) => now === undefined ? now : keepUp(now, items, filter, cursor === undefined))
     )
     const stopReset = onReset(() => setMissed((count) => count + 1))
     return () => {
@@ -145,6 +134,16 @@ const List = () => {
     setCursor(undefined)
     setPaused(false)
     setAsked(asked + 1)
+  }
+  const older = async () => {
+    if (page?.cut !== true) return setCursor(page?.next_cursor ?? undefined)
+    try {
+      // The cursor was made before newer requests pushed some off the page.
+      const now = await listRequests(filter, pageSize, undefined, new AbortController().signal)
+      return setCursor(now.next_cursor ?? undefined)
+    } catch (reason) {
+      return tell(failureText(reason), true)
+    }
   }
   const narrowed = Object.values(filter).some((value) => value !== "")
   return (
@@ -200,8 +199,8 @@ const List = () => {
               <button type="button" disabled={cursor === undefined && !paused} onClick={newest}>{t.newest}</button>
               <button
                 type="button"
-                disabled={page.next_cursor === null || paused}
-                onClick={() => setCursor(page.next_cursor ?? undefined)}
+                disabled={(page.next_cursor === null && !page.cut) || paused}
+                onClick={() => void older()}
               >
                 {t.older}
               </button>
