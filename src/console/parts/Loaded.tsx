@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type * as Atom from "effect/reactivity/Atom"
 import type { ComponentChildren } from "preact"
+import { Fragment } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { causeText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -32,7 +33,10 @@ export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly
   )
 }
 
-/** An atom's value once it is there. While another one loads, the one before it stays. */
+/**
+ * An atom's value once it is there. While another one loads, the one before it stays; where reading it anew failed, it stays
+ * below the reason, with all that was written into it.
+ */
 export const Loaded = <A, E>({ atom, children }: {
   readonly atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>
   readonly children: (value: A, waiting: boolean) => ComponentChildren
@@ -41,10 +45,16 @@ export const Loaded = <A, E>({ atom, children }: {
   const last = useRef<Option.Option<A>>(Option.none())
   const value = AsyncResult.value(result)
   if (Option.isSome(value)) last.current = value
-  if (AsyncResult.isFailure(result) && !result.waiting) {
-    return <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
-  }
+  const failure = AsyncResult.isFailure(result) && !result.waiting
+    ? <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
+    : null
+  if (failure !== null && Option.isNone(value)) return failure
   return Option.isSome(last.current)
-    ? <>{children(last.current.value, result.waiting || Option.isNone(value))}</>
+    ? (
+      <>
+        {failure}
+        <Fragment key="value">{children(last.current.value, result.waiting || Option.isNone(value))}</Fragment>
+      </>
+    )
     : <Loading />
 }
