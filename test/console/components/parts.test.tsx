@@ -10,6 +10,7 @@ import { assert, describe, expect, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
 import { DeleteDialog, Dialog } from "../../../src/console/parts/Dialog.tsx"
 import { Loaded } from "../../../src/console/parts/Loaded.tsx"
+import { Pager } from "../../../src/console/parts/Pager.tsx"
 import { Table } from "../../../src/console/parts/Table.tsx"
 import { registry } from "../../../src/console/state/registry.ts"
 import { draw } from "./support.tsx"
@@ -75,6 +76,42 @@ describe("what is loaded", () => {
     answers[2]!(Effect.succeed("second"))
     await expect.element(page.getByText("second", { exact: true })).toBeVisible()
     assert.isTrue(AsyncResult.isSuccess(registry.get(atom)))
+  })
+
+  it("keeps what was written into it when reading it anew fails, below the reason", async () => {
+    let isAway = false
+    const atom = Atom.make(
+      Effect.suspend(() => isAway ? Effect.fail({ message: "The gateway is away." }) : Effect.succeed("Name"))
+    )
+    draw(<Loaded atom={atom}>{(label) => <input aria-label={label} />}</Loaded>)
+    const field = page.getByRole("textbox", { name: "Name" })
+    await field.fill("half a")
+    isAway = true
+    registry.refresh(atom)
+    await expect.element(page.getByRole("alert").getByText("The gateway is away.")).toBeVisible()
+    await expect.element(field).toHaveValue("half a")
+    isAway = false
+    await button("Try again").click()
+    await expect.element(page.getByRole("alert")).not.toBeInTheDocument()
+    await expect.element(field).toHaveValue("half a")
+  })
+})
+
+describe("pages of a list", () => {
+  const List = ({ pages }: { readonly pages: number }) => {
+    const [at, setAt] = useState(1)
+    return <Pager page={at} shown={at} pages={pages} total="some keys" onPage={setAt} />
+  }
+
+  it("lead to each of them, and back to the last one when the list becomes shorter", async () => {
+    draw(<List pages={3} />)
+    await expect.element(button("Previous page")).toBeDisabled()
+    await button("Next page").click()
+    await button("Next page").click()
+    await expect.element(page.getByText("Page 3 of 3 · some keys")).toBeVisible()
+    await expect.element(button("Next page")).toBeDisabled()
+    draw(<List pages={1} />)
+    await expect.element(page.getByText("Page 1 of 1 · some keys")).toBeVisible()
   })
 })
 

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { DeleteDialog, Dialog } from "../../parts/Dialog.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { Pager } from "../../parts/Pager.tsx"
 import { Select } from "../../parts/Select.tsx"
 import type { AccountState } from "../../parts/State.tsx"
 import { states } from "../../parts/State.tsx"
@@ -256,17 +257,13 @@ export const Accounts = () => {
                   />
                 ))}
               </Table>
-              <div class="pager">
-                <button type="button" disabled={page <= 1} onClick={() => setPage(page - 1)}>
-                  {t.common.previous}
-                </button>
-                <span>
-                  {t.common.page(accounts.page, accounts.total_pages)} · {t.accounts.total(accounts.total)}
-                </span>
-                <button type="button" disabled={page >= accounts.total_pages} onClick={() => setPage(page + 1)}>
-                  {t.common.next}
-                </button>
-              </div>
+              <Pager
+                page={page}
+                shown={accounts.page}
+                pages={accounts.total_pages}
+                total={t.accounts.total(accounts.total)}
+                onPage={setPage}
+              />
             </>
           )
         }}

@@ -9,6 +9,7 @@ import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { dateTime, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { Pager } from "../../parts/Pager.tsx"
 import { Badge } from "../../parts/State.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { act } from "../../state/actions.ts"
@@ -201,17 +202,9 @@ export const Keys = () => {
                 />
               ))}
             </Table>
-            {total_pages === 1 ? null : (
-              <div class="pager">
-                <button type="button" disabled={shown <= 1} onClick={() => setPage(shown - 1)}>
-                  {t.common.previous}
-                </button>
-                <span>{t.common.page(shown, total_pages)} · {t.keys.total(total)}</span>
-                <button type="button" disabled={shown >= total_pages} onClick={() => setPage(shown + 1)}>
-                  {t.common.next}
-                </button>
-              </div>
-            )}
+            {total_pages === 1 && shown === 1
+              ? null
+              : <Pager page={page} shown={shown} pages={total_pages} total={t.keys.total(total)} onPage={setPage} />}
           </>
         )}
       </Loaded>
