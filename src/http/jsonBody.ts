@@ -16,7 +16,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
 import { inSlices } from "../config/inSlices.ts"
-import { exactJson, mayBeInexact } from "../domain/exactJson.ts"
+import { readExactly } from "../domain/exactJson.ts"
 import { fieldName } from "../domain/fieldName.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
@@ -71,9 +71,9 @@ const isRecord = (value: unknown): value is { [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Gives the turns of a body all digits of the integers that calls and results among them have. In place. */
-const restoreIntegers = (body: unknown, text: string, turns: ReadonlyArray<string>): void => {
-  if (turns.length === 0 || !isRecord(body) || !mayBeInexact(text)) return
-  const exact: unknown = exactJson(text)
+function* restoreIntegers(body: unknown, text: string, turns: ReadonlyArray<string>): Sliced<void> {
+  if (turns.length === 0 || !isRecord(body)) return
+  const exact: unknown = yield* readExactly(text)
   if (!isRecord(exact)) return
   for (const field of turns) {
     if (Object.hasOwn(body, field)) body[field] = exact[field]
@@ -121,7 +121,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     }
     const body = parseJson(text, contentType)
     if (Result.isFailure(body)) return Result.fail(body.failure)
-    restoreIntegers(body.success, text, outline?.turns ?? [])
+    yield* restoreIntegers(body.success, text, outline?.turns ?? [])
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
