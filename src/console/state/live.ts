@@ -75,14 +75,47 @@ const reviseTo = (revision: string): void => {
   if (known !== undefined && known !== revision) reload("accounts", "keys", "config", "settings", "host")
 }
 
+let greeted = false
+
+/** A new connection tells of the accounts in use alone: what else was heard may be over by now. */
+const greet = (): void => {
+  const now = Date.now()
+  registry.update(
+    heardAtom,
+    (known) =>
+      new Map(
+        [...known].flatMap(([identifier, { at, item }]) =>
+          item.health !== "ready" && item.recovery_seconds !== null && at + item.recovery_seconds * 1000 > now
+            ? [[identifier, { at, item: { ...item, in_use: 0 } }] as const]
+            : []
+        )
+      )
+  )
+  if (greeted) reload("accounts")
+  greeted = true
+}
+
+let telling: ReturnType<typeof setTimeout> | undefined
+
+/** Has the lists read anew, once a second at most: an event told of a part of the requests that changed. */
+const missSome = (): void => {
+  telling ??= setTimeout(() => {
+    telling = undefined
+    resetListeners.forEach((listener) => listener())
+  }, 1_000)
+}
+
 const receive = ({ data, event }: Message): void => {
   const value = JSON.parse(data)
   switch (event) {
+    case "hello":
+      return greet()
     case "pool":
       return hear(value)
     case "queue":
       return registry.set(queueAtom, { ...value, at: Date.now() })
     case "requests":
+      if (value.more) missSome()
       return listeners.forEach((listener) => listener(value.items))
     case "config":
       return reviseTo(value.revision)

@@ -8,7 +8,9 @@ import type { RequestItem } from "./types.ts"
 
 export const runningAtom = Atom.make((get): number => {
   const open = new Set<string>()
+  /** Those that ended while the page asks: the reply may still have them. */
   const closed = new Set<string>()
+  let asked = 0
   const asking = new AbortController()
   const take = (items: ReadonlyArray<RequestItem>) => {
     for (const { id, outcome } of items) {
@@ -16,21 +18,26 @@ export const runningAtom = Atom.make((get): number => {
         if (!closed.has(id)) open.add(id)
       } else {
         open.delete(id)
-        closed.add(id)
+        if (asked > 0) closed.add(id)
       }
     }
   }
   const ask = async () => {
-    const { items } = await read(
-      (client) => client["admin-requests"].list({ query: { status: "open", limit: 200 } }),
-      asking.signal
-    )
-    take(items)
-    get.setSelf(open.size)
+    asked += 1
+    try {
+      const { items } = await read(
+        (client) => client["admin-requests"].list({ query: { status: "open", limit: 200 } }),
+        asking.signal
+      )
+      take(items)
+      get.setSelf(open.size)
+    } finally {
+      asked -= 1
+      if (asked === 0) closed.clear()
+    }
   }
   const again = () => {
     open.clear()
-    closed.clear()
     void ask().catch(() => undefined)
   }
   get.addFinalizer(onRequests((items) => {

@@ -1,0 +1,82 @@
+/**
+ * The console's pages when the connection was lost, or events told of a part alone, in Chromium.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { Browser } from "playwright-core"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { launch, open, signIn, type Watched } from "./support.ts"
+
+let browser: Browser
+let gateway: RunningGateway
+
+beforeAll(async () => {
+  ;[browser, gateway] = await Promise.all([
+    launch(),
+    startGateway({ accounts: [{ email: "ada@example.com", password: "p" }] })
+  ])
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.stop()
+})
+
+interface Told {
+  readonly event: string
+  readonly data: object
+}
+
+/** Opens a page whose first connection tells these events and is lost then; the next is the gateway's own. */
+const openAfter = async (route: string, events: ReadonlyArray<Told>): Promise<Watched> => {
+  const watched = await open(browser, `${gateway.url}/console/#/${route}`)
+  const text = events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
+  await watched.page.route(
+    "**/admin/events",
+    (asked) => asked.fulfill({ contentType: "text/event-stream", body: text }),
+    { times: 1 }
+  )
+  return watched
+}
+
+describe("the console, connected again", () => {
+  it("forgets accounts in use that are no longer", async () => {
+    const account = {
+      identifier: "ada@example.com",
+      in_use: 2,
+      health: "ready",
+      health_reason: null,
+      recovery_seconds: null,
+      test_status: "",
+      disabled: false,
+      note: ""
+    }
+    const pool = {
+      total: 1,
+      available: 0,
+      in_use: 2,
+      cooling: 0,
+      out: 0,
+      disabled: 0,
+      max_inflight_per_account: 2,
+      global_max_inflight: 2,
+      changed: [account],
+      more: false
+    }
+    const { close, page } = await openAfter("overview", [{ event: "pool", data: pool }])
+    let asked = 0
+    const again = page.waitForResponse((response) => response.url().endsWith("/admin/events") && ++asked === 2)
+    await signIn(page)
+    assert.strictEqual((await again).status(), 200)
+    await page.getByRole("table", { name: "Accounts in use" }).getByRole("rowheader", { name: "ada@example.com" })
+      .waitFor({ state: "detached" })
+    await close()
+  })
+
+  it("reads the list of requests anew where an event told of a part of them", async () => {
+    const { close, page } = await openAfter("requests", [{ event: "requests", data: { items: [], more: true } }])
+    let asked = 0
+    const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
+    await signIn(page)
+    await again
+    await close()
+  })
+})
