@@ -340,5 +340,19 @@ describe("at the console", () => {
     await usage.getByRole("row", { name: /^All 1 0 0/ }).waitFor()
     await page.getByRole("combobox", { name: "Group by" }).selectOption("Model")
     await usage.getByRole("row", { name: /^upstream-chat 1 0 0/ }).waitFor()
+
+    // Rows keep their names until those of the next group are there.
+    const names = await usage.locator("th").allTextContents()
+    const held = Promise.withResolvers<void>()
+    await page.route("**/admin/usage?*", async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    const asked = page.waitForRequest(/\/admin\/usage\?.*by=day/)
+    await page.getByRole("combobox", { name: "Group by" }).selectOption("Day")
+    await asked
+    assert.deepStrictEqual(await usage.locator("th").allTextContents(), names)
+    held.resolve()
+    await usage.getByRole("row", { name: /^\d{4}-\d\d-\d\d 1 0 0/ }).waitFor()
   })
 })

@@ -75,7 +75,11 @@ const nameOf = (row: UsageRow, group: Group): string => {
   }
 }
 
-const UsageTable = ({ group, reply }: { readonly group: Group; readonly reply: UsageReply }) => {
+/** What a reply's rows are by: until the next one is there, another group may be chosen already. */
+const groupOf = (reply: UsageReply): Group => reply.by[0] ?? "hour"
+
+const UsageTable = ({ reply }: { readonly reply: UsageReply }) => {
+  const group = groupOf(reply)
   const texts = useTexts()
   const t = texts.usage
   const timed = group === "hour" || group === "day"
@@ -122,6 +126,13 @@ const UsageTable = ({ group, reply }: { readonly group: Group; readonly reply: U
       {reply.truncated || rows.length > rowsAtMost ? <p class="hint">{t.cut(rowsAtMost)}</p> : null}
     </>
   )
+}
+
+const UsageChart = ({ reply }: { readonly reply: UsageReply }) => {
+  const group = groupOf(reply)
+  return (group === "hour" || group === "day") && reply.rows.length > 1
+    ? <Chart rows={reply.rows} group={group} />
+    : null
 }
 
 export const Usage = () => {
@@ -172,10 +183,8 @@ export const Usage = () => {
             {usage.reply.store.persistent
               ? null
               : <p class="notice warn">{t.notKept}{usage.reply.store.detail ? ` ${usage.reply.store.detail}` : ""}</p>}
-            {(group === "hour" || group === "day") && usage.reply.rows.length > 1
-              ? <Chart rows={usage.reply.rows} group={group} />
-              : null}
-            <UsageTable group={group} reply={usage.reply} />
+            <UsageChart reply={usage.reply} />
+            <UsageTable reply={usage.reply} />
           </>
         )
         : null}
