@@ -153,6 +153,30 @@ describe("at the console", () => {
     assert.strictEqual(await button(`Show ${preview}`).count(), 0)
   })
 
+  it("a key is added once, however often one clicks", async () => {
+    await signedIn("keys")
+    await button("Generate").click()
+    const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
+    const asked: Array<string> = []
+    page.on("request", (request) => {
+      if (request.method() === "POST") asked.push(request.url())
+    })
+    await button("Add key").dblclick()
+    await result(page).getByText(`${key.slice(0, 8)}... was added.`).waitFor()
+    assert.deepStrictEqual(asked, [`${gateway.url}/admin/keys`])
+  })
+
+  it("a note that is refused says why in its dialog, and stays there", async () => {
+    await signedIn("accounts")
+    await button("Note of ada@example.com").click()
+    const note = dialog("Note of ada@example.com")
+    await note.getByRole("textbox", { name: "Note" }).fill("on holiday")
+    await admin("/admin/accounts/ada@example.com", { method: "DELETE" })
+    await note.getByRole("button", { name: "Save" }).click()
+    await note.getByRole("alert").waitFor()
+    assert.strictEqual(await note.getByRole("textbox", { name: "Note" }).inputValue(), "on holiday")
+  })
+
   it("a key's name is changed while somebody else disables it: it stays disabled, and expires to the second", async () => {
     const body = JSON.stringify({ generate: true, expires_at: "2035-01-01T10:20:30Z" })
     const { id, preview } = await admin("/admin/keys", { method: "POST", body })

@@ -1,6 +1,7 @@
 /**
  * The accounts of the pool: find, change, test, add and delete them, one or many at once.
  */
+import * as Exit from "effect/Exit"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { DeleteDialog, Dialog } from "../../parts/Dialog.tsx"
@@ -11,8 +12,9 @@ import { Select } from "../../parts/Select.tsx"
 import type { AccountState } from "../../parts/State.tsx"
 import { states } from "../../parts/State.tsx"
 import { Table } from "../../parts/Table.tsx"
-import { act } from "../../state/actions.ts"
+import { act, call, reload, tell } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
+import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import type { AccountItem, Accounts as AccountList } from "../../state/types.ts"
@@ -28,17 +30,24 @@ const changedBy = ["accounts", "config", "host"] as const
 const NoteDialog = ({ item, onClose }: { readonly item: AccountItem; readonly onClose: () => void }) => {
   const t = useTexts()
   const field = useRef<HTMLInputElement>(null)
+  const [failure, setFailure] = useState<string>()
+  const [busy, setBusy] = useState(false)
   const save = async (event: Event) => {
     event.preventDefault()
-    const saved = await act(
-      (client) =>
-        client["admin-accounts"].patch({
-          params: { identifier: item.identifier },
-          payload: { note: field.current?.value ?? "" }
-        }),
-      { done: () => t.accounts.noteSaved(item.identifier), subjects: changedBy }
+    setBusy(true)
+    setFailure(undefined)
+    const exit = await call((client) =>
+      client["admin-accounts"].patch({
+        params: { identifier: item.identifier },
+        payload: { note: field.current?.value ?? "" }
+      })
     )
-    if (saved !== undefined) onClose()
+    setBusy(false)
+    // In the dialog: what stands beside one that is open is out of reach.
+    if (Exit.isFailure(exit)) return setFailure(causeText(exit.cause))
+    reload(...changedBy)
+    tell(t.accounts.noteSaved(item.identifier))
+    return onClose()
   }
   return (
     <Dialog name={t.accounts.noteOf(item.identifier)} onClose={onClose}>
@@ -47,9 +56,10 @@ const NoteDialog = ({ item, onClose }: { readonly item: AccountItem; readonly on
           <span>{t.accounts.note}</span>
           <input ref={field} maxLength={200} defaultValue={item.note} />
         </label>
+        {failure === undefined ? null : <p class="notice bad" role="alert">{failure}</p>}
         <div class="actions end">
           <button type="button" onClick={onClose}>{t.common.cancel}</button>
-          <button type="submit" class="primary">{t.common.save}</button>
+          <button type="submit" class="primary" disabled={busy}>{t.common.save}</button>
         </div>
       </form>
     </Dialog>

@@ -27,13 +27,16 @@ const AddKey = () => {
   const t = useTexts()
   const field = useRef<HTMLInputElement>(null)
   const [empty, setEmpty] = useState(true)
+  const [busy, setBusy] = useState(false)
   const add = async (event: Event) => {
     event.preventDefault()
+    setBusy(true)
     const key = field.current?.value.trim() ?? ""
     const reply = await act((client) => client["admin-keys"].add({ payload: { key } }), {
       done: ({ preview }) => t.keys.added(preview),
       subjects: changedBy
     })
+    setBusy(false)
     if (reply === undefined || field.current === null) return
     field.current.value = ""
     setEmpty(true)
@@ -62,7 +65,7 @@ const AddKey = () => {
           >
             {t.keys.generate}
           </button>
-          <button type="submit" class="primary" disabled={empty}>{t.keys.add}</button>
+          <button type="submit" class="primary" disabled={busy || empty}>{t.keys.add}</button>
         </div>
       </div>
       <p class="hint">{t.keys.hint}</p>
