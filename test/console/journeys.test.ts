@@ -153,6 +153,22 @@ describe("at the console", () => {
     assert.strictEqual(await button(`Show ${preview}`).count(), 0)
   })
 
+  it("tests of accounts end when one signs out", async () => {
+    await signedIn("accounts")
+    // None is answered.
+    await page.route("**/admin/accounts/test", () => undefined)
+    const asked = page.waitForRequest("**/admin/accounts/test")
+    await button("Test all").click()
+    await asked
+    const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/admin/accounts/test"))
+    await button("Sign out").click()
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+    await ended
+    await signIn(page)
+    await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
+    assert.isFalse(await button("Stop tests").isVisible())
+  })
+
   it("a key is added once, however often one clicks", async () => {
     await signedIn("keys")
     await button("Generate").click()

@@ -3,7 +3,7 @@
  * no secure context), it is a JWT in memory, which ends with the page.
  */
 import * as Atom from "effect/reactivity/Atom"
-import { at, credentials, onSignedOut, setBearer } from "./client.ts"
+import { at, credentials, onSignedOut, setBearer, signedOut } from "./client.ts"
 import { texts } from "./preferences.ts"
 import { registry } from "./registry.ts"
 
@@ -93,5 +93,6 @@ export const signOut = async (): Promise<string | undefined> => {
   }
   setBearer(undefined)
   registry.set(sessionAtom, out)
+  signedOut()
   return undefined
 }

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Atom from "effect/reactivity/Atom"
 import { reload, tell } from "../../state/actions.ts"
-import { Admin, withServices } from "../../state/client.ts"
+import { Admin, onSignedOut, withServices } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { texts } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
@@ -25,6 +25,11 @@ let stop: AbortController | undefined
 
 /** Ends the tests; what runs is given up. */
 export const stopTests = (): void => stop?.abort()
+
+const left = "signed out"
+
+// Nobody is there to be told, and every test to come would be refused.
+onSignedOut(() => stop?.abort(left))
 
 const testOne = (identifier: string) =>
   Effect.map(
@@ -67,6 +72,7 @@ export const runTests = async (which: ReadonlyArray<string> | "all"): Promise<vo
   const exit = await Effect.runPromiseExit(withServices(work), { signal: running.signal })
   const { failed, passed, total } = registry.get(progressAtom) ?? { failed: 0, passed: 0, total: 0 }
   registry.set(progressAtom, undefined)
+  if (running.signal.reason === left) return
   reload("accounts")
   if (running.signal.aborted) return tell(t.testsStopped(passed, failed, total))
   if (exit._tag === "Failure") return tell(causeText(exit.cause), true)
