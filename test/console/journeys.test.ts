@@ -4,6 +4,7 @@
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import type { Browser, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilHolds } from "../support/until.ts"
 import { goTo, launch, open, openSignedIn, result, signIn, type Watched } from "./support.ts"
 
 let browser: Browser
@@ -151,6 +152,27 @@ describe("at the console", () => {
     await dialog(`Delete ${preview}`).getByRole("button", { name: "Delete" }).click()
     await result(page).getByText(`${preview} was deleted.`).waitFor()
     assert.strictEqual(await button(`Show ${preview}`).count(), 0)
+  })
+
+  it("a key is shown for itself alone, where keys of the same beginning come in the order of before too", async () => {
+    await signedIn("keys")
+    const keys = page.getByRole("table", { name: "Keys" })
+    const add = async (key: string) => {
+      await page.getByRole("textbox", { name: "New key" }).fill(key)
+      await button("Add key").click()
+    }
+    await add("sk-team-of-the-first-floor")
+    await result(page).getByText("was added.").waitFor()
+    await button("Show sk-team-...").click()
+    await keys.getByText("sk-team-of-the-first-floor").waitFor()
+    // From here on the page has the configuration of before, while its list of keys is the newest.
+    await page.route("**/admin/config", (route) => route.fulfill({ status: 503, json: { detail: "Busy" } }))
+    await admin("/admin/keys/sk-team-of-the-first-floor", { method: "DELETE" })
+    await admin("/admin/keys", { method: "POST", body: JSON.stringify({ key: "sk-team-of-the-second-floor" }) })
+    await add("sk-team-of-the-third-floor")
+    await untilHolds(async () => await button("Show sk-team-...").count() === 2)
+    for (const each of await button("Show sk-team-...").all()) assert.isTrue(await each.isDisabled())
+    assert.strictEqual(await keys.getByText("sk-team-of-the-first-floor").count(), 0)
   })
 
   it("tests of accounts end when one signs out", async () => {

@@ -19,9 +19,10 @@ import { useAtom } from "../../state/registry.ts"
 import { configAtom, Durability } from "../Durability.tsx"
 import type { KeyItem } from "./draft.ts"
 import { changedBy, EditKey } from "./EditKey.tsx"
-import { randomKey } from "./preview.ts"
+import { keyOfId, randomKey } from "./preview.ts"
 
 const pageSize = 50
+const noKeys: ReadonlyArray<string> = []
 
 const AddKey = () => {
   const t = useTexts()
@@ -164,16 +165,12 @@ export const Keys = () => {
   const [deleting, setDeleting] = useState<KeyItem>()
   const [editing, setEditing] = useState<KeyItem>()
   const config = AsyncResult.value(useAtom(configAtom))
-  const keys = Option.isSome(config) ? config.value.keys : []
+  // The list has ids in the place of keys. Their order says nothing: one of the two may have been read before a change.
+  const keys = Option.isSome(config) ? config.value.keys : noKeys
   const list = useMemo(
     () => Admin.query("admin-keys", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["keys"] }),
     [page]
   )
-  /** The list has no keys, but their order; what is elsewhere by now does not fit its preview. */
-  const keyAt = (place: number, preview: string): string | undefined => {
-    const key = keys[place]
-    return key?.startsWith(preview.replace(/\.\.\.$/, "")) === true ? key : undefined
-  }
   return (
     <>
       <Heading name={t.common.pages.keys} />
@@ -195,11 +192,11 @@ export const Keys = () => {
               rows={items.length}
               empty={t.keys.empty}
             >
-              {items.map((item, index) => (
+              {items.map((item) => (
                 <KeyRow
                   key={item.id}
                   item={item}
-                  value={keyAt((shown - 1) * pageSize + index, item.preview)}
+                  value={keyOfId(keys, item.id)}
                   onEdit={() => setEditing(item)}
                   onDelete={() => setDeleting(item)}
                 />
