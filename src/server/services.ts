@@ -1,7 +1,10 @@
 /**
  * Everything below the routes as layers: the completion service over the pool over the upstream over the configuration.
  */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Callers } from "../accounts/Callers.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
@@ -62,10 +65,30 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provideMerge(layerLimits)
   )
 
+/** Without the map, which is how it was built and none of its services. */
+const builtWith = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap, scope: Scope.Scope) =>
+  Effect.map(
+    Layer.buildWithMemoMap(layer, memoMap, scope),
+    (context): Context.Context<A> => Context.makeUnsafe(Context.omit(Layer.CurrentMemoMap)(context).mapUnsafe)
+  )
+
+/**
+ * A gateway of its own, built once wherever it is provided: layers are shared by their reference, and those that it is made of
+ * are in every other gateway too, with its upstream and its keys. What the embedder brings is shared with the app as always.
+ */
+const oneGateway = <E, R, E2, R2>(upstream: Layer.Layer<Upstream, E, R>, state: Layer.Layer<GatewayState, E2, R2>) =>
+  Layer.fromBuildMemo((ofApp, scope) => {
+    const brought = Layer.fromBuild((_, within) => builtWith(upstream, ofApp, within))
+    return builtWith(servicesOver(brought, state), Layer.makeMemoMapUnsafe(), scope)
+  })
+
 type InProcess = typeof InProcessState
 type Services<E, R, E2, R2> = ReturnType<typeof servicesOver<E, R, E2, R2>>
 
-/** Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. */
+/**
+ * Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. Each is a
+ * gateway of its own, and one wherever it is provided within an app.
+ */
 export function gatewayServices<E, R>(
   upstream: Layer.Layer<Upstream, E, R>
 ): Services<E, R, Layer.Error<InProcess>, Layer.Services<InProcess>>
@@ -78,10 +101,13 @@ export function gatewayServices(
   upstream: Layer.Layer<Upstream, unknown, unknown>,
   state: Layer.Layer<GatewayState, unknown, unknown> = InProcessState
 ): unknown {
-  return servicesOver(upstream, state)
+  return oneGateway(upstream, state)
 }
 
-/** Everything below the routes over the configured upstream; needs an HTTP client too. */
+/**
+ * Everything below the routes over the configured upstream; needs an HTTP client too. An app that has two gateways of it
+ * makes two with `Layer.fresh`.
+ */
 export const GatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerHttpClient))
 
 /** How a router must take paths: long keys and ids stand in them, and method names in them are case-sensitive. */

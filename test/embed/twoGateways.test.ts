@@ -1,0 +1,113 @@
+/** Several gateways in one process, and one gateway that several parts of an app ask. */
+import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Stream } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import {
+  complete,
+  Completion,
+  ConfigStore,
+  fixedUpstream,
+  GatewayServices,
+  gatewayServices,
+  makeDriver,
+  mountGateway,
+  Reply,
+  Upstream,
+  UpstreamEvent
+} from "../../src/index.ts"
+
+/** An upstream that says its name. */
+const named = (name: string) =>
+  makeDriver({
+    complete: () =>
+      Effect.succeed({
+        id: name,
+        events: Stream.make<Array<UpstreamEvent.UpstreamEvent>>(
+          UpstreamEvent.UpstreamText(name),
+          UpstreamEvent.UpstreamFinish("stop")
+        )
+      })
+  })
+
+const platform = Layer.mergeAll(NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices)
+
+const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
+
+const post = (handler: (request: Request) => Promise<Response>, path: string, key: string) =>
+  Effect.promise(() =>
+    handler(
+      new Request(`http://app.test${path}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body
+      })
+    )
+  )
+
+const mounted = <E>(app: Layer.Layer<never, E, HttpRouter.HttpRouter | HttpRouter.Request<"Error", unknown>>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => HttpRouter.toWebHandler(app, { disableLogger: true })),
+    ({ dispose }) => Effect.promise(dispose)
+  )
+
+describe("two gateways in one app", () => {
+  it.effect("each have their own upstream and keys", () =>
+    Effect.gen(function*() {
+      const gateway = (name: string) =>
+        mountGateway(`/${name}`).pipe(
+          Layer.provide(gatewayServices(fixedUpstream(named(name)))),
+          Layer.provide(ConfigStore.layerMemory({ keys: [`key-${name}`], auth: { direct_tokens: false } }))
+        )
+      const { handler } = yield* mounted(Layer.merge(gateway("one"), gateway("two")).pipe(Layer.provide(platform)))
+      for (const [name, other] of [["one", "two"], ["two", "one"]] as const) {
+        const response = yield* post(handler, `/${name}`, `key-${name}`)
+        assert.include(yield* Effect.promise(() => response.text()), `"content":"${name}"`)
+        assert.strictEqual((yield* post(handler, `/${name}`, `key-${other}`)).status, 401)
+      }
+    }))
+
+  it.effect("over the configured upstream are two by Layer.fresh", () =>
+    Effect.gen(function*() {
+      const gateway = (name: string) =>
+        mountGateway(`/${name}`).pipe(
+          Layer.provide(Layer.fresh(GatewayServices)),
+          Layer.provide(ConfigStore.layerMemory({ keys: [`key-${name}`], auth: { direct_tokens: false } }))
+        )
+      const { handler } = yield* mounted(Layer.merge(gateway("one"), gateway("two")).pipe(Layer.provide(platform)))
+      for (const [name, other] of [["one", "two"], ["two", "one"]] as const) {
+        assert.strictEqual((yield* post(handler, `/${name}`, `key-${name}`)).status, 200)
+        assert.strictEqual((yield* post(handler, `/${name}`, `key-${other}`)).status, 401)
+      }
+    }))
+})
+
+describe("one gateway", () => {
+  class First extends Context.Service<First, Completion["Service"]>()("test/First") {}
+  class Second extends Context.Service<Second, Completion["Service"]>()("test/Second") {}
+
+  it.effect("is built once for all that it is provided to, and its upstream is built of what the app has", () =>
+    Effect.gen(function*() {
+      const built: Array<string> = []
+      class Pool extends Context.Service<Pool, string>()("test/Pool") {}
+      const PoolLive = Layer.effect(Pool, Effect.sync(() => (built.push("pool"), "said of the pool")))
+      const Mine = Layer.effect(
+        Upstream,
+        Effect.map(Pool, (name) => (built.push("upstream"), { driver: Effect.succeed(named(name)) }))
+      ).pipe(Layer.provide(PoolLive))
+      const Services = gatewayServices(Mine)
+      const config = ConfigStore.layerMemory()
+      const context = yield* Layer.build(
+        Layer.mergeAll(
+          PoolLive,
+          Layer.provide(Layer.effect(First, Completion), Services),
+          Layer.provide(Layer.effect(Second, Completion), Services),
+          Services
+        ).pipe(Layer.provideMerge(config), Layer.provide(platform))
+      )
+      assert.strictEqual(Context.get(context, First), Context.get(context, Second))
+      assert.deepEqual(built, ["pool", "upstream"])
+      const reply = yield* Effect.provideContext(complete({ model: "upstream-chat", prompt: "Hello" }), context)
+      assert.strictEqual(Reply.replyText(reply), "said of the pool")
+    }))
+})
