@@ -5,7 +5,8 @@ import { useEffect, useRef } from "preact/hooks"
 import UPlot from "uplot"
 import { themeAtom, useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import type { UsageRow } from "./rows.ts"
+import type { Usage } from "./rows.ts"
+import { seriesOf } from "./rows.ts"
 
 /** A colour of the style sheet as the drawing needs it. */
 const colourOf = (element: HTMLElement, name: string): string => {
@@ -19,14 +20,14 @@ const colourOf = (element: HTMLElement, name: string): string => {
 
 const height = 240
 
-export const Chart = ({ group, rows }: { readonly rows: ReadonlyArray<UsageRow>; readonly group: "hour" | "day" }) => {
+export const Chart = ({ group, reply }: { readonly reply: Usage; readonly group: "hour" | "day" }) => {
   const t = useTexts().usage
   const theme = useAtom(themeAtom)
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const element = place.current
     if (element === null) return
-    const times = rows.map((row) => Date.parse(group === "hour" ? row.hour ?? "" : `${row.day ?? ""}T00:00:00Z`) / 1000)
+    const series = seriesOf(reply, group)
     const draw = () => {
       const muted = colourOf(element, "--muted")
       const line = colourOf(element, "--line")
@@ -55,7 +56,7 @@ export const Chart = ({ group, rows }: { readonly rows: ReadonlyArray<UsageRow>;
               stroke: colourOf(element, "--accent"),
               fill: colourOf(element, "--accent-ground"),
               width: 2,
-              points: { show: rows.length < 60 }
+              points: { show: series[0].length < 60 }
             },
             {
               label: t.total,
@@ -68,7 +69,7 @@ export const Chart = ({ group, rows }: { readonly rows: ReadonlyArray<UsageRow>;
           ],
           axes: [axis, axis, { ...axis, scale: "tokens", side: 1, grid: { show: false }, size: 70 }]
         },
-        [times, rows.map((row) => row.requests), rows.map((row) => row.total_tokens)],
+        series,
         element
       )
     }
@@ -86,7 +87,7 @@ export const Chart = ({ group, rows }: { readonly rows: ReadonlyArray<UsageRow>;
       sizes.disconnect()
       chart.destroy()
     }
-  }, [rows, group, theme, t])
+  }, [reply, group, theme, t])
   return (
     <div class="card chart" aria-hidden="true">
       <div ref={place} />

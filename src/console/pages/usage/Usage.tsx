@@ -8,22 +8,19 @@ import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
 import { Select } from "../../parts/Select.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { read } from "../../state/actions.ts"
-import type { Reply } from "../../state/client.ts"
 import { at } from "../../state/client.ts"
 import { failureText, isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { Chart } from "./Chart.tsx"
-import type { Measures, UsageRow } from "./rows.ts"
+import type { Measures, Usage as UsageReply, UsageRow } from "./rows.ts"
 
 const ranges = { day: 1, week: 7, month: 30, quarter: 90, year: 365 } as const
 type Range = keyof typeof ranges
 
 const groups = ["hour", "day", "key", "model", "account", "style"] as const
 type Group = (typeof groups)[number]
-
-type UsageReply = Reply<"admin-usage", "query">
 
 const rowsAtMost = 200
 
@@ -130,8 +127,8 @@ const UsageTable = ({ reply }: { readonly reply: UsageReply }) => {
 
 const UsageChart = ({ reply }: { readonly reply: UsageReply }) => {
   const group = groupOf(reply)
-  return (group === "hour" || group === "day") && reply.rows.length > 1
-    ? <Chart rows={reply.rows} group={group} />
+  return (group === "hour" || group === "day") && reply.rows.length > 0
+    ? <Chart reply={reply} group={group} />
     : null
 }
 
