@@ -157,7 +157,12 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         "inputItems",
         Effect.fnUntraced(function*({ endpoint, params, query }) {
           const { stored } = yield* find(params.id)
-          return respond(endpoint, yield* inSlices(listInputItems(stored, query)))
+          const page = yield* inSlices(listInputItems(stored, query))
+          // The first page in its place would have a client that pages go round for ever.
+          if (page === undefined) {
+            return yield* invalidRequest("after must be the id of one of the input items", "after")
+          }
+          return respond(endpoint, page)
         })
       )
   })

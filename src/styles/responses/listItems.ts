@@ -68,18 +68,23 @@ const listedItem = (item: Item, seed: string, index: number, taken: Set<string>)
   }
 }
 
-/** One page of the items that a response was made from, newest first unless `order` says otherwise. */
+/**
+ * One page of the items that a response was made from, newest first unless `order` says otherwise; `undefined` where `after`
+ * is none of them.
+ */
 export function* listInputItems(
   stored: StoredResponse,
   { after, limit = 20, order = "desc" }: PageQuery
-): Sliced<typeof InputItemList.Type> {
+): Sliced<typeof InputItemList.Type | undefined> {
   const seed = seedOf(stored.id)
   // What is stored was written by this style: it always decodes.
   const items = Result.getOrThrow(yield* decodeItems({ items: stored.items })).items
   const taken = new Set<string>()
   const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index, taken))
   if (order === "desc") all.reverse()
-  const start = after === undefined ? 0 : all.findIndex((item) => item["id"] === after) + 1
+  const last = after === undefined || after === "" ? undefined : all.findIndex((item) => item["id"] === after)
+  if (last === -1) return undefined
+  const start = last === undefined ? 0 : last + 1
   const data = all.slice(start, start + limit)
   const idAt = (index: number): string | null => {
     const id = data[index]?.["id"]

@@ -302,6 +302,11 @@ describe("the official client", () => {
       headers: { authorization: `Bearer ${businessKey}` }
     })
     assert.strictEqual(bad.status, 400)
+    const after = await failure(client.responses.inputItems.list(id, { after: "msg_of_another_response" }))
+    assert.strictEqual(after.status, 400)
+    assert.strictEqual(after.param, "after")
+    const last = page.data[0]!.id!
+    assert.isEmpty((await client.responses.inputItems.list(id, { after: last, order: "asc" })).data)
   })
 
   it("is not streamed a stored response again, and is told so", async () => {
