@@ -51,7 +51,7 @@ export const readQuery = (
   const [fromText, toText, byText, limitText] = [texts.from, texts.to, texts.by, texts.limit].map(given)
   const until = toText === undefined ? now : readTime(toText)
   if (until === undefined) return Result.fail(wrongTime("to"))
-  const to = hourOf(until + hourLength - 1)
+  const to = Math.min(hourOf(until + hourLength - 1), hourOf(lastTime))
   const since = fromText === undefined ? to - dayLength : readTime(fromText)
   if (since === undefined) return Result.fail(wrongTime("from"))
   const from = hourOf(since)
