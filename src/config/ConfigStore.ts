@@ -239,14 +239,19 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
     { dryRun = false, expected }: UpdateOptions = {}
   ) {
-    const base = SubscriptionRef.getUnsafe(state)
+    let base = SubscriptionRef.getUnsafe(state)
     let edited = yield* meetEdit
     const checkExpected = Effect.gen(function*() {
       if (expected === undefined || (yield* hashOf(SubscriptionRef.getUnsafe(state).raw)) === expected) return
       return yield* new ConfigConflict({ message: "the configuration was changed since it was read: read it again" })
     })
     yield* checkExpected
-    const ours = yield* f(base.raw, base.config)
+    const ours = yield* Effect.catchIf(f(base.raw, base.config), () => Option.isSome(edited), () => {
+      // Refused for what was before the edit, such as a key that the edit has brought.
+      base = SubscriptionRef.getUnsafe(state)
+      edited = Option.none()
+      return f(base.raw, base.config)
+    })
     if (ours === base.raw) return yield* saved(SubscriptionRef.getUnsafe(state))
     for (let merges = 0;; merges++) {
       const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)

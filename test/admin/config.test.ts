@@ -8,7 +8,8 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
 import { withVariables } from "../config/support.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller } from "./support.ts"
@@ -309,6 +310,26 @@ describe("a change that meets an edit of the file by hand", () => {
     await fs.writeFile(file, "{")
     assert.strictEqual((await call("POST", "/admin/keys", { body: { key: "k" } })).status, 409)
     assert.strictEqual(await fs.readFile(file, "utf8"), "{")
+  })
+})
+
+describe("a change of what an edit by hand has just brought", () => {
+  it("is made: the edit is met first", async () => {
+    const { file, saved } = await onFile()
+    await fs.writeFile(file, JSON.stringify({ ...raw, keys: ["first-key", "by-hand"] }))
+    const id = keyId("by-hand", sha256Hex)
+    const named = await call("PATCH", `/admin/keys/${id}`, { body: { name: "team a" } })
+    assert.strictEqual(named.status, 200, named.text)
+    assert.deepInclude((await saved())["key_records"], { [id]: { name: "team a" } })
+
+    await fs.writeFile(file, JSON.stringify({ ...await saved(), keys: ["first-key", "by-hand", "another"] }))
+    const removed = await call("DELETE", "/admin/keys/another")
+    assert.strictEqual(removed.status, 200, removed.text)
+    assert.deepStrictEqual((await saved())["keys"], ["first-key", "by-hand"])
+
+    await fs.writeFile(file, JSON.stringify({ ...await saved(), keys: ["first-key"] }))
+    assert.strictEqual((await call("POST", "/admin/keys", { body: { key: "by-hand" } })).status, 200)
+    assert.strictEqual((await call("DELETE", "/admin/keys/none")).status, 404)
   })
 })
 
