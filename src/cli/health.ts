@@ -92,6 +92,9 @@ const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
   })
 }
 
+/** An address as it may be shown: without who asks and their password. */
+const shown = (address: string): string => address.replace(/^([^/]*\/\/)?[^/]*@/, "$1")
+
 /** Time between two questions, in milliseconds. */
 const pause = 100
 
@@ -99,13 +102,16 @@ const pause = 100
 export const askHealth = async (options: HealthOptions, variables: Variables): Promise<Health> => {
   const base = options.url ?? addressFrom(variables)
   if (base === undefined) return no("PORT must be a port number between 1 and 65535")
-  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) return no(`${base} is no http or https address`)
+  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) {
+    // What cannot be read as an address may have its slashes anywhere.
+    return no(`${base.replace(/^([^/]*\/\/)?.*@/s, "$1")} is no http or https address`)
+  }
   const url = new URL(`${base.replace(/\/+$/, "")}/${options.live ? "healthz" : "readyz"}`)
   const end = performance.now() + options.wait * 1000
   for (;;) {
     const reason = await ask(url, options.timeout)
     if (reason === undefined) return { _tag: "Yes", answer: options.live ? "live" : "ready" }
-    if (performance.now() >= end) return no(`${url} ${reason}`)
+    if (performance.now() >= end) return no(`${shown(url.href)} ${reason}`)
     await sleep(pause)
   }
 }

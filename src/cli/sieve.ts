@@ -7,6 +7,8 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -40,6 +42,17 @@ export const toolsFlag = Flag.FileSchema("tools", ToolsFile).pipe(
   Flag.map(declaredTools)
 )
 
+/** The text cannot be read. */
+class TextUnreadable extends Schema.TaggedError<TextUnreadable>()("TextUnreadable", { message: Schema.String }) {}
+
+const unreadable = (file: string) => ({ reason }: PlatformError): TextUnreadable => {
+  if (reason._tag === "NotFound") return new TextUnreadable({ message: `${file}: there is no such file` })
+  const code = Predicate.hasProperty(reason.cause, "code") ? String(reason.cause.code) : reason._tag
+  return new TextUnreadable({
+    message: code === "EISDIR" ? `${file} is a folder, not a file` : `${file} cannot be read (${code})`
+  })
+}
+
 export const sieveCommand = Command.make(
   "sieve",
   {
@@ -49,7 +62,9 @@ export const sieveCommand = Command.make(
   Effect.fnUntraced(function*({ file, tools }) {
     const fs = yield* FileSystem.FileSystem
     const stdio = yield* Stdio.Stdio
-    const bytes = file === "-" ? stdio.stdin : fs.stream(file)
+    const bytes: Stream.Stream<Uint8Array, PlatformError | TextUnreadable> = file === "-"
+      ? stdio.stdin
+      : Stream.mapError(fs.stream(file), unreadable(file))
     yield* bytes.pipe(
       Stream.decodeText(),
       sieveStream({ tools: Option.getOrElse(tools, () => []) }),

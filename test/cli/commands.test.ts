@@ -107,6 +107,13 @@ describe.concurrent("sieve", () => {
     assert.deepEqual(eventsIn(stdout).slice(-3), sieved)
   })
 
+  it("says that a file is missing, or cannot be read", async () => {
+    const [at, none] = [folder(), path.join(folder(), "none.txt")]
+    const [missing, wrong] = await Promise.all([run(["sieve", none]), run(["sieve", at])])
+    assert.deepEqual([missing.code, missing.stdout, missing.stderr], [1, "", `${none}: there is no such file\n`])
+    assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [1, "", `${at} is a folder, not a file\n`])
+  })
+
   it("ends quietly when nobody reads on", async () => {
     const many = file("many.txt", "a line of text with words\n".repeat(200_000))
     const running = start(["sieve", many])

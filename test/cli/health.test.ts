@@ -74,6 +74,16 @@ describe("health", () => {
     for (const { code, stdout } of [draining, silent, closed, wrong]) assert.deepEqual([code, stdout], [1, ""])
   })
 
+  it.each([
+    ["http://user:secret@127.0.0.1:1/below", "http://127.0.0.1:1/below/readyz cannot be reached (ECONNREFUSED)"],
+    ["ftp://user:secret@example.com/", "ftp://example.com/ is no http or https address"],
+    ["http://user:secret@example.com:port", "http://example.com:port is no http or https address"],
+    ["http://user:sec/ret@example.com", "http://example.com is no http or https address"],
+    ["user:secret@example.com", "example.com is no http or https address"]
+  ])("tells of %s without the password", async (url, reason) => {
+    assert.deepEqual(await askHealth(parseHealth(["--url", url])!, {}), { _tag: "No", reason })
+  })
+
   it.each(["0.0015", "600.0005", "99999999"])("takes %s seconds for a time limit", async (timeout) => {
     const gateway = await answering({ "/readyz": 200, "/wait/readyz": null })
     const options = (url: string) => parseHealth(["--url", url, "--timeout", timeout])!
