@@ -118,10 +118,15 @@ describe("at the console", () => {
     await button("Delete selected").click()
     await dialog("Delete 2 accounts").getByRole("button", { name: "Cancel" }).click()
     assert.strictEqual((await admin("/admin/accounts"))["total"], 4)
+    await button("Delete ada@example.com").click()
+    await dialog("Delete ada@example.com").getByRole("button", { name: "Delete" }).click()
+    await result(page).getByText("1 account deleted.").waitFor()
+    assert.isTrue(await page.getByRole("checkbox", { name: "Select bob@example.com" }).isChecked())
+    assert.isTrue(await page.getByRole("checkbox", { name: "Select 13800138000" }).isChecked())
     await button("Delete selected").click()
     await dialog("Delete 2 accounts").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("2 accounts deleted.").waitFor()
-    assert.strictEqual((await admin("/admin/accounts"))["total"], 2)
+    assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
   })
 
   it("a key is generated, shown, limited and deleted; callers are told at once", async () => {

@@ -142,7 +142,7 @@ export const Accounts = () => {
       (client) => client["admin-accounts"].batch({ payload: { action, identifiers } }),
       { done: ({ changed, failed }) => t.accounts.batchDone(action, changed, failed), subjects: changedBy }
     )
-    if (reply !== undefined) setSelected(new Set())
+    if (reply !== undefined) select(identifiers, false)
   }
 
   const change = async (item: AccountItem, action: RowAction) => {
