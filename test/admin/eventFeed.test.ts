@@ -133,6 +133,47 @@ describe("the feed of events", () => {
       assert.deepStrictEqual(names(yield* few.take), ["hello", "queue"])
     }).pipe(Effect.provide(services())))
 
+  it.effect("names at first who is in use and who is out of rotation, but no more than a hundred, however many there are", () =>
+    Effect.gen(function*() {
+      const accounts = yield* Accounts
+      const suspend = (identifier: string) =>
+        Effect.flatMap(accounts.withAccount(identifier), (access) => access.report("rate_limited", 3600))
+      const firstPool = Effect.gen(function*() {
+        const { take } = yield* listen({ topics: ["pool"] })
+        const { data } = (yield* take).find(({ event }) => event === "pool")!
+        const changed = data["changed"] as ReadonlyArray<Record<string, unknown>>
+        const { cooling, more } = data
+        return {
+          cooling,
+          more,
+          named: changed.map((item) => `${item["identifier"]} ${item["health"]} ${item["in_use"]}`)
+        }
+      })
+      // One of each slice that is looked at in one go, and one that its operator keeps out of use.
+      for (const number of [7, 1_150]) yield* suspend(`${number}@x.org`)
+      yield* suspend("disabled@x.org")
+      const release = yield* lease
+      assert.deepInclude(yield* firstPool, {
+        cooling: 2,
+        named: ["0@x.org ready 1", "7@x.org cooling 0", "1150@x.org cooling 0"],
+        more: false
+      })
+      for (let number = 100; number < 197; number++) yield* suspend(`${number}@x.org`)
+      const full = yield* firstPool
+      assert.lengthOf(full.named, 100)
+      assert.deepInclude(full, { cooling: 99, more: false })
+      yield* suspend("1000@x.org")
+      const beyond = yield* firstPool
+      assert.lengthOf(beyond.named, 100)
+      assert.deepInclude(beyond, { cooling: 100, more: true })
+      yield* release
+    }).pipe(Effect.provide(services({
+      accounts: [
+        ...Array.from({ length: 1_200 }, (_, number) => ({ email: `${number}@x.org`, password: "p" })),
+        { email: "disabled@x.org", password: "p", disabled: true }
+      ]
+    }))))
+
   it.effect("tells what changes, at most four times a second, the newest state of all", () =>
     Effect.gen(function*() {
       const { take } = yield* listen({ topics: ["pool"] })

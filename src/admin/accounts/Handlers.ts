@@ -20,6 +20,7 @@ import { Nodes } from "../../nodes/Nodes.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
 import { jsonObjectBody } from "../jsonObjectBody.ts"
+import { accountsThat } from "./accountsThat.ts"
 import { AccountTests } from "./AccountTests.ts"
 import type { AccountState } from "./Api.ts"
 import { AdminAccountsGroup } from "./Api.ts"
@@ -38,9 +39,6 @@ const readDeletion = bodyOf(endpoints.deleteSessions)
 
 /** Accounts that are tested at once by test-all (spec "Limits"). */
 const testsAtOnce = 5
-
-/** Accounts that are looked up in the pool in one go. */
-const described = 500
 
 const defaultModel = "upstream-chat"
 
@@ -84,21 +82,10 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
         return shown.map((account) => itemOf(account, known.get(account.identifier)))
       })
 
-    const narrowed = Effect.fnUntraced(function*(
-      configured: ReadonlyArray<Account>,
-      state: typeof AccountState.Type | undefined
-    ) {
-      if (state === undefined) return configured
-      const found: Array<Account> = []
-      for (let start = 0; start < configured.length; start += described) {
-        if (start > 0) yield* Effect.yieldNow
-        const slice = configured.slice(start, start + described)
-        const facts = yield* accounts.describe(slice.map((account) => account.identifier))
-        const fitting = new Set(facts.filter((each) => isIn(state, each)).map((each) => each.identifier))
-        found.push(...slice.filter((account) => fitting.has(account.identifier)))
-      }
-      return found
-    })
+    const narrowed = (configured: ReadonlyArray<Account>, state: typeof AccountState.Type | undefined) =>
+      state === undefined
+        ? Effect.succeed(configured)
+        : accountsThat(accounts, configured, (facts) => isIn(state, facts))
 
     return handlers
       .handle(

@@ -20,7 +20,7 @@ export const HelloEvent = Schema.Struct({
   revision: Schema.String
 })
 
-/** The pool, and the accounts that changed: 100 at most, `more` beyond. */
+/** The pool, and the accounts that changed, at first those in use or out of rotation: 100 at most, `more` beyond. */
 export const PoolEvent = Schema.Struct({
   total: Schema.Int,
   available: Schema.Int,

@@ -10,12 +10,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { Accounts } from "../../accounts/Accounts.ts"
+import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
+import type { QueueStatus } from "../../accounts/Lease.ts"
 import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import type { RequestRecord } from "../../requests/RequestRecord.ts"
 import { Requests } from "../../requests/Requests.ts"
+import { accountsThat } from "../accounts/accountsThat.ts"
 import { itemOf } from "../accounts/itemOf.ts"
 import type { Operator } from "../Operator.ts"
 import { viewItem } from "../requests/view.ts"
@@ -196,11 +198,27 @@ export const eventFeed = Effect.fnUntraced(function*(
 
   // Telling.
 
+  /** Accounts that are not simply ready, one more than are told of: those in use, then those out of rotation. */
+  const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, in_use_accounts, out }: QueueStatus) {
+    const room = mostAccounts + 1
+    const names = new Set(in_use_accounts.slice(0, room))
+    if (cooling + out > 0 && names.size < room) {
+      const { accounts: configured } = config.unsafeCurrent()
+      const isHeldBack = ({ disabled, health, identifier }: AccountFacts) =>
+        health !== "ready" && !disabled && !names.has(identifier)
+      const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, cooling + out))
+      for (const { identifier } of held) names.add(identifier)
+    }
+    return [...names]
+  })
+
   const poolEvent = Effect.gen(function*() {
     const { values, more } = changedAccounts.take()
     const { account_table } = config.unsafeCurrent()
     const status = yield* accounts.status
-    const named = sentAt.has("pool") ? values : status.in_use_accounts.slice(0, mostAccounts)
+    // A new reader knows of none.
+    const known = sentAt.has("pool") ? [] : yield* busyOrHeldBack(status)
+    const named = sentAt.has("pool") ? values : known.slice(0, mostAccounts)
     const facts = yield* accounts.describe(named)
     const items = facts.flatMap((each) => {
       const account = findAccount(account_table, each.identifier)
@@ -216,7 +234,7 @@ export const eventFeed = Effect.fnUntraced(function*(
       max_inflight_per_account: status.max_inflight_per_account,
       global_max_inflight: status.global_max_inflight,
       changed: items,
-      more: more || (named !== values && status.in_use_accounts.length > mostAccounts)
+      more: more || known.length > mostAccounts
     })
   })
 

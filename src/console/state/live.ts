@@ -77,20 +77,9 @@ const reviseTo = (revision: string): void => {
 
 let greeted = false
 
-/** A new connection tells of the accounts in use alone: what else was heard may be over by now. */
+/** A new connection tells of all accounts that are in use or out of rotation: what else was heard may be over by now. */
 const greet = (): void => {
-  const now = Date.now()
-  registry.update(
-    heardAtom,
-    (known) =>
-      new Map(
-        [...known].flatMap(([identifier, { at, item }]) =>
-          item.health !== "ready" && item.recovery_seconds !== null && at + item.recovery_seconds * 1000 > now
-            ? [[identifier, { at, item: { ...item, in_use: 0 } }] as const]
-            : []
-        )
-      )
-  )
+  registry.set(heardAtom, new Map())
   if (greeted) reload("accounts")
   greeted = true
 }
