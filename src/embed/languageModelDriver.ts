@@ -84,13 +84,13 @@ const choiceOf = (choice: ToolChoice) => {
 /** Calls are handed on to whoever asked: none is run here, and none is checked. */
 const partsOf = (model: LanguageModel.LanguageModel, conversation: Conversation) => {
   const prompt = promptOf(conversation)
-  if (!toolsEnabled(conversation)) return model.streamText({ prompt })
+  const unresolved = { disableToolCallResolution: true, toolCallValidation: "deferred" } as const
+  if (!toolsEnabled(conversation)) return model.streamText({ prompt, ...unresolved })
   return model.streamText({
     prompt,
     toolkit: Toolkit.make(...conversation.tools.map(toolOf)),
     toolChoice: choiceOf(conversation.toolChoice),
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
+    ...unresolved
   })
 }
 
@@ -113,12 +113,23 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): UpstreamUsage =
     reasoningTokens: outputTokens.reasoning
   })
 
-/** Indexes of the calls that have begun, by id. */
-type Calls = Map<string, number>
+/** A call whose arguments come piece by piece, as far as any have. */
+interface OpenCall {
+  readonly index: number
+  hasArguments: boolean
+}
+
+/** The calls so far, and those of them that are not over, by id: a later one may have the same. */
+interface Calls {
+  count: number
+  readonly open: Map<string, OpenCall>
+}
 
 type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
 
 const broken = (message: string) => new UpstreamFailure({ phase: "stream", kind: "malformed", message })
+
+const argumentsOf = (params: unknown): string => JSON.stringify(params ?? {})
 
 const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | UpstreamFailure => {
   switch (part.type) {
@@ -126,19 +137,25 @@ const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | Upst
       return [UpstreamText(part.delta)]
     case "reasoning-delta":
       return [UpstreamReasoning(part.delta)]
-    case "tool-params-start":
+    case "tool-params-start": {
       if (part.providerExecuted) return []
-      calls.set(part.id, calls.size)
-      return [UpstreamCall(calls.size - 1, part.id, part.name, "")]
+      const index = calls.count++
+      calls.open.set(part.id, { index, hasArguments: false })
+      return [UpstreamCall(index, part.id, part.name, "")]
+    }
     case "tool-params-delta": {
-      const index = calls.get(part.id)
-      return index === undefined ? [] : [UpstreamCall(index, undefined, undefined, part.delta)]
+      const call = calls.open.get(part.id)
+      if (call === undefined) return []
+      call.hasArguments ||= part.delta !== ""
+      return [UpstreamCall(call.index, undefined, undefined, part.delta)]
     }
     case "tool-call": {
-      // The same call again, whole, where its arguments came piece by piece.
-      if (part.providerExecuted || calls.has(part.id)) return []
-      calls.set(part.id, calls.size)
-      return [UpstreamCall(calls.size - 1, part.id, part.name, JSON.stringify(part.params ?? {}))]
+      if (part.providerExecuted) return []
+      const call = calls.open.get(part.id)
+      calls.open.delete(part.id)
+      if (call === undefined) return [UpstreamCall(calls.count++, part.id, part.name, argumentsOf(part.params))]
+      // The same call again, whole: there may have been no pieces of it.
+      return call.hasArguments ? [] : [UpstreamCall(call.index, undefined, undefined, argumentsOf(part.params))]
     }
     case "error":
       return broken("The language model reported an error")
@@ -164,7 +181,7 @@ export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDr
         const events = partsOf(select(model), conversation).pipe(
           Stream.mapError((error) => failureOf(error, begun ? "stream" : "completion")),
           Stream.mapAccumArrayEffect(
-            (): Calls => new Map(),
+            (): Calls => ({ count: 0, open: new Map() }),
             (calls, parts): Effect.Effect<readonly [Calls, ReadonlyArray<UpstreamEvent>], UpstreamFailure> => {
               begun = true
               const events: Array<UpstreamEvent> = []
