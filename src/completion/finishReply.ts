@@ -42,6 +42,18 @@ export interface FinishMachine extends Machine<ReplyPart, ReplyEvent>, UsageSoFa
 
 const noCall = { id: "", name: "" }
 
+/** A count of tokens, where it is one: any other number would spoil a key's limits and all sums of usage. */
+const count = (told: number | undefined): number | undefined =>
+  told !== undefined && Number.isFinite(told) && told >= 0 ? Math.round(told) : undefined
+
+/** What the upstream has told, once it tells more. What it leaves out stays. */
+const toldOf = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
+  promptTokens: count(more.promptTokens) ?? before.promptTokens,
+  completionTokens: count(more.completionTokens) ?? before.completionTokens,
+  reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
+  cachedTokens: count(more.cachedTokens) ?? before.cachedTokens
+})
+
 class Finisher implements FinishMachine {
   /** What the upstream has told. */
   private told: PartialUsage = {}
@@ -93,7 +105,7 @@ class Finisher implements FinishMachine {
       case "CallOver":
         return this.over(part, out)
       case "UpstreamUsage":
-        this.told = { ...this.told, ...part.usage }
+        this.told = toldOf(this.told, part.usage)
         return
       case "Ending":
         this.conclude(part, out)
@@ -105,11 +117,12 @@ class Finisher implements FinishMachine {
   usage(): Usage {
     const reasoningTokens = this.told.reasoningTokens ?? estimateTokens(this.reasoning.toString())
     const completionTokens = this.told.completionTokens ?? reasoningTokens + estimateTokens(this.written.toString())
+    const promptTokens = this.told.promptTokens ?? this.options.promptTokens()
     return {
-      promptTokens: this.told.promptTokens ?? this.options.promptTokens(),
+      promptTokens,
       completionTokens,
       reasoningTokens: Math.min(reasoningTokens, completionTokens),
-      cachedTokens: this.told.cachedTokens ?? 0
+      cachedTokens: Math.min(this.told.cachedTokens ?? 0, promptTokens)
     }
   }
   private finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {

@@ -73,6 +73,23 @@ describe("a reply without tools", () => {
     })
   })
 
+  it("counts what the upstream told before where it leaves that out, and takes no number for tokens that cannot be theirs", () => {
+    const events = assemble([
+      UpstreamText("four words of text"),
+      UpstreamUsage({ promptTokens: 11, completionTokens: undefined, cachedTokens: 40 }),
+      UpstreamUsage({ promptTokens: undefined, completionTokens: 5 }),
+      UpstreamUsage({ promptTokens: NaN, completionTokens: -3, reasoningTokens: Infinity }),
+      UpstreamFinish("stop")
+    ])
+    const usage = events.find((event) => event._tag === "UsageReported")
+    assert.deepStrictEqual(usage?.usage, {
+      promptTokens: 11,
+      completionTokens: 5,
+      reasoningTokens: 0,
+      cachedTokens: 11
+    })
+  })
+
   it("ends before a stop sequence that is split over pieces, and drops what follows", () => {
     const events = assemble(
       [UpstreamText("one EN"), UpstreamText("D two"), UpstreamText("three"), UpstreamFinish("stop")],
