@@ -32,19 +32,23 @@ const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effec
  * A driver that runs completions; all else is optional. By default it needs no credential and keeps no sessions, so it has
  * one account of its own when none is configured.
  */
-export const makeDriver = (driver: Pick<Driver, "complete"> & Partial<Driver>): Driver => {
+export const makeDriver = (
+  driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
+): Driver => {
   const name = driver.name ?? "custom"
+  const embed = driver.embed?.bind(driver)
+  // Member by member: those of a class are none of the object's own, and one that is given as undefined is not given.
   return {
     name,
-    capabilities: { login: false, sessions: false, anonymous: true, sampling: false },
-    models: [],
-    login: () => unsupported("login"),
-    verify: () => Effect.void,
-    createSession: () => noSessions,
-    listSessions: () => noSessions,
-    deleteSession: () => noSessions,
-    deleteAllSessions: () => noSessions,
-    ...driver,
+    capabilities: driver.capabilities ?? { login: false, sessions: false, anonymous: true, sampling: false },
+    models: driver.models ?? [],
+    login: (login) => driver.login?.(login) ?? unsupported("login"),
+    verify: (token) => driver.verify?.(token) ?? Effect.void,
+    createSession: (token) => driver.createSession?.(token) ?? noSessions,
+    listSessions: (token, count) => driver.listSessions?.(token, count) ?? noSessions,
+    deleteSession: (token, id) => driver.deleteSession?.(token, id) ?? noSessions,
+    deleteAllSessions: (token) => driver.deleteAllSessions?.(token) ?? noSessions,
+    ...(embed === undefined ? {} : { embed }),
     complete: (request) =>
       Effect.map(
         Effect.catchCause(driver.complete(request), illFormed(name)),

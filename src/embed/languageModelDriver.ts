@@ -31,7 +31,7 @@ import { promptOf } from "./promptOf.ts"
 export interface LanguageModelDriverOptions {
   /** The model that serves a model of the gateway's. */
   readonly select: (model: UpstreamModel) => LanguageModel.LanguageModel
-  /** Models beyond the natives that are listed and may be asked for. */
+  /** Models beyond the natives; those that callers may ask for are the configuration's `upstream.models`. */
   readonly models?: ReadonlyArray<UpstreamModel> | undefined
 }
 

@@ -141,7 +141,10 @@ export interface Driver {
     /** The upstream itself ends replies at stop sequences and so on; informational. */
     readonly sampling: boolean
   }
-  /** Model ids beyond the four natives, in the order in which they are configured. */
+  /**
+   * Model ids beyond the four natives, in the order in which they are configured. Informational: those that callers may ask for
+   * are the configuration's `upstream.models`.
+   */
   readonly models: ReadonlyArray<UpstreamModel>
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>

@@ -57,6 +57,69 @@ describe("a driver's failure that is none", () => {
     }))
 })
 
+describe("a driver of which little is given", () => {
+  const reply: Effect.Success<ReturnType<Driver["complete"]>> = {
+    id: "x",
+    events: Stream.make<Array<UpstreamEvent.UpstreamEvent>>(
+      UpstreamEvent.UpstreamText("Hello"),
+      UpstreamEvent.UpstreamFinish("stop")
+    )
+  }
+
+  it.effect("has all else where it is undefined", () =>
+    Effect.gen(function*() {
+      const driver = makeDriver({
+        name: undefined,
+        capabilities: undefined,
+        models: undefined,
+        login: undefined,
+        verify: undefined,
+        embed: undefined,
+        complete: () => Effect.succeed(reply)
+      })
+      assert.deepInclude(driver, { name: "custom", models: [] })
+      assert.isTrue(driver.capabilities.anonymous)
+      assert.isFalse("embed" in driver)
+      yield* driver.verify(undefined)
+      const refused = yield* Effect.flip(driver.login({ email: "a@b.example", mobile: undefined, password: "p" }))
+      assert.strictEqual(refused.status, 501)
+    }))
+
+  it.effect("may be of a class, with what its methods keep", () =>
+    Effect.gen(function*() {
+      class Mine {
+        readonly #checked: Array<string | undefined> = []
+        verify(token: string | undefined) {
+          return Effect.sync(() => void this.#checked.push(token))
+        }
+        createSession() {
+          return Effect.sync(() => `session after ${this.#checked.join()}`)
+        }
+        complete() {
+          return Effect.succeed(reply)
+        }
+      }
+      const driver = makeDriver(new Mine())
+      yield* driver.verify("token")
+      assert.strictEqual(yield* driver.createSession("token"), "session after token")
+    }))
+
+  it.effect("serves the further models of the configuration", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const upstream = fixedUpstream(makeDriver({
+        complete: ({ model }) => Effect.sync(() => (asked.push(model.id), reply))
+      }))
+      yield* complete({ model: "further", prompt: "Hello" }).pipe(Effect.provide(
+        gatewayServices(upstream).pipe(
+          Layer.provideMerge(ConfigStore.layerMemory({ upstream: { models: { further: "further" } } })),
+          Layer.provide(NodeServices.layer)
+        )
+      ))
+      assert.deepEqual(asked, ["further"])
+    }))
+})
+
 describe("a configuration in memory", () => {
   it("is checked by the compiler", () => {
     ConfigStore.layerMemory({ keys: ["k"], runtime: { account_max_inflight: 2 }, upstream: { driver: "embedded" } })
