@@ -5,6 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -52,9 +53,13 @@ export const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan)
   return ended
 }
 
+/** A reply that is whole waits for this long, in milliseconds, until the upstream has heard so. */
+const longestWait = 250
+
 /**
  * Closes an attempt: leaves the upstream, then gives the account back. Once begun it goes to its end, whoever leaves meanwhile.
- * An upstream that has to be told is told beside the reply, which is whole already; the request's scope waits for that.
+ * An upstream that has to be told is told beside the reply, which waits for no longer than one takes that answers at once; the
+ * request's scope waits for all of it.
  */
 export const closeAttempt = (
   { attempt, isOver, scope }: Pick<OpenReply, "attempt" | "isOver" | "scope">,
@@ -62,7 +67,10 @@ export const closeAttempt = (
 ): Effect.Effect<unknown> =>
   isOver()
     ? Scope.close(attempt, exit)
-    : Effect.forkIn(Scope.close(attempt, exit), scope, { startImmediately: true, uninterruptible: true })
+    : Effect.flatMap(
+      Effect.forkIn(Scope.close(attempt, exit), scope, { startImmediately: true, uninterruptible: true }),
+      (closing) => Effect.timeoutOption(Fiber.await(closing), longestWait)
+    )
 
 /** The events of a reply, batch by batch. */
 export type Events = Pull.Pull<Batch, GatewayError>

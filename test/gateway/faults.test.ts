@@ -11,7 +11,18 @@ import { usualCall } from "../../src/upstream/reference/faults.ts"
 import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
-import { account, admin, isQuiet, readSaid, type Said, send, type Site, startSite, textOf } from "./support.ts"
+import {
+  account,
+  admin,
+  isQuiet,
+  readSaid,
+  type Said,
+  send,
+  type Site,
+  startSite,
+  textOf,
+  untilQueue
+} from "./support.ts"
 
 const ownToken = "a-token-of-my-own"
 
@@ -365,7 +376,10 @@ const ask = async (
     })
   }
   const said = await answer
-  const report = await site.until(isQuiet)
+  await site.until(isQuiet)
+  // An upstream that has to be told so has heard of the end once the account is free.
+  await untilQueue(site, { in_use: 0 })
+  const report = await site.report()
   return {
     said,
     report,

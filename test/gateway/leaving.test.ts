@@ -6,6 +6,7 @@ import type { Report } from "../../src/upstream/reference/Ledger.ts"
 import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
 import { businessKey } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
+import { untilHolds } from "../support/until.ts"
 import { accounts, chat, isQuiet, queueOf, send, type Site, startSite, textOf, untilQueue } from "./support.ts"
 
 let site: Site
@@ -205,9 +206,13 @@ describe("an upstream that is slow to hear that a reply is over", () => {
   for (const stream of [true, false]) {
     it(`keeps no caller of a ${stream ? "stream" : "whole reply"} waiting, and gives the slot back once it has heard`, async () => {
       await begin("a")
-      const response = await ask(stream, new AbortController().signal, "!count 400\n!fault hang-mid-stream after=50", {
+      const asking = ask(stream, new AbortController().signal, "!count 400\n!fault hang-mid-stream after=50", {
         stop: ["12"]
       })
+      // One that answers at once has heard before the reply is over.
+      await untilHolds(() => clock.sleeping().some((left) => left === 250))
+      clock.move(250)
+      const response = await asking
       assert.include(await response.text(), "\"finish_reason\":\"stop\"")
       await untilFree()
       assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
@@ -220,11 +225,8 @@ describe("an upstream that is slow to hear that a reply is over", () => {
     const response = await ask(true, abort.signal, "!count 400\n!fault hang-mid-stream after=50", { stop: ["12"] })
     const reader = response.body!.getReader()
     let shown = ""
-    while (!shown.includes("[DONE]")) shown += new TextDecoder().decode((await reader.read()).value)
-    await leave(
-      abort,
-      reader.read().then(({ done }) => done ? Promise.reject(abort.signal.reason as Error) : undefined)
-    )
+    while (!shown.includes("\"finish_reason\":\"stop\"")) shown += new TextDecoder().decode((await reader.read()).value)
+    await leave(abort, reader.read())
     await untilFree()
     assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
   })

@@ -84,7 +84,9 @@ describe("messages replies", () => {
     fc.assert(
       fc.asyncProperty(replies, fc.boolean(), async (events, thinking) => {
         const of = { ...info, thinking }
-        assert.deepStrictEqual(await accumulated(stream(events, of)), object(events, of))
+        // As it is sent: a call's integers have more digits than numbers hold.
+        const sent: unknown = JSON.parse(JSON.stringify(object(events, of)))
+        assert.deepStrictEqual<unknown>(await accumulated(stream(events, of)), sent)
       }),
       { numRuns: runs(150) }
     ))
