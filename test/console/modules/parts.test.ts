@@ -3,14 +3,21 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { parseAccounts } from "../../src/console/pages/accounts/parseAccounts.ts"
-import type { Field } from "../../src/console/pages/settings/fields.ts"
-import { changesOf, faultyLines, fieldAt, patchOf, textOf, valueOf } from "../../src/console/pages/settings/fields.ts"
-import { collect } from "../../src/console/playground/answers.ts"
-import { styles } from "../../src/console/playground/conversation.ts"
-import { runTool } from "../../src/console/playground/tools.ts"
-import { wireOf } from "../../src/console/playground/wire.ts"
-import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { parseAccounts } from "../../../src/console/pages/accounts/parseAccounts.ts"
+import type { Field } from "../../../src/console/pages/settings/fields.ts"
+import {
+  changesOf,
+  faultyLines,
+  fieldAt,
+  patchOf,
+  textOf,
+  valueOf
+} from "../../../src/console/pages/settings/fields.ts"
+import { collect } from "../../../src/console/playground/answers.ts"
+import { styles } from "../../../src/console/playground/conversation.ts"
+import { runTool } from "../../../src/console/playground/tools.ts"
+import { wireOf } from "../../../src/console/playground/wire.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
 const accountsIn = (text: string) => parseAccounts(text).map(({ account }) => account)
 

@@ -2,10 +2,10 @@
  * What the chart of usage draws of a reply.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { viewMeasures } from "../../src/admin/usage/rows.ts"
-import type { UsageRow } from "../../src/console/pages/usage/rows.ts"
-import { seriesOf } from "../../src/console/pages/usage/rows.ts"
-import { zero } from "../../src/usage/UsageEntry.ts"
+import { viewMeasures } from "../../../src/admin/usage/rows.ts"
+import type { UsageRow } from "../../../src/console/pages/usage/rows.ts"
+import { seriesOf } from "../../../src/console/pages/usage/rows.ts"
+import { zero } from "../../../src/usage/UsageEntry.ts"
 
 const row = (time: { readonly hour: string } | { readonly day: string }, requests: number): UsageRow => ({
   ...viewMeasures(zero()),

@@ -2,9 +2,9 @@
  * The list of requests as it keeps up with changes.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { ShownPage } from "../../src/console/pages/requests/keepUp.ts"
-import { keepUp, pageSize } from "../../src/console/pages/requests/keepUp.ts"
-import type { RequestItem } from "../../src/console/state/types.ts"
+import type { ShownPage } from "../../../src/console/pages/requests/keepUp.ts"
+import { keepUp, pageSize } from "../../../src/console/pages/requests/keepUp.ts"
+import type { RequestItem } from "../../../src/console/state/types.ts"
 
 const everything = { status: "", style: "", model: "", key: "", account: "" }
 

@@ -3,8 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { KeyDraft, KeyItem } from "../../src/console/pages/keys/draft.ts"
-import { asLocal, changesOf } from "../../src/console/pages/keys/draft.ts"
+import type { KeyDraft, KeyItem } from "../../../src/console/pages/keys/draft.ts"
+import { asLocal, changesOf } from "../../../src/console/pages/keys/draft.ts"
 
 const item: KeyItem = {
   id: "0123456789abcdef",

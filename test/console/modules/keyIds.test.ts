@@ -4,9 +4,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
-import { keyIdOf, keyOfId } from "../../src/console/pages/keys/preview.ts"
-import { sha256Hex } from "../../src/console/parts/sha256.ts"
-import { keyId } from "../../src/domain/identity.ts"
+import { keyIdOf, keyOfId } from "../../../src/console/pages/keys/preview.ts"
+import { sha256Hex } from "../../../src/console/parts/sha256.ts"
+import { keyId } from "../../../src/domain/identity.ts"
 
 const ofNode = (text: string): string => createHash("sha256").update(text).digest("hex")
 
