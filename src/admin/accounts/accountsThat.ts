@@ -13,7 +13,8 @@ export const accountsThat = Effect.fnUntraced(function*(
   pool: Pick<AccountPool, "describe">,
   configured: ReadonlyArray<Account>,
   fits: (facts: AccountFacts) => boolean,
-  most = Number.POSITIVE_INFINITY
+  // Without its type it is `any` to who imports this.
+  most: number = Number.POSITIVE_INFINITY
 ) {
   const found: Array<Account> = []
   for (let start = 0; start < configured.length && found.length < most; start += described) {
