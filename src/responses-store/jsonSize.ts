@@ -1,22 +1,31 @@
 /**
- * What a JSON value costs in memory, cheaply: one step a node, none a character.
+ * How large a JSON value is, cheaply: one step a node, none a character.
  */
 import type { Json } from "../domain/Conversation.ts"
 import { atOnce, Slice, type Sliced } from "../stream/slices.ts"
 
-/** Bytes of a value's own head, and of a field or element that points at it. */
-const perNode = 24
+/** What counts how much: a value, a field beside its name and value, and each UTF-16 unit of strings and names. */
+export interface JsonWeights {
+  readonly node: number
+  readonly field: number
+  readonly unit: number
+}
 
-/** Bytes that a JSON value holds at most, roughly: strings count two bytes a UTF-16 unit. In slices. */
-export function* jsonSizeSliced(value: Json): Sliced<number> {
-  const slice = new Slice()
+/** Bytes that it holds at most, roughly: a head of its own, and one for each field or element that points at it. */
+const inMemory: JsonWeights = { node: 24, field: 24, unit: 2 }
+
+/** Characters of its text, and no more than that has. */
+export const asText: JsonWeights = { node: 1, field: 1, unit: 1 }
+
+/** The size of a JSON value, in slices; in memory unless other weights are given. */
+export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Slice()): Sliced<number> {
   const left: Array<Json> = [value]
   let size = 0
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (slice.add(1)) yield slice.end()
-    size += perNode
+    size += weights.node
     if (typeof next === "string") {
-      size += 2 * next.length
+      size += weights.unit * next.length
     } else if (Array.isArray(next)) {
       for (const element of next) {
         if (slice.add(1)) yield slice.end()
@@ -25,7 +34,7 @@ export function* jsonSizeSliced(value: Json): Sliced<number> {
     } else if (typeof next === "object" && next !== null) {
       for (const key of Object.keys(next)) {
         if (slice.add(1)) yield slice.end()
-        size += perNode + 2 * key.length
+        size += weights.field + weights.unit * key.length
         left.push(Reflect.get(next, key))
       }
     }

@@ -7,33 +7,9 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { itemCounter } from "../../http/itemLimits.ts"
+import { asText, jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { Slice, Sliced } from "../../stream/slices.ts"
 import type { Item } from "./items.ts"
-
-/** Characters of a value's JSON, and no more than it has: one step a node. */
-function* charsOf(value: Json, slice: Slice): Sliced<number> {
-  const left: Array<Json> = [value]
-  let chars = 0
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (slice.add(1)) yield slice.end()
-    chars++
-    if (typeof next === "string") {
-      chars += next.length
-    } else if (Array.isArray(next)) {
-      for (const element of next) {
-        if (slice.add(1)) yield slice.end()
-        left.push(element)
-      }
-    } else if (typeof next === "object" && next !== null) {
-      for (const key of Object.keys(next)) {
-        if (slice.add(1)) yield slice.end()
-        chars += key.length + 1
-        left.push(Reflect.get(next, key))
-      }
-    }
-  }
-  return chars
-}
 
 const countItems = itemCounter({ turns: ["input"], stops: "" })
 
@@ -52,7 +28,7 @@ export class TakenItems {
 
   /** Takes one more; the error where they are more than a body may have. `field` is what leads to it. */
   *add(item: Item, field: string): Sliced<GatewayError | undefined> {
-    const chars = this.#known.get(item) ?? (yield* charsOf(item as Json, this.#slice))
+    const chars = this.#known.get(item) ?? (yield* jsonSizeSliced(item as Json, asText, this.#slice))
     this.#known.set(item, chars)
     this.chars += chars
     const most = this.#limits.body_bytes
