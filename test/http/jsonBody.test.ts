@@ -106,9 +106,7 @@ describe("a body that stops coming", () => {
           controller.enqueue(new TextEncoder().encode("\"begun"))
         }
       })
-      // Browsers' types, which the console's modules bring along, do not know `duplex`.
-      const init: RequestInit & { readonly duplex: "half" } = { method: "POST", body, duplex: "half" }
-      const request = new Request("http://gateway.internal/", init)
+      const request = new Request("http://gateway.internal/", { method: "POST", body, duplex: "half" })
       const reading = yield* Effect.forkChild(
         Effect.flip(Effect.scoped(jsonBody(Schema.String)(HttpServerRequest.fromWeb(request))))
       )
