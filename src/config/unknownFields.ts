@@ -1,20 +1,23 @@
 /**
- * Fields of a configuration that the gateway does not know. They are kept, since a newer or an older gateway may know them,
- * but told, since most of them are misspelt.
+ * Fields of a configuration or of a request that the gateway does not know: most of them are misspelt. A configuration keeps
+ * them, since a newer or an older gateway may know them, and the operator is warned; a request of the admin API is refused.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { fieldName } from "../domain/fieldName.ts"
 import { nearest } from "../domain/nearest.ts"
+import { eachSliced, type Sliced } from "../stream/slices.ts"
+import { type Fault, fault } from "./ConfigError.ts"
 import { ConfigDocument } from "./document.ts"
-import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
+import { inSlices } from "./inSlices.ts"
+import { isJsonObject, type RawConfig } from "./json.ts"
 
 /** Unknown fields that are told at most. */
 const mostUnknown = 20
 
 /** What is known of a value: the fields of an object, and what is in any further field or in any item of a list. */
-interface Known {
+export interface Known {
   readonly fields: ReadonlyMap<string, Known>
   readonly others: Known | undefined
   readonly items: Known | undefined
@@ -54,25 +57,35 @@ const placesOf = (name: string, within: Known, path: ReadonlyArray<string>): Rea
     ...placesOf(name, below, [...path, field])
   ])
 
-type Path = ReadonlyArray<string | number>
-
-/** What is said of an unknown field: where it is, and what it was probably meant to be. */
-const describe = (parent: Path, name: string, siblings: Iterable<string>): string => {
-  const [meant] = nearest(name, siblings)
-  const suggestion = meant === undefined ? placesOf(name, documentFields(), [])[0] : fieldName([...parent, meant])
-  const shown = fieldName([...parent, name])
-  if (suggestion === shown) return `${shown} is not taken here: it is set in the configuration file`
-  return suggestion === undefined
-    ? `${shown} is not a field that the gateway knows`
-    : `${shown} is not a field that the gateway knows: did you mean ${suggestion}?`
-}
-
-/** Items of lists in which everything is known: lists are long, and most items stay from change to change. */
+/** Items of the file's lists in which everything is known: lists are long, and most items stay from change to change. */
 const clean = new WeakSet<object>()
 
 class Search {
-  readonly found: Array<string> = []
+  readonly found: Array<Fault> = []
   private readonly path: Array<string | number> = []
+  private readonly isFile: boolean
+
+  constructor(root: Known) {
+    this.isFile = root === known
+  }
+
+  /** Where a name was probably meant to stand. Another place in the file is no place in a request. */
+  private meant(name: string, siblings: Known): string | undefined {
+    const [meant] = nearest(name, siblings.fields.keys())
+    if (meant !== undefined) return fieldName([...this.path, meant])
+    const [place] = placesOf(name, documentFields(), [])
+    return this.isFile || place === fieldName([...this.path, name]) ? place : undefined
+  }
+
+  /** Notes an unknown field: where it is, and what it was probably meant to be. */
+  private note(name: string, siblings: Known): void {
+    const field = fieldName([...this.path, name])
+    const meant = this.meant(name, siblings)
+    const rule = meant === field
+      ? "is not taken here: it is set in the configuration file"
+      : `is not a field that the gateway knows${meant === undefined ? "" : `: did you mean ${meant}?`}`
+    this.found.push(fault(field, rule))
+  }
 
   /** All that is below a value. */
   look(value: Schema.Json, within: Known): void {
@@ -90,7 +103,7 @@ class Search {
       const below = within.fields.get(name) ?? within.others
       if (below === undefined) {
         if (within.fields.size > 0 && this.found.length < mostUnknown) {
-          this.found.push(describe(this.path, name, within.fields.keys()))
+          this.note(name, within)
         }
       } else if (hasNames(below)) {
         this.path.push(name)
@@ -102,42 +115,37 @@ class Search {
 
   /** One item of a list. */
   lookAt(place: number, item: Schema.Json, within: Known): void {
-    if (typeof item !== "object" || item === null || clean.has(item)) return
+    if (typeof item !== "object" || item === null || (this.isFile && clean.has(item))) return
     const before = this.found.length
     this.path.push(place)
     this.look(item, within)
     this.path.pop()
-    if (this.found.length === before && before < mostUnknown) clean.add(item)
+    if (this.isFile && this.found.length === before && before < mostUnknown) clean.add(item)
   }
 }
 
-const search = Effect.fnUntraced(function*(
-  within: Known,
-  value: unknown
-): Effect.fn.Return<ReadonlyArray<string>> {
+/** The schemas' fields, for `findUnknown`. Work it out once: schemas do not change. */
+export const fieldsOf = (schemas: ReadonlyArray<Schema.Constraint>): Known =>
+  knownBy(schemas.map((schema) => SchemaAST.toEncoded(schema.ast)))
+
+/** One fault for each unknown field of `value`, 20 at most; in slices, since lists may be long. What is no object has no fields. */
+export function* findUnknown(within: Known, value: unknown): Sliced<ReadonlyArray<Fault>> {
   if (!isJsonObject(value)) return []
-  const found = new Search()
+  const found = new Search(within)
   for (const [field, below] of found.fieldsOf(value, within)) {
     const items = below.items
     if (Array.isArray(field) && items !== undefined) {
-      yield* forEachSliced(field, (item, place) => found.lookAt(place, item, items))
+      yield* eachSliced(field, (item, place) => found.lookAt(place, item, items))
     } else if (isJsonObject(field)) {
-      yield* forEachSliced(found.fieldsOf(field, below), ([record, of]) => found.look(record, of))
+      yield* eachSliced(found.fieldsOf(field, below), ([record, of]) => found.look(record, of))
     }
   }
   return found.found
-})
+}
 
-/**
- * One sentence for each field of `value` that none of the schemas knows, 20 at most; gives way to others, since lists may be
- * long. What is no object has no fields.
- */
-export const unknownFieldsOf = (
-  schemas: ReadonlyArray<Schema.Constraint>,
-  value: unknown
-): Effect.Effect<ReadonlyArray<string>> =>
-  search(knownBy(schemas.map((schema) => SchemaAST.toEncoded(schema.ast))), value)
-
-/** The same of the configuration file. */
+/** One sentence for each unknown field of a configuration file. */
 export const unknownFields = (raw: unknown): Effect.Effect<ReadonlyArray<string>> =>
-  Effect.suspend(() => search(documentFields(), raw))
+  Effect.map(
+    Effect.suspend(() => inSlices(findUnknown(documentFields(), raw))),
+    (faults) => faults.map(({ message }) => message)
+  )

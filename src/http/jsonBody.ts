@@ -36,6 +36,8 @@ export interface BodyOptions {
   readonly mayBeEmpty?: boolean
   /** Where a body has what is counted. */
   readonly outline?: BodyOutline
+  /** Refuses a body before it is decoded. */
+  readonly refuse?: (body: unknown) => Sliced<GatewayError | undefined>
   /** Brings a body to the form that the Schema describes. */
   readonly normalize?: (body: unknown) => Sliced<unknown>
   /** How a large body is taken apart to be decoded. */
@@ -105,7 +107,7 @@ export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Sco
 
 /** Makes a reader of one kind of body. Build it once, not per request. */
 export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
-  const { limit, mayBeEmpty = false, normalize, outline, pieces } = options
+  const { limit, mayBeEmpty = false, normalize, outline, pieces, refuse } = options
   const count = outline === undefined ? undefined : itemCounter(outline)
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = pieces === undefined ? undefined : decodePieces(schema, pieces)
@@ -121,6 +123,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     }
     const body = parseJson(text, contentType)
     if (Result.isFailure(body)) return Result.fail(body.failure)
+    const refused = refuse === undefined ? undefined : yield* refuse(body.success)
+    if (refused !== undefined) return Result.fail(refused)
     yield* restoreIntegers(body.success, text, outline?.turns ?? [])
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
@@ -163,17 +167,21 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
 }
 
 /** An endpoint with one body of JSON. */
-interface Reads<S extends Schema.Constraint> extends HttpApiEndpoint.Constraint {
+export interface Reads<S extends Schema.Constraint> extends HttpApiEndpoint.Constraint {
   readonly ["~Payload"]: S
   readonly payload: HttpApiEndpoint.PayloadMap
+}
+
+/** The schema of an endpoint's body. */
+export const payloadOf = <S extends Schema.Constraint>(endpoint: Reads<S>): Schema.ConstraintDecoder<S["Type"]> => {
+  const [schema, ...more] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
+  if (schema === undefined || more.length > 0) throw new Error(`${endpoint.identifier} has not one kind of body`)
+  return schema as unknown as Schema.ConstraintDecoder<S["Type"]>
 }
 
 /** Makes a reader of an endpoint's body: what it gives is of the payload's type. Build it once, not per request. */
 export const bodyOf = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
   options?: BodyOptions
-): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
-  const [schema, ...more] = [...endpoint.payload.values()].flatMap(({ schemas }) => [...schemas])
-  if (schema === undefined || more.length > 0) throw new Error(`${endpoint.identifier} has not one kind of body`)
-  return jsonBody(schema as unknown as Schema.ConstraintDecoder<S["Type"]>, options)
-}
+): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<S["Type"], GatewayError, Scope.Scope> =>
+  jsonBody(payloadOf(endpoint), options)

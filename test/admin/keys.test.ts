@@ -139,13 +139,18 @@ describe("a key that is added", () => {
       limits: [{ window: "hour", requests: 3, tokens: null }],
       models: null
     })
+    const listed = (await items()).find(({ id }) => id === idOf("mine"))
     assert.deepStrictEqual(given, {
       success: true,
       total_keys: 2,
-      id: idOf("mine"),
-      preview: "m...",
+      ...listed,
       config_writable: false,
       needs_host_sync: false
+    })
+    assert.deepInclude(given, {
+      preview: "m...",
+      name: "Mine",
+      limits: [{ window: "hour", requests: 3, tokens: null }]
     })
     const records = await recordsOf()
     const record = isJsonObject(records) ? records[idOf("mine")] : undefined

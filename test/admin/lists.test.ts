@@ -62,15 +62,18 @@ describe("keys", () => {
 })
 
 describe("accounts", () => {
-  it("are added with what they need, and no more of them is kept", async () => {
+  it("are added with what they need, and the reply shows what was added", async () => {
     const added = await call("POST", "/admin/accounts", {
-      body: { email: " One@X.org ", password: " p w ", note: "ignored", mobile: null }
+      body: { email: " One@X.org ", password: " p w ", note: "shared", mobile: null }
     })
     assert.deepInclude(added.json, { success: true, total_accounts: 1 })
+    const [listed] = (await call("GET", "/admin/accounts")).json["items"] as ReadonlyArray<unknown>
+    assert.deepStrictEqual(added.json["account"], listed)
+    assert.deepInclude(listed, { identifier: "One@X.org", has_password: true, note: "shared" })
     await call("POST", "/admin/accounts", { body: { mobile: "138 1234 5678", password: "pw" } })
     await call("POST", "/admin/accounts", { body: { token: " abcdefghijklmnopqrstuvwxyz " } })
     assert.deepStrictEqual(await rawAccounts(), [
-      { email: "One@X.org", password: " p w " },
+      { email: "One@X.org", password: " p w ", note: "shared" },
       { mobile: "138 1234 5678", password: "pw" },
       { token: "abcdefghijklmnopqrstuvwxyz" }
     ])
@@ -118,7 +121,8 @@ describe("accounts", () => {
       has_password: true,
       has_token: false,
       token_preview: "",
-      ...well
+      ...well,
+      note: "shared"
     })
     assert.deepStrictEqual(mobile, {
       identifier: "138 1234 5678",

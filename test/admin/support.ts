@@ -28,24 +28,30 @@ export interface CallOptions {
   readonly body?: unknown
   /** Sent as it is. */
   readonly text?: string
+  /** Sent beside those that every call has. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Calls a gateway, as the operator unless another bearer is given. */
-export const caller =
-  (gateway: () => RunningGateway) =>
-  async (method: string, path: string, { bearer = adminKey, body, text: sent }: CallOptions = {}): Promise<Answer> => {
-    const response = await fetch(`${gateway().url}${path}`, {
-      method,
-      headers: {
-        "content-type": "application/json",
-        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` })
-      },
-      ...(sent === undefined && body === undefined ? {} : { body: sent ?? JSON.stringify(body) })
-    })
-    const text = await response.text()
-    const json = objectOf(text)
-    return { status: response.status, headers: response.headers, text, json, detail: String(json["detail"]) }
-  }
+export const caller = (gateway: () => RunningGateway) =>
+async (
+  method: string,
+  path: string,
+  { bearer = adminKey, body, headers, text: sent }: CallOptions = {}
+): Promise<Answer> => {
+  const response = await fetch(`${gateway().url}${path}`, {
+    method,
+    headers: {
+      "content-type": "application/json",
+      ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+      ...headers
+    },
+    ...(sent === undefined && body === undefined ? {} : { body: sent ?? JSON.stringify(body) })
+  })
+  const text = await response.text()
+  const json = objectOf(text)
+  return { status: response.status, headers: response.headers, text, json, detail: String(json["detail"]) }
+}
 
 export type Call = ReturnType<typeof caller>
 

@@ -41,16 +41,14 @@ export const AccountList = Schema.Struct({
   total_pages: Schema.Int
 }).annotate({ identifier: "AccountList" })
 
-/** Body of `POST /admin/accounts`: an email or a mobile with a password, or a token. */
+/** Body of `POST /admin/accounts`, and a line of a batch: an email or a mobile with a password, or a token. */
 export const AddAccountRequest = Schema.Struct({
   email: optional(Schema.String).annotate({ description: "Login identity; or `mobile`." }),
   mobile: optional(Schema.String).annotate({ description: "Login identity; or `email`." }),
   password: optional(Schema.String).annotate({ description: "Never returned." }),
-  token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." })
+  token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." }),
+  note: optional(Schema.String)
 }).annotate({ identifier: "AddAccountRequest" })
-
-/** The same with a note, as a line of a batch. */
-export const BatchAccount = Schema.Struct({ ...AddAccountRequest.fields, note: optional(Schema.String) })
 
 export const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
@@ -60,13 +58,16 @@ export const PatchAccountRequest = Schema.Struct({
   note: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "PatchAccountRequest" })
 
+/** The account as the list shows it. */
+export const AddAccountReply = Schema.Struct({ ...AccountsReply.fields, account: AccountItem })
+
 export const PatchAccountReply = Schema.Struct({ success: Schema.Boolean, account: AccountItem, ...lasting })
 
 /** Body of a batch of changes: accounts to add, or the identifiers of accounts to change; 20,000 at most. */
 export const AccountBatchRequest = Schema.Union([
   Schema.Struct({
     action: Schema.Literal("add"),
-    accounts: Schema.Array(BatchAccount),
+    accounts: Schema.Array(AddAccountRequest),
     dry_run: Schema.optionalKey(Schema.Boolean)
   }),
   Schema.Struct({
@@ -185,14 +186,15 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     },
     success: AccountList
   }).annotateMerge(documented({ summary: "List accounts", errors: [...reading, "invalid_request"] })),
-  HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AccountsReply }).annotateMerge(
-    documented({
-      summary: "Add an account",
-      description: "By email or mobile and password, or by a token.",
-      errors: changing,
-      example: { email: "someone@example.com", password: "secret" }
-    })
-  ),
+  HttpApiEndpoint.post("add", "/admin/accounts", { payload: AddAccountRequest, success: AddAccountReply })
+    .annotateMerge(
+      documented({
+        summary: "Add an account",
+        description: "By email or mobile and password, or by a token.",
+        errors: changing,
+        example: { email: "someone@example.com", password: "secret" }
+      })
+    ),
   HttpApiEndpoint.post("batch", "/admin/accounts/batch", { payload: AccountBatchRequest, success: AccountBatchReply })
     .annotateMerge(documented({
       summary: "Add, enable, disable or delete many accounts",

@@ -13,17 +13,16 @@ import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { resolveModel } from "../../domain/models.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
 import { Nodes } from "../../nodes/Nodes.ts"
+import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
-import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { accountsThat } from "./accountsThat.ts"
 import { AccountTests } from "./AccountTests.ts"
 import type { AccountState } from "./Api.ts"
-import { AdminAccountsGroup } from "./Api.ts"
+import { AccountBatchRequest, AdminAccountsGroup } from "./Api.ts"
 import { applyBatch, type BatchOutcome, readBatch } from "./batch.ts"
 import { itemOf } from "./itemOf.ts"
 import { markAccount } from "./markAccount.ts"
@@ -31,11 +30,12 @@ import { newAccount } from "./newAccount.ts"
 import { pageOf } from "./page.ts"
 
 const { endpoints } = AdminAccountsGroup
-const readAccount = bodyOf(endpoints.add)
-const readMarks = bodyOf(endpoints.patch)
-const readTest = bodyOf(endpoints.test)
-const readTestAll = bodyOf(endpoints.testAll, { mayBeEmpty: true })
-const readDeletion = bodyOf(endpoints.deleteSessions)
+const readAccount = adminBodyOf(endpoints.add)
+const readBatchBody = jsonObjectBodyOf([AccountBatchRequest])
+const readMarks = adminBodyOf(endpoints.patch)
+const readTest = adminBodyOf(endpoints.test)
+const readTestAll = adminBodyOf(endpoints.testAll, { mayBeEmpty: true })
+const readDeletion = adminBodyOf(endpoints.deleteSessions)
 
 /** Accounts that are tested at once by test-all (spec "Limits"). */
 const testsAtOnce = 5
@@ -82,6 +82,13 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
         return shown.map((account) => itemOf(account, known.get(account.identifier)))
       })
 
+    /** An account that was changed as the list shows it. */
+    const changedItem = Effect.fnUntraced(function*(account: Account | undefined) {
+      if (account === undefined) return yield* unknownAccount
+      const [item] = yield* itemsOf([account])
+      return item!
+    })
+
     const narrowed = (configured: ReadonlyArray<Account>, state: typeof AccountState.Type | undefined) =>
       state === undefined
         ? Effect.succeed(configured)
@@ -103,7 +110,7 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
       .handleRaw(
         "batch",
         Effect.fnUntraced(function*({ endpoint, request }) {
-          const batch = yield* Effect.fromResult(readBatch(yield* jsonObjectBody(request)))
+          const batch = yield* Effect.fromResult(readBatch(yield* readBatchBody(request)))
           let outcome: BatchOutcome | undefined
           const update = store.update((raw, config) =>
             Effect.map(applyBatch(raw, config, batch), (applied) => {
@@ -139,10 +146,8 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
               return Effect.succeed(marked === entries[place] ? raw : { ...raw, accounts: entries.with(place, marked) })
             })
           )
-          const marked = findAccount(saved.config.account_table, params.identifier)
-          if (marked === undefined) return yield* unknownAccount
-          const [account] = yield* itemsOf([marked])
-          return respond(endpoint, { success: true, account: account!, ...lastingOf(saved) })
+          const account = yield* changedItem(findAccount(saved.config.account_table, params.identifier))
+          return respond(endpoint, { success: true, account, ...lastingOf(saved) })
         })
       )
       .handleRaw(
@@ -158,7 +163,8 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
                 : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] })
             )
           )
-          return respond(endpoint, accountsReply(saved))
+          const account = yield* changedItem(saved.config.account_table.index.get(identity[0]!))
+          return respond(endpoint, { ...accountsReply(saved), account })
         })
       )
       .handle(

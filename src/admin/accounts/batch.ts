@@ -12,7 +12,7 @@ import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identifierOf, identityKeys } from "../../domain/identity.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
-import { BatchAccount, type BatchResult } from "./Api.ts"
+import { AddAccountRequest, type BatchResult } from "./Api.ts"
 import { markAccount } from "./markAccount.ts"
 import { newAccount } from "./newAccount.ts"
 
@@ -52,7 +52,7 @@ export interface BatchOutcome {
   readonly results: ReadonlyArray<typeof BatchResult.Type>
 }
 
-const decodeLine = Schema.decodeUnknownResult(BatchAccount)
+const decodeLine = Schema.decodeUnknownResult(AddAccountRequest)
 
 /** The account of a line, or the name of the field that is refused. */
 const accountOfLine = (line: unknown): Result.Result<RawConfig, string> => {

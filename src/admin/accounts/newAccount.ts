@@ -6,12 +6,12 @@ import type { RawConfig } from "../../config/json.ts"
 import { longestNote } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { headerText } from "../headerText.ts"
-import type { BatchAccount } from "./Api.ts"
+import type { AddAccountRequest } from "./Api.ts"
 
 const trimmed = (text: string | null | undefined): string => text?.trim() ?? ""
 
 /** The account as the configuration lists it. Fails for one that nobody could log in with. */
-export const newAccount = (body: typeof BatchAccount.Type): Result.Result<RawConfig, GatewayError> => {
+export const newAccount = (body: typeof AddAccountRequest.Type): Result.Result<RawConfig, GatewayError> => {
   const email = trimmed(body.email)
   const mobile = trimmed(body.mobile)
   const token = trimmed(body.token)

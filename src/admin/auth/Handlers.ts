@@ -6,14 +6,14 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { bearerToken } from "../../http/credential.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
+import { adminBodyOf } from "../adminBody.ts"
 import { addressOf } from "../edgeLayers.ts"
 import { AdminAuth } from "./AdminAuth.ts"
 import { AdminAuthGroup } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
-const readLogin = bodyOf(AdminAuthGroup.endpoints.login, { limit: 64 * 1024 })
+const readLogin = adminBodyOf(AdminAuthGroup.endpoints.login, { limit: 64 * 1024 })
 
 export const AdminAuthHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(AdminAuthGroup),

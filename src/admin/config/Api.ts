@@ -50,7 +50,7 @@ export const ConfigRequest = Schema.Struct({
   }))
 }).annotate({ identifier: "ConfigRequest" })
 
-/** Fields that were not taken, with what they were probably meant to be. */
+/** Fields of an import that were not taken, with what they were probably meant to be. */
 const Warnings = Schema.Array(Schema.String)
 
 export const ConfigSaved = Schema.Struct({
@@ -65,11 +65,11 @@ export const ConfigSaved = Schema.Struct({
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 const Mode = Schema.Literals(["merge", "replace"])
 
+/** A configuration in a wrapper. */
+export const ImportWrapper = Schema.Struct({ config: JsonObject, mode: Schema.optionalKey(Mode) })
+
 /** Body of an import: a configuration, or one in a wrapper. */
-export const ImportRequest = Schema.Union([
-  Schema.Struct({ config: JsonObject, mode: Schema.optionalKey(Mode) }),
-  JsonObject
-]).annotate({ identifier: "ImportRequest" })
+export const ImportRequest = Schema.Union([ImportWrapper, JsonObject]).annotate({ identifier: "ImportRequest" })
 
 const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, warnings: Warnings, ...lasting }
 

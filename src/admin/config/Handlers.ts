@@ -7,16 +7,20 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
 import { forEachSliced, isJsonObject } from "../../config/json.ts"
-import { unknownFieldsOf } from "../../config/unknownFields.ts"
 import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { viewAccount } from "../accountView.ts"
+import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf } from "../changes.ts"
 import { savedOr } from "../configErrors.ts"
-import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { respondInSlices } from "../respondInSlices.ts"
 import { AdminConfigGroup, ConfigReply, ConfigRequest, ListsRequest } from "./Api.ts"
 import { readImport } from "./importRequest.ts"
 import { replaceParts } from "./replaceParts.ts"
+
+// What `GET /admin/config` shows may be sent back.
+const readParts = jsonObjectBodyOf([ConfigRequest, ConfigReply])
+const readLists = jsonObjectBodyOf([ListsRequest, ConfigReply])
+const readConfig = jsonObjectBodyOf([])
 
 /** Accounts without the fields that are `null`: such a field is not given. */
 const givenAccounts = Effect.fnUntraced(function*(accounts: Schema.Json) {
@@ -72,9 +76,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       .handleRaw(
         "set",
         Effect.fnUntraced(function*({ endpoint, request }) {
-          const body = yield* jsonObjectBody(request)
-          // What `GET /admin/config` shows may be sent back.
-          const warnings = yield* unknownFieldsOf([ConfigRequest, ConfigReply], body)
+          const body = yield* readParts(request)
           const saved = yield* changed(
             "the configuration was changed",
             store.update((raw, config) => replaceParts(raw, config, body))
@@ -84,7 +86,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
             message: "The configuration is in effect",
             total_keys: saved.config.configured_keys.length,
             total_accounts: saved.config.accounts.length,
-            warnings,
+            warnings: [],
             ...lastingOf(saved)
           })
         })
@@ -92,7 +94,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       .handleRaw(
         "import",
         Effect.fnUntraced(function*({ endpoint, query, request }) {
-          const body = yield* jsonObjectBody(request)
+          const body = yield* readConfig(request)
           const { config, mode } = yield* Effect.fromResult(readImport(body, query.mode))
           const dryRun = query.dry_run === "true"
           const importing = store.importConfig(config, mode, { dryRun })
@@ -112,9 +114,8 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
       .handleRaw(
         "importLists",
         Effect.fnUntraced(function*({ endpoint, request }) {
-          const body = yield* jsonObjectBody(request)
+          const body = yield* readLists(request)
           const { accounts, keys } = body
-          const unknown = yield* unknownFieldsOf([ListsRequest, ConfigReply], body)
           const imported = yield* changed(
             "keys and accounts were imported",
             store.importConfig(
@@ -125,7 +126,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
               "merge"
             )
           )
-          return respond(endpoint, { success: true, ...importCounts(imported), warnings: unknown })
+          return respond(endpoint, { success: true, ...importCounts(imported) })
         })
       )
   })

@@ -5,22 +5,19 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Schema from "effect/Schema"
 import { isJsonObject } from "../../config/json.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
-import { bodyOf, jsonBody } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/Request.ts"
+import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import type { HostSyncFailed } from "./Api.ts"
-import { AdminHostGroup } from "./Api.ts"
+import { AdminHostGroup, HostStatusRequest } from "./Api.ts"
 import { HostSync, type HostSyncFailure } from "./HostSync.ts"
 
-const readSync = bodyOf(AdminHostGroup.endpoints.sync, { mayBeEmpty: true })
+const readSync = adminBodyOf(AdminHostGroup.endpoints.sync, { mayBeEmpty: true })
 /** A draft may list a hundred thousand accounts: it is hashed, and not looked into. */
-const readStatus = jsonBody(Schema.Struct({ config_override: Schema.optionalKey(Schema.Unknown) }), {
-  mayBeEmpty: true
-})
+const readStatus = jsonObjectBodyOf([HostStatusRequest], { mayBeEmpty: true })
 
 /** The platform's status is the reply's, which no declared error could be. */
 const failed = ({ completed, message, status, step }: HostSyncFailure) => {
@@ -53,7 +50,7 @@ export const AdminHostHandlers = HttpApiBuilder.group(
       .handleRaw(
         "compare",
         Effect.fnUntraced(function*({ endpoint, request }) {
-          const draft = (yield* readStatus(request)).config_override
+          const draft = (yield* readStatus(request))["config_override"]
           if (draft === undefined || draft === null) return respond(endpoint, yield* hosting.status(undefined))
           if (!isJsonObject(draft)) {
             return yield* invalidRequest("config_override must be a JSON object", "config_override")

@@ -98,10 +98,10 @@ export const KeyList = Schema.Struct({
 
 export const KeysReply = Schema.Struct({ success: Schema.Boolean, total_keys: Schema.Int, ...lasting })
 
+/** The key as the list shows it. */
 export const AddKeyReply = Schema.Struct({
   ...KeysReply.fields,
-  id: Schema.String,
-  preview: Schema.String,
+  ...KeyItem.fields,
   /** The key, where it was generated: it is shown this once. */
   key: Schema.optionalKey(Schema.String)
 })

@@ -5,21 +5,22 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { keysOf } from "../../config/edit.ts"
 import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { keyId, tokenPreview } from "../../domain/identity.ts"
+import { keyId } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
+import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf } from "../changes.ts"
-import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { respondInSlices } from "../respondInSlices.ts"
-import { AdminKeysGroup } from "./Api.ts"
+import { AddKeyRequest, AdminKeysGroup, ChangeKeyRequest } from "./Api.ts"
 import { indexKeys, isAskedFor, type KeyIndex, viewKey } from "./items.ts"
 import { patchRecord, unknownModel } from "./record.ts"
 
@@ -33,6 +34,10 @@ const keysReply = (saved: Saved) => ({
   total_keys: saved.config.configured_keys.length,
   ...lastingOf(saved)
 })
+
+const readKey = jsonObjectBodyOf([AddKeyRequest])
+/** A `key` is refused by itself, with what to do instead. */
+const readChange = jsonObjectBodyOf([ChangeKeyRequest, Schema.Struct({ key: AddKeyRequest.fields.key })])
 
 const unknownKey = gatewayError("not_found", "No such key is configured")
 
@@ -70,6 +75,13 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
     const store = yield* ConfigStore
     const limits = yield* KeyLimits
     const usage = yield* UsageStore
+
+    /** A key as the list shows it, after a change. */
+    const itemOf = Effect.fnUntraced(function*({ config }: Saved, key: KeyIndex["keys"][number]) {
+      const [used] = yield* limits.usageOf([key.id])
+      return viewKey(config, used!, key, yield* Clock.currentTimeMillis)
+    })
+
     return handlers
       .handleRaw(
         "list",
@@ -107,7 +119,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
       .handleRaw(
         "add",
         Effect.fnUntraced(function*({ endpoint, request }) {
-          const body = yield* jsonObjectBody(request)
+          const body = yield* readKey(request)
           const { isGenerated, key } = yield* keyOf(body)
           const id = keyId(key, sha256Hex)
           const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
@@ -124,18 +136,14 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
               return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
             })
           )
-          return respond(endpoint, {
-            ...keysReply(saved),
-            id,
-            preview: tokenPreview(key),
-            ...(isGenerated ? { key } : {})
-          })
+          const item = yield* itemOf(saved, { id, key })
+          return respond(endpoint, { ...keysReply(saved), ...item, ...(isGenerated ? { key } : {}) })
         })
       )
       .handleRaw(
         "change",
         Effect.fnUntraced(function*({ endpoint, params, request }) {
-          const body = yield* jsonObjectBody(request)
+          const body = yield* readChange(request)
           if (Object.hasOwn(body, "key")) {
             return yield* invalidRequest("key cannot be changed; add another key and remove this one", "key")
           }
@@ -151,9 +159,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
           )
           const key = (yield* indexKeys(saved.config)).byId.get(id)
           if (key === undefined) return yield* unknownKey
-          const [used] = yield* limits.usageOf([id])
-          const item = viewKey(saved.config, used!, { id, key }, yield* Clock.currentTimeMillis)
-          return respond(endpoint, { success: true, key: item, ...lastingOf(saved) })
+          return respond(endpoint, { success: true, key: yield* itemOf(saved, { id, key }), ...lastingOf(saved) })
         })
       )
       .handle(

@@ -12,8 +12,8 @@ import { previews } from "../../captures/chainText.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nativeModels, resolveModel } from "../../domain/models.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, jsonText } from "../../http/reply.ts"
+import { adminBodyOf } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { headerText } from "../headerText.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
@@ -23,9 +23,9 @@ import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
 import { cleanSampleId } from "./sampleId.ts"
 import { SampleReplay } from "./SampleReplay.ts"
 
-const readCapture = bodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
-const readSave = bodyOf(AdminSamplesGroup.endpoints.save)
-const readReplay = bodyOf(AdminSamplesGroup.endpoints.replay)
+const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
+const readSave = adminBodyOf(AdminSamplesGroup.endpoints.save)
+const readReplay = adminBodyOf(AdminSamplesGroup.endpoints.replay)
 
 const unknownSample = gatewayError("not_found", "There is no sample of this name")
 

@@ -7,13 +7,13 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
+import { adminBodyOf } from "../adminBody.ts"
 import { headerText } from "../headerText.ts"
 import { SelfClient } from "../SelfClient.ts"
 import { AdminSelfTestGroup } from "./Api.ts"
 
-const readTest = bodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
+const readTest = adminBodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
 
 const defaultModel = "upstream-chat"
 const defaultMessage = "你好"

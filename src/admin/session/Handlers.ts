@@ -9,15 +9,15 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
+import { adminBodyOf } from "../adminBody.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
 import { adminCredential, isSameOrigin, sessionCookie } from "../auth/sessionCookie.ts"
 import { addressOf } from "../edgeLayers.ts"
 import { AdminSessionGroup } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
-const readLogin = bodyOf(AdminSessionGroup.endpoints.create, { limit: 16 * 1024 })
+const readLogin = adminBodyOf(AdminSessionGroup.endpoints.create, { limit: 16 * 1024 })
 
 const otherOrigin = gatewayError("authentication_failed", "Sessions are for pages of the gateway's own origin")
 

@@ -6,16 +6,17 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
+import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
 import { changed, lastingOf } from "../changes.ts"
-import { jsonObjectBody } from "../jsonObjectBody.ts"
 import { AdminSettingsGroup } from "./Api.ts"
 import { settingsFields } from "./fields.ts"
 import { namesIn, patchSettings } from "./patch.ts"
 
-const readPassword = bodyOf(AdminSettingsGroup.endpoints.password, { limit: 64 * 1024 })
+/** `patchSettings` refuses what it does not know together with what cannot be changed. */
+const readPatch = jsonObjectBodyOf([])
+const readPassword = adminBodyOf(AdminSettingsGroup.endpoints.password, { limit: 64 * 1024 })
 
 /** A refused body has its fault where a refused setting has. */
 const withFaults = (error: GatewayError): GatewayError =>
@@ -76,7 +77,7 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
       .handleRaw(
         "set",
         Effect.fnUntraced(function*({ endpoint, headers, request }) {
-          const patch = yield* Effect.mapError(jsonObjectBody(request), withFaults)
+          const patch = yield* Effect.mapError(readPatch(request), withFaults)
           const saved = yield* changed(
             `the settings were changed (${namesIn(patch).join(", ")})`,
             store.update((raw) => Effect.fromResult(patchSettings(raw, patch)), {

@@ -1,0 +1,134 @@
+/** Fields that an admin endpoint does not know: every endpoint that takes a body refuses them, and names what was meant. */
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { HttpApi } from "effect/http-api"
+import * as SchemaAST from "effect/SchemaAST"
+import { GatewayApi } from "../../src/server/Api.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { caller } from "./support.ts"
+
+let gateway: RunningGateway
+beforeEach(async () => {
+  gateway = await startGateway({ keys: ["first"], accounts: [{ email: "a@x.org", password: "pw" }] })
+})
+afterEach(() => gateway.stop())
+const call = caller(() => gateway)
+
+const keys = async () => (await call("GET", "/admin/config")).json["keys"]
+
+/** Names of the fields of a body, those of all members of a union. */
+const namesOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
+  SchemaAST.isUnion(ast)
+    ? ast.types.flatMap(namesOf)
+    : SchemaAST.isObjects(ast)
+    ? ast.propertySignatures.map(({ name }) => String(name))
+    : []
+
+interface Taking {
+  readonly method: string
+  readonly path: string
+  readonly names: ReadonlyArray<string>
+}
+
+/** Every admin endpoint that takes a body, with the names of its fields. */
+const taking: ReadonlyArray<Taking> = (() => {
+  const found: Array<Taking> = []
+  HttpApi.reflect(GatewayApi, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      const schemas = [...endpoint.payload.values()].flatMap((payload) => [...payload.schemas])
+      if (endpoint.path.startsWith("/admin") && schemas.length > 0) {
+        const names = schemas.flatMap(({ ast }) => namesOf(SchemaAST.toEncoded(ast)))
+        found.push({ method: endpoint.method, path: endpoint.path, names })
+      }
+    }
+  })
+  return found
+})()
+
+describe("a body of the admin API", () => {
+  it("with a misspelt field is refused by every endpoint, with what was meant", async () => {
+    assert.isAbove(taking.length, 15)
+    for (const { method, names, path } of taking) {
+      const [name] = names
+      assert.isDefined(name, path)
+      const misspelt = `${name}x`
+      const answer = await call(method, path.replace(/:\w+/, "a@x.org"), {
+        body: { [misspelt]: "x" },
+        ...(path === "/admin/session" ? { headers: { "sec-fetch-site": "same-origin" } } : {})
+      })
+      assert.strictEqual(answer.status, 400, `${method} ${path}: ${answer.text}`)
+      assert.include(answer.detail, `${misspelt} is not a `, `${method} ${path}`)
+      assert.include(answer.detail, `did you mean ${name}?`, `${method} ${path}`)
+    }
+  })
+
+  it("makes no key where the key's limits are misspelt", async () => {
+    const answer = await call("POST", "/admin/keys", {
+      body: { generate: true, limit: [{ window: "day", requests: 1 }] }
+    })
+    assert.deepStrictEqual([answer.status, answer.json], [400, {
+      detail: "limit is not a field that the gateway knows: did you mean limits?",
+      faults: [{ field: "limit", message: "limit is not a field that the gateway knows: did you mean limits?" }]
+    }])
+    assert.deepStrictEqual(await keys(), ["first"])
+  })
+
+  it("names every unknown field by its path, within lists and objects too", async () => {
+    const limits = await call("POST", "/admin/keys", {
+      body: { generate: true, limits: [{ window: "day", token: 1 }], note: "n", entirely_other: 1 }
+    })
+    assert.strictEqual(
+      limits.detail,
+      "limits[0].token is not a field that the gateway knows: did you mean limits[0].tokens?; " +
+        "entirely_other is not a field that the gateway knows"
+    )
+    const parts = await call("POST", "/admin/config", {
+      body: { key: ["x"], accounts: [{ emial: "a@x.org", token: "t" }] }
+    })
+    assert.strictEqual(
+      parts.detail,
+      "key is not a field that the gateway knows: did you mean keys?; " +
+        "accounts[0].emial is not a field that the gateway knows: did you mean accounts[0].email?"
+    )
+    const batch = await call("POST", "/admin/accounts/batch", {
+      body: { action: "add", accounts: [{ token: "t" }, { email: "b@x.org", pasword: "p" }] }
+    })
+    assert.include(batch.detail, "did you mean accounts[1].password?")
+    const settings = await call("PUT", "/admin/settings", { body: { runtime: { acount_max_inflight: 1 } } })
+    assert.include(settings.detail, "did you mean runtime.account_max_inflight?")
+    assert.deepStrictEqual(await keys(), ["first"])
+    assert.strictEqual((await call("GET", "/admin/accounts")).json["total"], 1)
+  })
+
+  it("of an import is strict about the wrapper, and keeps what the configuration in it has", async () => {
+    const config = { keys: ["second"], of_a_newer_gateway: 1, toolcall: { mode: "x" } }
+    for (
+      const [body, meant] of [
+        [{ cofnig: config, mode: "replace" }, "config"],
+        [{ config, mod: "replace" }, "mode"],
+        [{ ...config, mdoe: "replace" }, "mode"]
+      ] as const
+    ) {
+      const refused = await call("POST", "/admin/config/import", { body })
+      assert.strictEqual(refused.status, 400, refused.text)
+      assert.include(refused.detail, `did you mean ${meant}?`)
+    }
+    assert.deepStrictEqual(await keys(), ["first"])
+    for (const body of [{ config, mode: "merge" }, { ...config, mode: "merge" }, config]) {
+      const taken = await call("POST", "/admin/config/import", { body })
+      assert.strictEqual(taken.status, 200, taken.text)
+      assert.include(String(taken.json["warnings"]), "of_a_newer_gateway is not a field")
+    }
+    assert.deepStrictEqual(await keys(), ["first", "second"])
+  })
+
+  it("may have the contract's older names", async () => {
+    const taken = await Promise.all([
+      call("PUT", "/admin/settings", { body: { auto_delete: { sessions: true } } }),
+      call("POST", "/admin/config/import", { body: { msgcompat_model_mapping: { fast: "upstream-chat" } } })
+    ])
+    assert.deepStrictEqual(taken.map(({ status }) => status), [200, 200])
+    const password = await call("POST", "/admin/settings/password", { body: { password: "a long new password" } })
+    assert.strictEqual(password.status, 200, password.text)
+  })
+})
