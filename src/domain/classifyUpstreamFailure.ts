@@ -80,6 +80,8 @@ export interface Rule {
   readonly retry: Retry
   readonly health: AccountHealth
   readonly code: ErrorCode
+  /** The request's field that is at fault. */
+  readonly param?: string
   /** Stands before the upstream's own message. */
   readonly message: string
   readonly because: string
@@ -137,6 +139,7 @@ const lengthReason = has(
   "exceed_context_size_error",
   "string_above_max_length"
 )
+const modelReason = has("model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound")
 const filterReason = has("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 const lengthWords = new RegExp(
   [
@@ -155,6 +158,14 @@ const plain = (failure: UpstreamFailure): boolean =>
   failure.kind === "refused" && failure.code === undefined && failure.bizCode === undefined
 
 const says = (failure: UpstreamFailure, words: RegExp): boolean => words.test(failure.message?.slice(0, 2000) ?? "")
+
+/**
+ * Whether a refusal is about the model that was asked for. Many servers have no word of their own for it, so that the message
+ * of a 404 decides between a missing model and a wrong address: it changes what the caller reads, never an account's health.
+ */
+export const refusesModel = (failure: UpstreamFailure): boolean =>
+  modelReason(failure.reason) ||
+  (failure.status === 404 && (failure.reason === "NotFoundError" || says(failure, /\bmodels?\b/i)))
 
 const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
 
@@ -332,8 +343,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "endpoint_missing",
     when: (failure) =>
       plain(failure) &&
-      (failure.status === 405 ||
-        (failure.status === 404 && failure.reason !== "model_not_found" && !says(failure, /\bmodel\b/i))),
+      (failure.status === 405 || (failure.status === 404 && !refusesModel(failure))),
     retry: "no",
     health: "none",
     code: "upstream_error",
@@ -342,12 +352,13 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "model_unavailable",
-    when: (failure) => plain(failure) && (failure.status === 404 || failure.reason === "model_not_found"),
+    when: (failure) => plain(failure) && refusesModel(failure),
     retry: "no",
     health: "none",
-    code: "upstream_error",
+    code: "model_not_found",
+    param: "model",
     message: "The upstream does not have the model",
-    because: "spec \"Errors\": an unavailable model is a 503; every account talks to the same server"
+    because: "no later try finds it, and SDKs try a 503 again for minutes; every account talks to the same server"
   },
   {
     class: "caller_mistake",
@@ -472,6 +483,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     retry: context.shown || context.direct ? "no" : rule.retry,
     health: context.direct ? "none" : rule.health,
     error: gatewayError(rule.code, describe(rule, failure, context), {
+      param: rule.param,
       retryAfter: wholeSeconds(failure, rule.code),
       cause: failure.cause
     }),

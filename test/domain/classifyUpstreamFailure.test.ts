@@ -228,8 +228,8 @@ const table: ReadonlyArray<Row> = [
     "model_unavailable",
     "no",
     "none",
-    "upstream_error",
-    503
+    "model_not_found",
+    400
   ],
   [
     "no such model, in words",
@@ -237,8 +237,8 @@ const table: ReadonlyArray<Row> = [
     "model_unavailable",
     "no",
     "none",
-    "upstream_error",
-    503
+    "model_not_found",
+    400
   ],
   [
     "a key that is asked for where there is none",
@@ -247,6 +247,42 @@ const table: ReadonlyArray<Row> = [
     "elsewhere",
     "refused_login",
     "no_account_available",
+    503
+  ],
+  [
+    "no such model on Azure",
+    { status: 404, reason: "DeploymentNotFound" },
+    "model_unavailable",
+    "no",
+    "none",
+    "model_not_found",
+    400
+  ],
+  [
+    "no such model by vLLM's type",
+    { status: 404, reason: "NotFoundError" },
+    "model_unavailable",
+    "no",
+    "none",
+    "model_not_found",
+    400
+  ],
+  [
+    "no such model, with 400",
+    { status: 400, reason: "invalid_model" },
+    "model_unavailable",
+    "no",
+    "none",
+    "model_not_found",
+    400
+  ],
+  [
+    "llama.cpp's unknown path",
+    { status: 404, reason: "not_found_error", message: "File Not Found" },
+    "endpoint_missing",
+    "no",
+    "none",
+    "upstream_error",
     503
   ],
   ["no such route", { status: 404, message: "Not Found" }, "endpoint_missing", "no", "none", "upstream_error", 503],

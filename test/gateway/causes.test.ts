@@ -25,6 +25,12 @@ const startServer = async (answer?: Answer): Promise<OpenAiServer> => {
   return server
 }
 
+const healthOf = async (gateway: RunningGateway): Promise<ReadonlyArray<unknown>> => {
+  const reply = await fetch(`${gateway.url}/admin/accounts`, { headers: { authorization: `Bearer ${adminKey}` } })
+  const { items } = await reply.json() as { readonly items: ReadonlyArray<{ readonly health: unknown }> }
+  return items.map(({ health }) => health)
+}
+
 /** Asks through a gateway in front of an address: what the caller, the log and the captures are told. */
 const ask = async (upstream: { readonly driver: string; readonly base_url: string }) => {
   const logged: Array<Record<string, unknown>> = []
@@ -41,7 +47,7 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
     headers: { authorization: `Bearer ${businessKey}` },
     body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
   })
-  const { error } = await reply.json() as { readonly error: { readonly message: string } }
+  const { error } = await reply.json() as { readonly error: { readonly message: string; readonly code: string } }
   const captures = await fetch(`${gateway.url}/admin/dev/captures`, {
     headers: { authorization: `Bearer ${adminKey}` }
   })
@@ -49,7 +55,10 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
   assert.strictEqual(logged.length, 1)
   return {
     status: reply.status,
+    code: error.code,
+    retry: reply.headers.get("x-should-retry"),
     message: error.message,
+    accounts: await healthOf(gateway),
     logged: logged[0]!["cause"] as Cause,
     captured: items[0]?.cause
   }
@@ -131,6 +140,34 @@ describe("a server's own refusal", () => {
       "The upstream does not have the model: The model `upstream-chat` does not exist; " +
         "upstream.models.upstream-chat says which model of the server is meant"
     )
+  })
+
+  it("of a model that it does not have is the request's fault: no SDK tries again, and the account stays well", async () => {
+    const bodies: ReadonlyArray<readonly [status: number, body: object]> = [
+      [404, {
+        object: "error",
+        message: "The model `upstream-chat` does not exist.",
+        type: "NotFoundError",
+        param: null,
+        code: 404
+      }],
+      [404, { error: { message: "The model `upstream-chat` does not exist.", type: "NotFoundError", code: 404 } }],
+      [404, { error: { message: "model \"upstream-chat\" not found, try pulling it first", type: "api_error" } }],
+      [404, { error: { message: "No.", type: "invalid_request_error", param: "model", code: "model_not_found" } }],
+      [404, [{ error: { code: 404, message: "models/upstream-chat is not found", status: "NOT_FOUND" } }]],
+      [400, { object: "error", message: "Invalid model: upstream-chat", type: "invalid_model", code: "1500" }]
+    ]
+    const server = await startServer()
+    for (const [status, body] of bodies) {
+      server.answer(() => json(status, body))
+      const told = await ask({ driver: "openai", base_url: server.baseUrl })
+      const { accounts, code, message, retry } = told
+      assert.deepStrictEqual(
+        { status: told.status, code, retry, accounts, asked: server.requests.map(({ body }) => body["model"]) },
+        { status: 400, code: "model_not_found", retry: "false", accounts: ["ready"], asked: ["upstream-chat"] }
+      )
+      assert.include(message, "; upstream.models.upstream-chat says which model of the server is meant")
+    }
   })
 })
 

@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { keyless } from "../../config/Account.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
+import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { decodeBody } from "../decodeBody.ts"
@@ -75,20 +76,17 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     isKey(token) ? { authorization: `Bearer ${token}` } : {}
 
   /** Says what the operator may have got wrong, where a refusal looks like that. */
-  const advice = (
-    { kind, message = "", reason, status = 0 }: UpstreamFailure,
-    token: string | undefined,
-    model: Asked | undefined
-  ) => {
+  const advice = (failure: UpstreamFailure, token: string | undefined, model: Asked | undefined) => {
+    const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
       return "add an account with the key as its token"
     }
     if (status >= 300 && status < 400) return "it redirects; upstream.base_url must be the address itself"
-    if (model !== undefined && (reason === "model_not_found" || (status === 404 && /\bmodel\b/i.test(message)))) {
+    if (model !== undefined && refusesModel(failure)) {
       const own = message.trim().replace(/\.$/, "") || `it has no model ${model.name}`
       return `${own}; upstream.models.${model.id} says which model of the server is meant`
     }
-    const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !/\bmodel\b/i.test(message)) ||
+    const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !refusesModel(failure)) ||
       /unexpected endpoint/i.test(message)
     return isUnknown && !isVersioned ? "upstream.base_url may lack its version prefix, such as /v1" : undefined
   }

@@ -156,7 +156,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
         "context_length_exceeded"
       ],
       [400, { type: "invalid_request_error", message: "bad seed" }, OpenAI.BadRequestError, "invalid_request"],
-      [404, { code: "model_not_found", message: "no such model" }, OpenAI.InternalServerError, "upstream_error"]
+      [404, { code: "model_not_found", message: "no such model" }, OpenAI.BadRequestError, "model_not_found"]
     ] as const
     for (const [status, error, kind, code] of cases) {
       mock.nextRequestError(status, error)

@@ -44,7 +44,7 @@ const refusals: ReadonlyArray<readonly [about: string, Answer, Told]> = [
   ],
   ["a filtered prompt", json(400, error({ code: "content_filter" })), told(400, "content_filter", /filter/)],
   ["too large a body", json(413, error({})), told(413, "request_too_large", /too large/)],
-  ["an unknown model", json(404, error({ code: "model_not_found" })), told(503, "upstream_error", /have the model/)],
+  ["an unknown model", json(404, error({ code: "model_not_found" })), told(400, "model_not_found", /have the model/)],
   ["an unknown path", json(404, { detail: "Not Found" }), told(503, "upstream_error", /no such endpoint/)],
   ["a refused key", json(401, error({ code: "invalid_api_key" })), told(503, "no_account_available", /refused/, 3)],
   ["a key without rights", json(403, error({})), told(503, "upstream_error", /not permit/, 3)],
