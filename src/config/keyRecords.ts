@@ -6,7 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isKeyId, keyId } from "../domain/identity.ts"
-import { type MessagesMapping, type ModelTable, resolveMessagesModel, resolveModel } from "../domain/models.ts"
+import {
+  type MessagesMapping,
+  type ModelTable,
+  resolveEmbeddingModel,
+  resolveMessagesModel,
+  resolveModel
+} from "../domain/models.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/timestamp.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { keysOf } from "./edit.ts"
@@ -126,7 +132,11 @@ interface Models {
  * knows it.
  */
 export const modelsNamed = ({ model_table, msgcompat_mapping }: Models, name: string): ReadonlyArray<string> => {
-  const found = [resolveModel(model_table, name), resolveMessagesModel(model_table, msgcompat_mapping, name)]
+  const found = [
+    resolveModel(model_table, name),
+    resolveMessagesModel(model_table, msgcompat_mapping, name),
+    resolveEmbeddingModel(model_table, name)
+  ]
   return [...new Set(found.flatMap((model) => model?.id ?? []))]
 }
 

@@ -78,6 +78,51 @@ export const resolveModel = (table: ModelTable, requested: string): Model | unde
   return native(reasoning, name.includes("search"))
 }
 
+/**
+ * Well-known models that make embeddings, by the names that their makers and servers have for them. A closed list: a model's id
+ * labels metrics and usage.
+ */
+const embeddingModels: ReadonlyArray<Model> = [
+  "text-embedding-3-small",
+  "text-embedding-3-large",
+  "text-embedding-ada-002",
+  "gemini-embedding-001",
+  "embedding-001",
+  "text-embedding-004",
+  "text-embedding-005",
+  "text-multilingual-embedding-002",
+  "embeddinggemma",
+  "mistral-embed",
+  "codestral-embed",
+  "embed-v4.0",
+  "embed-english-v3.0",
+  "embed-english-light-v3.0",
+  "embed-multilingual-v3.0",
+  "embed-multilingual-light-v3.0",
+  "voyage-3",
+  "voyage-3-large",
+  "voyage-3.5",
+  "voyage-3.5-lite",
+  "voyage-code-3",
+  "jina-embeddings-v3",
+  "jina-embeddings-v4",
+  "nomic-embed-text",
+  "nomic-embed-text-v1.5",
+  "mxbai-embed-large",
+  "snowflake-arctic-embed",
+  "snowflake-arctic-embed2",
+  "qwen3-embedding",
+  "all-minilm",
+  "bge-m3",
+  "bge-large"
+].map((id) => ({ id, reasoning: false, search: false }))
+
+/** Resolves a name where embeddings are asked for: what is configured, then a well-known embedding model, then the families. */
+export const resolveEmbeddingModel = (table: ModelTable, requested: string): Model | undefined => {
+  const name = normalizeModelName(requested)
+  return configured(table, name) ?? embeddingModels.find(({ id }) => id === name) ?? resolveModel(table, name)
+}
+
 /** Which native models the messages style's own names stand for. */
 export interface MessagesMapping {
   readonly fast: string

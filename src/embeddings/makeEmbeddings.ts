@@ -47,7 +47,8 @@ const ownProviders: ReadonlySet<string> = new Set(["mock", "deterministic", "bui
 
 const noProvider = gatewayError(
   "embeddings_unavailable",
-  "embeddings.provider is not set, or not to one of upstream, mock, deterministic and builtin"
+  "embeddings.provider does not say who makes embeddings: set it to builtin (vectors made here, for tests and rough " +
+    "likeness) or to upstream (the models of an OpenAI-compatible server)"
 )
 
 interface One {

@@ -12,7 +12,7 @@ import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 const fields = {
   model: Schema.NonEmptyString.annotate({
-    description: "A native model id, an alias, or a name of a well-known model family."
+    description: "An id of `upstream.models`, a well-known embedding model, a native model id or an alias."
   }),
   dimensions: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
     description: "Length of the vectors; 256 by default where the gateway makes them, else the upstream's."

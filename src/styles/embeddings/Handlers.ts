@@ -17,7 +17,7 @@ import { businessEdge } from "../../http/edge.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
 import { apiId } from "../../http/reply.ts"
-import { findModel, makeAnswers } from "../shared/answers.ts"
+import { embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
@@ -52,7 +52,7 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
         const body = yield* readBody(request)
-        const model = findModel(asked, body.model)
+        const model = findModel(asked, body.model, embeddingModel)
         if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(

@@ -20,7 +20,7 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { type Begun, countTokens, findModel, makeAnswers } from "../shared/answers.ts"
+import { type Begun, countTokens, embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
@@ -98,7 +98,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
       const { dimensions, inputs } = yield* Effect.fromResult(
         yield* inSlices(contentTexts({ requested, requests, field, limits }))
       )
-      const model = resolve(asked, requested, findModel)
+      const model = resolve(asked, requested, (begun, name) => findModel(begun, name, embeddingModel))
       if (model instanceof GatewayError) return yield* model
       return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
     })

@@ -20,7 +20,7 @@ import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
-import { type Model, resolveModel } from "../../domain/models.ts"
+import { type Model, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { type FrameRenderer, streamReply } from "../../http/streamReply.ts"
@@ -54,6 +54,10 @@ export type Opening = Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
 export type ResolveModel = (config: GatewayConfig, requested: string) => Model | undefined
 
 const byTable: ResolveModel = ({ model_table }, requested) => resolveModel(model_table, requested)
+
+/** The model that makes embeddings. */
+export const embeddingModel: ResolveModel = ({ model_table }, requested) =>
+  resolveEmbeddingModel(model_table, requested)
 
 /** The model that a request names, or why there is none; the request's record has both names. */
 export const findModel = (

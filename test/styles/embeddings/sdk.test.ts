@@ -157,6 +157,7 @@ describe("a request for embeddings", () => {
     assert.strictEqual(error.status, 501)
     assert.strictEqual(error.code, "embeddings_unavailable")
     assert.strictEqual(error.type, "api_error")
+    assert.match(error.message, /set it to builtin .* or to upstream /)
   })
 
   it.each(["mock", "builtin"])("is served while the provider is %j", async (provider) => {

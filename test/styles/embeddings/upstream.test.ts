@@ -2,7 +2,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import type { RawConfig } from "../../../src/config/json.ts"
-import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer } from "../../support/openaiServer.ts"
 
 let server: OpenAiServer
@@ -65,6 +65,47 @@ describe("embeddings of the upstream", () => {
       assert.match(seen?.key ?? "", /^sk-(?:one|two)$/)
     }
   )
+
+  it("go by an id of upstream.models and by well-known names, which are sent as they are or as they are mapped", async () => {
+    const client = await start({}, { models: { mine: "their-embedder", "nomic-embed-text": "nomic:v1.5" } })
+    server.answer(() => answer([[1, 2]]))
+    for (const model of ["mine", "text-embedding-3-small", "Nomic-Embed-Text", "gemini-embedding-001"]) {
+      assert.strictEqual((await client.embeddings.create({ model, input: "one" })).model, model)
+    }
+    const generate = await fetch(`${gateway.url}/v1beta/models/text-embedding-004:embedContent`, {
+      method: "POST",
+      headers: { "x-gen-api-key": businessKey },
+      body: JSON.stringify({ content: { parts: [{ text: "one" }] } })
+    })
+    assert.strictEqual(generate.status, 200, await generate.text())
+    assert.deepStrictEqual(server.requests.map(({ body }) => body["model"]), [
+      "their-embedder",
+      "text-embedding-3-small",
+      "nomic:v1.5",
+      "gemini-embedding-001",
+      "text-embedding-004"
+    ])
+    const unknown: unknown = await client.embeddings.create({ model: "text-embedding-of-mine", input: "one" }).catch(
+      (error: unknown) => error
+    )
+    assert(unknown instanceof OpenAI.APIError)
+    assert.deepEqual([unknown.status, unknown.code], [400, "model_not_found"])
+  })
+
+  it("may be the only ones that a key is for", async () => {
+    await start()
+    server.answer(() => answer([[1, 2]]))
+    const admin = { authorization: `Bearer ${adminKey}` }
+    const body = JSON.stringify({ key: "for-vectors", models: ["text-embedding-3-small"] })
+    assert.strictEqual((await fetch(`${gateway.url}/admin/keys`, { method: "POST", headers: admin, body })).status, 200)
+    const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "for-vectors", maxRetries: 0 })
+    assert.lengthOf((await client.embeddings.create({ model: "text-embedding-3-small", input: "one" })).data, 1)
+    const refused: unknown = await client.embeddings.create({ model: "my-embedder", input: "one" }).catch(
+      (error: unknown) => error
+    )
+    assert(refused instanceof OpenAI.APIError)
+    assert.deepEqual([refused.status, refused.code], [403, "model_not_allowed"])
+  })
 
   it("fail over to another account, and end with the server's own words", async () => {
     const client = await start()
