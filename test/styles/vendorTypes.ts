@@ -25,9 +25,11 @@ type Replace<A, Key extends PropertyKey, By> = A extends unknown ? Omit<A, Key> 
 
 /**
  * A response, but for what the SDK has closed lists of and the gateway words of its own (an error's code), and for what is
- * sent back as the caller wrote it.
+ * sent back as the caller wrote it. The vendor's own first events have `usage: null`, which the SDK's type leaves out.
  */
-type Response<A> = Replace<A, InOwnWords, Pick<OpenAI.Responses.Response, InOwnWords>>
+type Response<A> = A extends { readonly usage: infer U }
+  ? Omit<A, InOwnWords | "usage"> & Pick<OpenAI.Responses.Response, InOwnWords> & { usage: NonNullable<U> }
+  : never
 type InOwnWords = "error" | "tools" | "tool_choice" | "reasoning" | "text" | "service_tier"
 
 type EventOfResponse<A> = A extends { readonly response: infer R } ? Omit<A, "response"> & { response: Response<R> } : A

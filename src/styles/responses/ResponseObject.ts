@@ -87,7 +87,7 @@ export const ResponseObject = Schema.Struct({
   output: Schema.Array(OutputItem),
   /** All text of the output's messages. */
   output_text: Schema.String,
-  /** Absent as long as it is not known. */
-  usage: Schema.optionalKey(ResponseUsage),
+  /** `null` as long as it is not known. */
+  usage: Schema.NullOr(ResponseUsage),
   ...ResponseEcho.fields
 }).annotate({ identifier: "Response" })

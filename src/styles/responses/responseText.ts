@@ -116,12 +116,12 @@ const usageText = (usage: Usage): string =>
 export const responseText = (info: ResponseInfo, state: ResponseState): string => {
   const error = state.error === null ? "null" : errorText(state.error)
   const incomplete = state.incomplete === null ? "null" : `{"reason":"${state.incomplete}"}`
-  const usage = state.usage === undefined ? "" : `"usage":${usageText(state.usage)},`
+  const usage = state.usage === undefined ? "null" : usageText(state.usage)
   return `{"id":"${
     responseId(info.seed)
   }","object":"response","created_at":${info.createdAt},"status":"${state.status}"` +
     `,"completed_at":${state.completedAt},"error":${error},"incomplete_details":${incomplete}` +
-    `,"output":[${state.output.join(",")}],"output_text":"${state.text}",${usage}${info.echo}}`
+    `,"output":[${state.output.join(",")}],"output_text":"${state.text}","usage":${usage},${info.echo}}`
 }
 
 /** The response object while nothing of the reply is there. */

@@ -112,8 +112,8 @@ type Echoed = "tools" | "tool_choice" | "error" | "reasoning" | "service_tier" |
 /** Compiles only while every event and every response is what the vendor's types say. */
 const asSdkEvent = (event: Exclude<typeof ResponseEvent.Type, { readonly response: unknown }>) =>
   event satisfies DeepReadonly<ResponseStreamEvent>
-const asSdkResponse = (response: typeof ResponseObject.Type) =>
-  response satisfies DeepReadonly<Omit<SdkResponse, Echoed>>
+const asSdkResponse = ({ usage, ...response }: typeof ResponseObject.Type) =>
+  ({ ...response, ...(usage === null ? {} : { usage }) }) satisfies DeepReadonly<Omit<SdkResponse, Echoed>>
 
 /** The fields that the vendor's type marks as required; the list compiles only while it is complete. */
 type RequiredKeys<T> = { readonly [K in keyof T as {} extends Pick<T, K> ? never : K]: true }
