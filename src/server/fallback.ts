@@ -74,9 +74,13 @@ const fitting = (path: string): ReadonlyArray<Known> => {
 export const asksMethod = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
 
-/** A path that would call a method of a model, if there were one of that name. */
+/** The place of a response's id with a word that is none: an operation of the vendor's, such as `compact`. */
+const unknownOperation = /^\/v1\/responses\/(?!resp_)[^/]+\/?$/
+
+/** A path that would call a method of a model or an operation on responses, if there were one of that name. */
 const callsUnknown = (path: string): boolean =>
-  /\/models\/[^/]*:[^/]*$/.test(path) && !fitting(path).some((route) => route.calls)
+  unknownOperation.test(path) ||
+  (/\/models\/[^/]*:[^/]*$/.test(path) && !fitting(path).some((route) => route.calls))
 
 const allowed = (path: string): ReadonlyArray<string> => {
   const methods = new Set(fitting(path).map((route) => route.method))

@@ -100,6 +100,19 @@ describe("what no route answers", () => {
     }
   })
 
+  it("is a 404 where an operation on responses is called that there is not", async () => {
+    for (const operation of ["compact", "input_tokens"]) {
+      const response = await send("POST", `/v1/responses/${operation}`)
+      assert.strictEqual(response.status, 404)
+      assert.strictEqual(response.headers.get("x-should-retry"), "false")
+      const { error } = await response.json() as { readonly error: Record<string, unknown> }
+      assert.deepInclude(error, { code: "not_found", message: `There is no route POST /v1/responses/${operation}` })
+    }
+    const stored = await send("POST", "/v1/responses/resp_00000000000000000000000000000002")
+    assert.strictEqual(stored.status, 405)
+    assert.strictEqual(stored.headers.get("allow"), "GET, DELETE, HEAD")
+  })
+
   it("is a 405 with Allow where another method would do", async () => {
     const response = await send("GET", "/v1/chat/completions")
     assert.strictEqual(response.status, 405)
