@@ -151,7 +151,14 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const file: ConfigFile = {
     path,
     read: Effect.gen(function*() {
-      const stamp = stampOf(yield* fs.stat(path))
+      const info = yield* fs.stat(path)
+      // A pipe gives its text once, and holds up whoever reads it again.
+      if (info.type !== "File" && info.type !== "Directory") {
+        return yield* new ConfigFileError({
+          message: `${path} is not a regular file: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`
+        })
+      }
+      const stamp = stampOf(info)
       const bytes = yield* fs.readFile(path)
       // In another encoding a password would be read as another one, and saved so with the next change.
       if (!isUtf8(bytes)) return yield* new ConfigFileError({ message: `${path} is not UTF-8 text: save it as UTF-8` })

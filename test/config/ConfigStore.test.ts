@@ -4,6 +4,8 @@ import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import { execFileSync } from "node:child_process"
+import { rmSync } from "node:fs"
 import type { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { setField } from "../../src/config/edit.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -74,6 +76,27 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         const path = yield* folder
         const error = yield* Effect.flip(startStore({ GATEWAY_CONFIG_PATH: path }))
         assert.strictEqual(error.message, `${path} is a folder, not a file`)
+      }))
+
+    it.effect("says so when the path is a pipe, and waits for nobody to write to it", () =>
+      Effect.gen(function*() {
+        const path = `${yield* folder}/pipe.json`
+        execFileSync("mkfifo", [path])
+        const error = yield* Effect.flip(startStore({ GATEWAY_CONFIG_PATH: path }))
+        assert.strictEqual(
+          error.message,
+          `${path} is not a regular file: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`
+        )
+      }))
+
+    it.effect("fails a change where a pipe has taken the file's place", () =>
+      Effect.gen(function*() {
+        const path = yield* configFile({ keys: ["first"] })
+        const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+        rmSync(path)
+        execFileSync("mkfifo", [path])
+        const error = yield* Effect.flip(store.update((raw) => Effect.succeed({ ...raw, keys: ["second"] })))
+        assert.include(error.message, "is not a regular file")
       }))
 
     it.effect("leaves out repeated accounts of a file with a warning", () => {
