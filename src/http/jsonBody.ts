@@ -50,13 +50,16 @@ const smallText = 32 * 1024
 const isJsonType = (contentType: string | undefined): boolean =>
   contentType === undefined || contentType === "" || /[/+]json\b/i.test(contentType)
 
+/** Commands and libraries name a content type of their own for a text that was given none: what begins as JSON is meant as JSON. */
+const beginsAsJson = (text: string): boolean => /^\s*[[{]/.test(text)
+
 const parseJson = (text: string, contentType: string | undefined): Result.Result<unknown, GatewayError> => {
   if (text.trim() === "") return Result.fail(invalidRequest("The request body is empty; a JSON object is expected"))
   try {
     const value: unknown = JSON.parse(text)
     return Result.succeed(value)
   } catch (error) {
-    if (!isJsonType(contentType)) {
+    if (!isJsonType(contentType) && !beginsAsJson(text)) {
       return Result.fail(
         gatewayError(
           "unsupported_media_type",

@@ -127,6 +127,15 @@ describe("a chat request", () => {
     assert.strictEqual((await post(body, { "content-encoding": "gzip" })).status, 415)
   })
 
+  it("is told where its JSON breaks whatever type the client named for it", async () => {
+    for (const type of ["text/plain;charset=UTF-8", "application/x-www-form-urlencoded", ""]) {
+      const { status, text } = await post("{\"model\": \"upstream-chat\", }", { "content-type": type })
+      assert.strictEqual(status, 400, `${type}: ${text}`)
+      assert.strictEqual(errorOf(text).code, "invalid_request")
+      assert.match(errorOf(text).message, /^The request body is not valid JSON: .*(?:position|line|column)/)
+    }
+  })
+
   it("of 40 MB is refused with the limit's name, announced or not", async () => {
     const body = Buffer.alloc(40 * 1024 * 1024, 32)
     for (const chunked of [false, true]) {
