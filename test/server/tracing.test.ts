@@ -81,13 +81,17 @@ const configOf = (upstream: OpenAiServer, telemetry: RawConfig): RawConfig => ({
 })
 
 /** What the collector got of one streamed request, and what the upstream was sent. */
-const traced = async (telemetry: RawConfig, environment: "with a collector" | "without" = "with a collector") => {
+const traced = async (
+  telemetry: RawConfig,
+  environment: "with a collector" | "without" = "with a collector",
+  variables: Readonly<Record<string, string>> = {}
+) => {
   const collector = await startCollector()
   const upstream = await startOpenAiServer()
   upstream.answer(() => streamed({ content: answer }))
   const gateway = await startGateway(configOf(upstream, telemetry), {
     logger: Logger.make(() => undefined),
-    environment: environment === "without" ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+    environment: environment === "without" ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...variables }
   })
   await streamOne(gateway.url)
   await gateway.stop()
@@ -107,6 +111,25 @@ const named = (spans: ReadonlyArray<Span>, name: string): Span => {
   assert.lengthOf(found, 1, name)
   return found[0]!
 }
+
+describe("what is exported", () => {
+  it("names the service as the standard variables do", async () => {
+    const attributes = "service.name=from%20attributes,deployment.environment.name=test"
+    for (
+      const [variables, name] of [
+        [{}, "model-gateway"],
+        [{ OTEL_RESOURCE_ATTRIBUTES: attributes }, "from attributes"],
+        [{ OTEL_SERVICE_NAME: " ", OTEL_RESOURCE_ATTRIBUTES: attributes }, "from attributes"],
+        [{ OTEL_SERVICE_NAME: "gateway-eu", OTEL_RESOURCE_ATTRIBUTES: attributes }, "gateway-eu"]
+      ] as const
+    ) {
+      const { collector } = await traced({}, "with a collector", variables)
+      const names = [...collector.text().matchAll(/"service\.name","value":\{"stringValue":"([^"]*)"/g)]
+      assert.isAbove(names.length, 0)
+      for (const [, named] of names) assert.strictEqual(named, name)
+    }
+  })
+})
 
 describe("traces", () => {
   it("show a streamed request with its attempt and its upstream request, each below the other", async () => {

@@ -91,6 +91,22 @@ const exported = Effect.gen(function*() {
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
+const attributes = Config.Record(
+  Schema.StringFromUriComponent,
+  Schema.StringFromUriComponent,
+  "OTEL_RESOURCE_ATTRIBUTES",
+  {
+    trim: true
+  }
+)
+
+/** The name that the standard variables give the service. What is wrong with them is told by the library. */
+const serviceName = Effect.gen(function*() {
+  const named = yield* textOf("OTEL_SERVICE_NAME")
+  if (named !== "") return named
+  return (yield* Effect.orElseSucceed(attributes, () => undefined))?.["service.name"] || "model-gateway"
+})
+
 /** The library dies of a variable that it cannot read: the start is to end with a line that names it. */
 const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInvalid> => {
   const defect = Cause.squash(cause)
@@ -118,7 +134,7 @@ export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.Ht
     )
     const exporter = Otlp.layerFromConfig({
       resource: {
-        serviceName: "model-gateway",
+        serviceName: yield* serviceName,
         serviceVersion: currentVersion,
         ...(instance === undefined ? {} : { attributes: { "service.instance.id": instance } })
       }
