@@ -101,6 +101,7 @@ describe("/metrics", () => {
     assert.strictEqual((await chat({ model: "nonsense" })).status, 400)
     assert.strictEqual((await fetch(`${gateway.url}/v1/chat/completions`, { method: "POST" })).status, 401)
     await fetch(`${gateway.url}/v1/models`)
+    await fetch(`${gateway.url}/healthz`)
 
     const after = await scrape()
     const refused =
@@ -121,6 +122,12 @@ describe("/metrics", () => {
     assert.strictEqual(observed("gateway_queue_wait_seconds"), 6)
     assert.strictEqual(observed("gen_ai_server_time_to_first_token_seconds", own), 6)
     assert.strictEqual(observed("gen_ai_server_request_duration_seconds", { ...own, style: "chat" }), 6)
+    // A health check and a list ask no model.
+    assert.strictEqual(
+      observed("gen_ai_server_request_duration_seconds", { gen_ai_request_model: "none", style: "chat" }),
+      1
+    )
+    assert.notMatch(after.text, /gen_ai_server_request_duration_seconds_count\{[^}]*style="(?:health|models)"/)
     const usage = { ...own, gen_ai_token_type: "output" }
     assert.strictEqual(observed("gen_ai_client_token_usage", usage), 6)
     assert.isAtLeast(sum("gen_ai_client_token_usage", usage), 5 * 7)

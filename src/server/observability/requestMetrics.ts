@@ -53,7 +53,7 @@ const makeSeries = (style: string, model: string, operation: Operation, status: 
     attributes: { style, model, status }
   }),
   duration: Metric.histogram("gen_ai_server_request_duration_seconds", {
-    description: "Time from a request's head to the end of its reply",
+    description: "Time from the head of a request to a model to the end of its reply",
     boundaries: seconds,
     attributes: { ...labels(model, operation), style }
   }),
@@ -117,7 +117,8 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   const style = stats.style ?? "none"
   const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats))
   series.requests.updateUnsafe(1, context)
-  series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
+  // Health checks, lists and the admin API ask no model.
+  if (stats.requestedModel !== undefined) series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
   if (stats.error !== undefined) streamErrors(style, stats.error).updateUnsafe(1, context)
   if (stats.usage !== undefined) {
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
