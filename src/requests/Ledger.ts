@@ -1,6 +1,6 @@
 /**
- * Bounds what all records hold together. Over the total the oldest finished records lose their bodies first; then those
- * that run record no more.
+ * Bounds what all records hold together. Over the total the oldest finished records lose their bodies first, those of refused
+ * requests before all others; then those that run record no more.
  */
 
 /** A record as the ledger sees it. */
@@ -14,6 +14,8 @@ export class Ledger {
   #held = 0
   /** Finished ones that hold something, in the order in which they finished. */
   readonly #finished = new Set<Holder>()
+  /** The same of refused requests. */
+  readonly #refused = new Set<Holder>()
 
   /** `most`: bytes that may be held in all, by the configuration in effect. */
   constructor(most: () => number) {
@@ -39,13 +41,15 @@ export class Ledger {
   }
 
   /** Says that a record is over: from now on it may lose its bodies. */
-  finished(holder: Holder): void {
-    this.#finished.add(holder)
+  finished(holder: Holder, isRefused = false): void {
+    const finished = isRefused ? this.#refused : this.#finished
+    finished.add(holder)
   }
 
   /** Says that a record is gone, or holds nothing any more. */
   left(holder: Holder): void {
     this.#finished.delete(holder)
+    this.#refused.delete(holder)
   }
 
   /** Keeps within a total that became smaller, as far as finished records hold it. */
@@ -54,10 +58,12 @@ export class Ledger {
   }
 
   #forget(room: number): void {
-    for (const holder of this.#finished) {
-      if (this.#held <= room) return
-      this.#finished.delete(holder)
-      holder.forgetBodies()
+    for (const finished of [this.#refused, this.#finished]) {
+      for (const holder of finished) {
+        if (this.#held <= room) return
+        finished.delete(holder)
+        holder.forgetBodies()
+      }
     }
   }
 }

@@ -9,6 +9,7 @@ import { blockSize, type makeByteLogs, type Mark, markSize } from "../captures/b
 import type { RoundsWatch } from "../captures/Captures.ts"
 import { type Hold, makeRoundBytes, type RoundBytes } from "../captures/RoundBytes.ts"
 import type { Conversation } from "../domain/Conversation.ts"
+import { directKey } from "../usage/UsageEntry.ts"
 import { conversationSize } from "./conversation.ts"
 import type { Holder, Ledger } from "./Ledger.ts"
 import { hasLeft, type RequestFacts } from "./RequestFacts.ts"
@@ -202,7 +203,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     const reply = this.#bodies?.reply
     reply?.bytes.close()
     reply?.account.settle()
-    if (this.#bodies !== undefined) this.#home.ledger.finished(this)
+    if (this.#bodies !== undefined) this.#home.ledger.finished(this, this.isRefused)
     this.#home.touched(this)
   }
 
@@ -242,6 +243,13 @@ export class RequestRecord implements Holder, RoundsWatch {
     if (this.endedAt === undefined) return "open"
     if (this.facts.error !== undefined) return "failed"
     return hasLeft(this.facts) ? "cancelled" : "ok"
+  }
+
+  /** Over, and refused: by a 4xx, or without success where the credential is a caller's own token, which anybody may make up. */
+  get isRefused(): boolean {
+    if (this.endedAt === undefined) return false
+    const { status = 0 } = this.facts
+    return (status >= 400 && status < 500) || (this.key === directKey && this.outcome !== "ok")
   }
 
   get state(): "queued" | "upstream" | "streaming" | "done" {

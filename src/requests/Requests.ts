@@ -1,5 +1,6 @@
 /**
- * Records of requests: a bounded ring of who asked what, what went over both wires, and how it ended.
+ * Records of requests: a bounded ring of who asked what, what went over both wires, and how it ended. Refused requests have a
+ * share of it, so that a stranger's cannot push all others out.
  *
  * While records are off there is none, and nothing is done for them.
  */
@@ -15,6 +16,9 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { Ledger } from "./Ledger.ts"
 import type { RequestFacts } from "./RequestFacts.ts"
 import { type RequestHead, RequestRecord } from "./RequestRecord.ts"
+
+/** The part of a full ring that refused requests may have: a quarter. */
+const refusedShare = 4
 
 /** A page of records. */
 export interface RecordPage {
@@ -73,8 +77,9 @@ export class Requests extends Context.Service<Requests, {
     const ledger = new Ledger(() => settings().max_total_bytes)
     /** In the order in which they began. */
     const all = new Map<number, RequestRecord>()
-    /** Those that are over, in the order in which they ended. */
+    /** Those that are over, in the order in which they ended; the refused ones apart. */
     const over = new Set<RequestRecord>()
+    const refused = new Set<RequestRecord>()
     const listeners = new Set<RecordListener>()
     let made = 0
     let changes = 0
@@ -84,7 +89,7 @@ export class Requests extends Context.Service<Requests, {
     const touched = (record: RequestRecord) => {
       if (!all.has(record.number)) return
       record.changed = ++changes
-      if (record.endedAt !== undefined) over.add(record)
+      if (record.endedAt !== undefined) (record.isRefused ? refused : over).add(record)
       for (const listener of listeners) listener(record)
     }
 
@@ -106,15 +111,16 @@ export class Requests extends Context.Service<Requests, {
     const forget = (record: RequestRecord) => {
       all.delete(record.number)
       over.delete(record)
+      refused.delete(record)
       lost = Math.max(lost, record.changed)
       record.forgetBodies()
     }
 
-    /** Those that are over go first, the one that ended first before all others. */
+    /** Refused ones beyond their share go first, then others that are over, the one that ended first before all others. */
     const trim = () => {
       const { limit } = settings()
       while (all.size > limit) {
-        const [first] = over
+        const [first = undefined] = refused.size > limit / refusedShare || over.size === 0 ? refused : over
         forget(first ?? all.values().next().value!)
       }
       ledger.trim()
@@ -143,7 +149,7 @@ export class Requests extends Context.Service<Requests, {
       numbered: (number) => all.get(number),
       named: (requestId) => [...all.values()].findLast((record) => record.facts.id === requestId),
       clear() {
-        for (const record of over) forget(record)
+        for (const record of [...over, ...refused]) forget(record)
       },
       status() {
         trim()

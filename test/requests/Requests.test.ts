@@ -54,11 +54,11 @@ const makeRing = (requests: RawConfig, captures: RawConfig = { enabled: false })
     Effect.runSync
   )
 
-const begin = ({ requests }: ReturnType<typeof makeRing>, id = "r"): Running | undefined => {
+const begin = ({ requests }: ReturnType<typeof makeRing>, id = "r", key = "direct"): Running | undefined => {
   const stats = makeRequestStats(id, 0)
   const record = requests.begin({
     facts: stats,
-    key: "direct",
+    key,
     head: () => ({ method: "POST", path: "/v1/chat/completions", headers: { "user-agent": "test" } }),
     secret: "a-caller-token"
   })
@@ -84,7 +84,37 @@ const heldBy = (record: RequestRecord): number =>
   Buffer.byteLength(record.body.text) + (record.reply?.body.bytes.length ?? 0) +
   record.rounds.reduce((sum, { reply, requestBody }) => sum + requestBody.length + reply.bytes.length, 0)
 
+/** A request that is over. */
+const ended = (ring: ReturnType<typeof makeRing>, id: string, key: string, status: number, size = 10) => {
+  const { record, stats } = begin(ring, id, key)!
+  record.received("x".repeat(size))
+  stats.status = status
+  stats.finish = "stop"
+  if (status >= 400) stats.error = "authentication_failed"
+  record.ended()
+  return record
+}
+
 describe("the ring of records", () => {
+  it("keeps others' records and their bodies however many requests of strangers are refused", () => {
+    const ring = makeRing({ limit: 1_000, max_body_bytes: 10_000, max_total_bytes: MiB })
+    for (let n = 0; n < 1_000; n++) ended(ring, `own-${n}`, "a-key", 200)
+    for (let n = 0; n < 1_100; n++) ended(ring, `junk-${n}`, "direct", [401, 400, 503][n % 3]!, 10_000)
+    const { records } = ring.requests.page(undefined, 2_000, () => true)
+    assert.lengthOf(records, 1_000)
+    const kept = records.filter(({ key }) => key === "a-key")
+    // One place is the running request's.
+    assert.deepStrictEqual([kept.length, kept.at(-1)?.facts.id], [749, "own-251"])
+    assert.isTrue(kept.every(({ bodiesKept }) => bodiesKept))
+    assert.strictEqual(records[0]?.facts.id, "junk-1099")
+    // What is no longer asked for makes room again.
+    for (let n = 0; n < 2_000; n++) ended(ring, `later-${n}`, "a-key", 200)
+    const after = ring.requests.page(undefined, 2_000, () => true).records
+    assert.deepStrictEqual([after.length, after.filter(({ key }) => key === "direct").length], [1_000, 250])
+    ring.requests.clear()
+    assert.strictEqual(ring.requests.status().kept, 0)
+  })
+
   it("keeps its bounds, and a list that is read by pages neither skips nor repeats", () => {
     const limits = fc.record({
       limit: fc.integer({ min: 1, max: 12 }),
