@@ -410,7 +410,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
 
   /**
    * A configuration that is kept in memory only, for embedders: the fields of the file, checked by the compiler and when it
-   * is built.
+   * is built. `adminKey` is the credential of the admin API and the console; without it one is made up, which `adminKey` of
+   * the service tells.
    */
   static readonly layerMemory = (
     config: ConfigInput = {},

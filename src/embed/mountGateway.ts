@@ -16,6 +16,9 @@ const ownRouter = Layer.fresh(
 /**
  * Serves the gateway below a path of the app's `HttpRouter`, its 404s, CORS headers and request ids included; what lies
  * outside that path is not touched. Needs what `GatewayServices` provides.
+ *
+ * The admin key, for `path`/admin and the console, is the configuration's: `adminKey` of `ConfigStore.layerMemory(config, { adminKey })`,
+ * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Where none is set, one is made up that only `ConfigStore`'s `adminKey` tells.
  */
 export const mountGateway = (path: `/${string}`) =>
   Layer.effectDiscard(Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /** Several gateways in one process, and one gateway that several parts of an app ask. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import {
   complete,
@@ -79,6 +79,43 @@ describe("two gateways in one app", () => {
         assert.strictEqual((yield* post(handler, `/${name}`, `key-${name}`)).status, 200)
         assert.strictEqual((yield* post(handler, `/${name}`, `key-${other}`)).status, 401)
       }
+    }))
+})
+
+describe("a mounted gateway's admin API", () => {
+  const app = (options?: { readonly adminKey: string }) => {
+    const config = ConfigStore.layerMemory({ keys: ["key"] }, options)
+    return Effect.gen(function*() {
+      const services = yield* Layer.build(config)
+      const { handler } = yield* mounted(
+        mountGateway("/ai").pipe(
+          Layer.provide(Layer.fresh(GatewayServices)),
+          Layer.provide(Layer.succeedContext(services)),
+          Layer.provide(platform)
+        )
+      )
+      const status = (key: string) =>
+        Effect.map(
+          Effect.promise(() =>
+            handler(new Request("http://app.test/ai/admin/keys", { headers: { authorization: `Bearer ${key}` } }))
+          ),
+          (response) => response.status
+        )
+      return { status, store: Context.get(services, ConfigStore) }
+    })
+  }
+
+  it.effect("takes the key that the embedder sets, and no other", () =>
+    Effect.gen(function*() {
+      const { status } = yield* app({ adminKey: "the-embedder's-admin-key" })
+      assert.strictEqual(yield* status("the-embedder's-admin-key"), 200)
+      assert.strictEqual(yield* status("key"), 401)
+    }))
+
+  it.effect("takes the one that is made up where none is set, which the configuration tells", () =>
+    Effect.gen(function*() {
+      const { status, store } = yield* app()
+      assert.strictEqual(yield* status(Redacted.value(store.adminKey)), 200)
     }))
 })
 
