@@ -152,7 +152,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     path,
     read: Effect.gen(function*() {
       const info = yield* fs.stat(path)
-      // A pipe gives its text once, and holds up whoever reads it again.
+      // A pipe gives its text once: a second read waits for a writer for ever.
       if (info.type !== "File" && info.type !== "Directory") {
         return yield* new ConfigFileError({
           message: `${path} is not a regular file: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`

@@ -410,8 +410,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
 
   /**
    * A configuration that is kept in memory only, for embedders: the fields of the file, checked by the compiler and when it
-   * is built. `adminKey` is the credential of the admin API and the console; without it one is made up, which `adminKey` of
-   * the service tells.
+   * is built. `adminKey` is the credential of the admin API and the console; without it the gateway
+   * generates one: `adminKey` of the service.
    */
   static readonly layerMemory = (
     config: ConfigInput = {},

@@ -18,7 +18,7 @@ const ownRouter = Layer.fresh(
  * outside that path is not touched. Needs what `GatewayServices` provides.
  *
  * The admin key, for `path`/admin and the console, is the configuration's: `adminKey` of `ConfigStore.layerMemory(config, { adminKey })`,
- * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Where none is set, one is made up that only `ConfigStore`'s `adminKey` tells.
+ * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Without one the gateway generates it: `adminKey` of the `ConfigStore` service.
  */
 export const mountGateway = (path: `/${string}`) =>
   Layer.effectDiscard(Effect.gen(function*() {

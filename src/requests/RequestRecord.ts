@@ -245,7 +245,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     return hasLeft(this.facts) ? "cancelled" : "ok"
   }
 
-  /** Over, and refused: by a 4xx, or without success where the credential is a caller's own token, which anybody may make up. */
+  /** Over, and answered with a 4xx; a caller's own token counts as refused without success, since anybody may make one up. */
   get isRefused(): boolean {
     if (this.endedAt === undefined) return false
     const { status = 0 } = this.facts

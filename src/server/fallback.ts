@@ -74,7 +74,7 @@ const fitting = (path: string): ReadonlyArray<Known> => {
 export const asksMethod = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
 
-/** The place of a response's id with a word that is none: an operation of the vendor's, such as `compact`. */
+/** A word in the place of a response's id that is not an id: an operation of the vendor's, such as `compact`. */
 const unknownOperation = /^\/v1\/responses\/(?!resp_)[^/]+\/?$/
 
 /** A path that would call a method of a model or an operation on responses, if there were one of that name. */

@@ -112,7 +112,7 @@ describe("a mounted gateway's admin API", () => {
       assert.strictEqual(yield* status("key"), 401)
     }))
 
-  it.effect("takes the one that is made up where none is set, which the configuration tells", () =>
+  it.effect("takes a generated key where the embedder sets none", () =>
     Effect.gen(function*() {
       const { status, store } = yield* app()
       assert.strictEqual(yield* status(Redacted.value(store.adminKey)), 200)

@@ -107,7 +107,7 @@ describe("the ring of records", () => {
     assert.deepStrictEqual([kept.length, kept.at(-1)?.facts.id], [749, "own-251"])
     assert.isTrue(kept.every(({ bodiesKept }) => bodiesKept))
     assert.strictEqual(records[0]?.facts.id, "junk-1099")
-    // What is no longer asked for makes room again.
+    // Later requests of keys take the rest of the ring.
     for (let n = 0; n < 2_000; n++) ended(ring, `later-${n}`, "a-key", 200)
     const after = ring.requests.page(undefined, 2_000, () => true).records
     assert.deepStrictEqual([after.length, after.filter(({ key }) => key === "direct").length], [1_000, 250])

@@ -100,7 +100,7 @@ describe("what no route answers", () => {
     }
   })
 
-  it("is a 404 where an operation on responses is called that there is not", async () => {
+  it("is a 404 where the operation on responses does not exist", async () => {
     for (const operation of ["compact", "input_tokens"]) {
       const response = await send("POST", `/v1/responses/${operation}`)
       assert.strictEqual(response.status, 404)

@@ -100,7 +100,7 @@ const attributes = Config.Record(
   }
 )
 
-/** The name that the standard variables give the service. What is wrong with them is told by the library. */
+/** The name that the standard variables give the service. The library reports variables that it cannot read. */
 const serviceName = Effect.gen(function*() {
   const named = yield* textOf("OTEL_SERVICE_NAME")
   if (named !== "") return named

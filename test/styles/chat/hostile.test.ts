@@ -127,7 +127,7 @@ describe("a chat request", () => {
     assert.strictEqual((await post(body, { "content-encoding": "gzip" })).status, 415)
   })
 
-  it("is told where its JSON breaks whatever type the client named for it", async () => {
+  it("with broken JSON gets the place of the fault, whatever content type the client names", async () => {
     for (const type of ["text/plain;charset=UTF-8", "application/x-www-form-urlencoded", ""]) {
       const { status, text } = await post("{\"model\": \"upstream-chat\", }", { "content-type": type })
       assert.strictEqual(status, 400, `${type}: ${text}`)
