@@ -45,6 +45,8 @@ export class Callers extends Context.Service<Callers, {
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
   /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
   readonly activeKey: (token: string) => string | undefined
+  /** The id of the configured key that a bearer token is, whether it may be used or not. */
+  readonly keyOf: (token: string) => string | undefined
   /** Says that a credential, such as the admin password, must never go upstream. */
   readonly withhold: (credential: string) => void
 }>()("model-gateway/accounts/Callers") {
@@ -72,6 +74,12 @@ export class Callers extends Context.Service<Callers, {
     // Without a request in between a key may come and go: it must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
+    const keyOf = (token: string): string | undefined => {
+      sync()
+      const owner = digest(token)
+      return keys.has(owner) ? keyIdOfDigest(owner) : undefined
+    }
+
     return Callers.of({
       identify: (token, target): Effect.Effect<Caller, GatewayError> => {
         sync()
@@ -97,13 +105,12 @@ export class Callers extends Context.Service<Callers, {
         )
       },
       activeKey: (token) => {
-        sync()
-        const owner = digest(token)
-        if (!keys.has(owner)) return undefined
-        const key = keyIdOfDigest(owner)
+        const key = keyOf(token)
+        if (key === undefined) return undefined
         const record = config.unsafeCurrent().key_records.get(key)
         return refuseKey(record, clock.currentTimeMillisUnsafe()) === undefined ? key : undefined
       },
+      keyOf,
       withhold: (credential) => {
         known.add(digest(credential))
       }

@@ -261,7 +261,12 @@ export const businessEdge = (facts: EdgeFacts) =>
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         if (token === undefined) return Effect.fail(missing)
-        return Effect.mapEager(callers.identify(token, target === "" ? undefined : target), (known) => {
+        // A key that is disabled or expired is refused, and its requests are its own all the same.
+        const identified = Effect.catchEager(callers.identify(token, target === "" ? undefined : target), (error) => {
+          stats.key = callers.keyOf(token) ?? stats.key
+          return Effect.fail(error)
+        })
+        return Effect.mapEager(identified, (known) => {
           const key = keyOf(known)
           stats.key = key
           if (requests._tag === "Some" && endpoint.method === "POST") {

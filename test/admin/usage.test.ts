@@ -124,6 +124,31 @@ describe("usage", () => {
     assert.deepInclude(cut.totals, { requests: 3 })
   })
 
+  it("counts requests that a disabled or an expired key is refused as that key's", async () => {
+    const keys = ["disabled key", "expired key"]
+    const [disabled, expired] = keys.map((each) => keyId(each, sha256Hex))
+    gateway = await startGateway({
+      keys,
+      key_records: { [disabled!]: { disabled: true }, [expired!]: { expires_at: "2020-01-01T00:00:00Z" } }
+    })
+    for (const token of [...keys, "two words"]) {
+      for (const headers of [{ authorization: `Bearer ${token}` }, { "x-gen-api-key": token }]) {
+        const path = "x-gen-api-key" in headers
+          ? "/v1beta/models/upstream-chat:generateContent"
+          : "/v1/chat/completions"
+        const reply = await fetch(`${gateway.url}${path}`, { method: "POST", headers, body: "{}" })
+        assert.strictEqual(reply.status, 401, await reply.text())
+      }
+    }
+    const { rows } = await usage("by=key")
+    const refused = rows.map(({ counted_requests, errors, key: of }) => ({ counted_requests, errors, of }))
+    const each = { counted_requests: 0, errors: { authentication_failed: 2 } }
+    assert.sameDeepMembers(refused, [{ ...each, of: disabled }, { ...each, of: expired }, { ...each, of: "none" }])
+    const { items } = (await call("GET", "/admin/keys")).json as { items: ReadonlyArray<{ usage: unknown }> }
+    // Refused requests are no use of the key.
+    for (const item of items) assert.deepInclude(item.usage, { last_used_at: null })
+  })
+
   it("is of the last 24 hours unless said, of whole hours, and takes times in each form", async () => {
     await start([])
     const before = Date.now()
