@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { identifierOf, identityKeys, lookupKeys } from "../domain/identity.ts"
+import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachSliced, isJsonObject, sha256Hex } from "./json.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
@@ -123,11 +123,16 @@ export const decodeAccounts = Effect.fnUntraced(function*(
   return { value: { accounts, index }, raw: warnings.length === 0 ? entries : kept, faults, warnings }
 })
 
-/** Decodes the `keys` of a configuration. */
+/**
+ * Decodes the `keys` of a configuration. A key in the form of a key id could be another key's id: where repeated keys are
+ * refused it is refused too, unless it is one of `before`.
+ */
 export const decodeKeys = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined,
-  duplicates: Duplicates
+  duplicates: Duplicates,
+  before: ReadonlyArray<string> = []
 ): Effect.fn.Return<Decoded<ReadonlySet<string>>> {
+  let had: ReadonlySet<string> | undefined
   const keys = new Set<string>()
   const faults: Array<Fault> = []
   const warnings: Array<string> = []
@@ -146,10 +151,18 @@ export const decodeKeys = Effect.fnUntraced(function*(
       else warnings.push(`keys[${place}] is listed twice`)
       return
     }
+    if (isKeyId(key)) {
+      had ??= new Set(before)
+      if (duplicates === "refuse" && !had.has(key)) {
+        faults.push(fault(`keys[${place}]`, `must not be ${keyIdForm}`))
+        return
+      }
+      warnings.push(`keys[${place}] is ${keyIdForm}: replace it by another key`)
+    }
     keys.add(key)
     kept.push(entry)
   })
-  return { value: keys, raw: warnings.length === 0 ? entries : kept, faults, warnings }
+  return { value: keys, raw: kept.length === entries.length ? entries : kept, faults, warnings }
 })
 
 /** The account that an email, a mobile in any spelling, or `token:<hash>` names. */

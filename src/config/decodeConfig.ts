@@ -241,7 +241,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
 ): Effect.fn.Return<DecodedConfig, ConfigInvalid> {
   const known = options.previous
   const before = known?.config
-  const keys = yield* decodeKeys(raw["keys"], options.duplicates)
+  const keys = yield* decodeKeys(raw["keys"], options.duplicates, before?.configured_keys)
   const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
     ? unchangedAccounts(known)
     : yield* decodeAccounts(raw["accounts"], options.duplicates)

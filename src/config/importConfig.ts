@@ -189,7 +189,7 @@ export const applyImport = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ImportResult, ConfigInvalid> {
   const taken = accepted(incoming)
   const upstream = current.raw["upstream"] === undefined ? {} : { upstream: current.raw["upstream"] }
-  const { snapshot } = yield* decodeConfig({ ...taken, ...upstream }, { duplicates: "refuse" })
+  const { snapshot } = yield* decodeConfig({ ...taken, ...upstream }, { duplicates: "refuse", previous: current })
   const entries = accountsOf(taken)
   const { accounts, count } = mode === "merge"
     ? yield* mergeAccounts(current, entries, snapshot.config.accounts)

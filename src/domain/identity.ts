@@ -86,6 +86,9 @@ export const keyIdOfDigest = (digest: string): string => digest.slice(0, keyIdLe
 /** The id of a business key. */
 export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDigest(sha256Hex(key.trim()))
 
+/** That form in words. */
+export const keyIdForm = "16 hex digits, which is the form of key ids"
+
 /** True for what has the form of a key id. */
 export const isKeyId = (text: string): boolean => /^[0-9a-f]{16}$/.test(text)
 

@@ -261,6 +261,40 @@ describe("a key that is changed", () => {
   })
 })
 
+describe("a key of 16 hex digits", () => {
+  const [spelt, old] = [idOf("k"), "0123456789abcdef"]
+
+  it("is refused wherever keys come in, with the field's name", async () => {
+    await start({ keys: ["k"] })
+    const wrong: ReadonlyArray<readonly [string, unknown, string]> = [
+      ["/admin/keys", { key: ` ${spelt} ` }, "key must not be 16 hex digits"],
+      ["/admin/config", { keys: ["k", spelt] }, "keys[1] must not be 16 hex digits"],
+      ["/admin/config/import", { config: { keys: [spelt] } }, "keys[0] must not be 16 hex digits"],
+      ["/admin/config/import?mode=replace", { keys: [spelt] }, "keys[0] must not be 16 hex digits"],
+      ["/admin/import", { keys: ["another", spelt] }, "keys[1] must not be 16 hex digits"]
+    ]
+    for (const [path, body, message] of wrong) {
+      const answer = await call("POST", path, { body })
+      assert.strictEqual(answer.status, 400, path)
+      assert.include(answer.detail, message)
+    }
+    assert.deepStrictEqual((await rawOf(gateway))["keys"], ["k"])
+    // Capitals are in no id.
+    await ok("POST", "/admin/keys", { key: spelt.toUpperCase() })
+  })
+
+  it("that an older file has stays a key, through changes too", async () => {
+    await start({ keys: [old, "k"] })
+    assert.strictEqual((await complete(old)).status, 200)
+    await ok("POST", "/admin/keys", { key: "another" })
+    await ok("POST", "/admin/config/import", { config: { keys: [old, "one more"] } })
+    await ok("POST", "/admin/config/import", { config: { keys: [old] }, mode: "replace" })
+    assert.deepStrictEqual((await rawOf(gateway))["keys"], [old])
+    await ok("DELETE", `/admin/keys/${old}`)
+    assert.strictEqual((await call("POST", "/admin/keys", { body: { key: old } })).status, 400)
+  })
+})
+
 describe("a key that is removed", () => {
   it("takes its record with it, by the key or by its id", async () => {
     const other = idOf("b")
@@ -268,13 +302,14 @@ describe("a key that is removed", () => {
       keys: ["a", "b", "c", other],
       key_records: Object.fromEntries(["a", "b", "c", other].map((key) => [idOf(key), { name: key }]))
     })
-    await ok("DELETE", "/admin/keys/a")
-    await ok("DELETE", `/admin/keys/${idOf("c")}`)
-    // A key that is spelt like another one's id comes first.
-    await ok("DELETE", `/admin/keys/${other}`)
-    assert.deepStrictEqual(await recordsOf(), { [idOf("b")]: { name: "b" } })
-    assert.deepStrictEqual((await rawOf(gateway))["keys"], ["b"])
-    await ok("DELETE", `/admin/keys/${other}`)
+    const removed = async (name: string) => (await ok("DELETE", `/admin/keys/${name}`))["id"]
+    assert.strictEqual(await removed("a"), idOf("a"))
+    assert.strictEqual(await removed(idOf("c")), idOf("c"))
+    // The id comes before a key of an older file that is spelt like it.
+    assert.strictEqual(await removed(other), other)
+    assert.deepStrictEqual(await recordsOf(), { [idOf(other)]: { name: other } })
+    assert.deepStrictEqual((await rawOf(gateway))["keys"], [other])
+    assert.strictEqual(await removed(other), idOf(other))
     assert.isUndefined(await recordsOf())
     assert.strictEqual((await call("DELETE", `/admin/keys/${other}`)).status, 404)
   })

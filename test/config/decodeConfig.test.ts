@@ -366,6 +366,19 @@ describe("decodeConfig", () => {
       assert.notInclude(JSON.stringify(table.accounts), "bare-token\"")
     }))
 
+  it.effect("refuses a new key in the form of a key id; one that a file has stays, with a warning", () =>
+    Effect.gen(function*() {
+      const raw = { keys: ["k", "0123456789abcdef"] }
+      const rule = "16 hex digits, which is the form of key ids"
+      assert.deepStrictEqual(yield* faults(raw), [`keys[1] must not be ${rule}`])
+      const { snapshot, warnings } = yield* decodeConfig(raw, { duplicates: "keep-first" })
+      assert.deepStrictEqual(warnings, [`keys[1] is ${rule}: replace it by another key`])
+      assert.deepStrictEqual(snapshot.config.keys, raw.keys)
+      const next = { keys: [...raw.keys, "another"] }
+      const changed = yield* decodeConfig(next, { duplicates: "refuse", previous: snapshot })
+      assert.deepStrictEqual(changed.snapshot.config.keys, next.keys)
+    }))
+
   it.effect("refuses a repeated key or account, or leaves it out with a warning", () =>
     Effect.gen(function*() {
       const raw = {

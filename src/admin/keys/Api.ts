@@ -46,7 +46,7 @@ const recordFields = {
 
 /** Body of `POST /admin/keys`: exactly one of `key` and `generate`. */
 export const AddKeyRequest = Schema.Struct({
-  key: optional(Schema.String).annotate({ description: "The key; or `generate`." }),
+  key: optional(Schema.String).annotate({ description: "The key, in any form but 16 hex digits; or `generate`." }),
   generate: optional(Schema.Boolean).annotate({ description: "Make a key: `sk-gw-` and 43 characters." }),
   ...recordFields
 }).annotate({ identifier: "AddKeyRequest" })
@@ -106,6 +106,11 @@ export const AddKeyReply = Schema.Struct({
   key: Schema.optionalKey(Schema.String)
 })
 
+export const RemoveKeyReply = Schema.Struct({
+  ...KeysReply.fields,
+  id: Schema.String.annotate({ description: "The id of the key that was removed." })
+})
+
 export const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
 
 /** A number of the query; a field of a form that was left empty counts as absent. */
@@ -143,6 +148,12 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     errors: [...changing, "not_found"],
     example: { max_inflight: 4, expires_at: "2030-01-01T00:00:00Z" }
   })),
-  HttpApiEndpoint.delete("remove", "/admin/keys/:key", { params: { key: Schema.NonEmptyString }, success: KeysReply })
-    .annotateMerge(documented({ summary: "Remove a business key", errors: [...changing, "not_found"] }))
+  HttpApiEndpoint.delete("remove", "/admin/keys/:key", {
+    params: { key: Schema.NonEmptyString },
+    success: RemoveKeyReply
+  }).annotateMerge(documented({
+    summary: "Remove a business key",
+    description: "By its id, or by the key itself. The reply has the id of the key that was removed.",
+    errors: [...changing, "not_found"]
+  }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: business keys") {}

@@ -12,7 +12,7 @@ import { keysOf } from "../../config/edit.ts"
 import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { keyId } from "../../domain/identity.ts"
+import { isKeyId, keyId, keyIdForm, tokenPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
@@ -64,6 +64,7 @@ const keyOf = Effect.fnUntraced(function*(body: RawConfig) {
   if (typeof given !== "string") return yield* invalidRequest("key must be a string", "key")
   const key = given.trim()
   if (key === "") return yield* invalidRequest("key must not be empty", "key")
+  if (isKeyId(key)) return yield* invalidRequest(`key must not be ${keyIdForm}`, "key")
   if (!fitsInPath(key)) return yield* invalidRequest("key is too long or no Unicode text", "key")
   return { key, isGenerated: false }
 })
@@ -166,18 +167,20 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
         "remove",
         Effect.fnUntraced(function*({ params }) {
           const given = params.key.trim()
+          let id = given
           const saved = yield* changed(
             "a business key was removed",
             store.update(Effect.fnUntraced(function*(raw, config) {
-              const key = config.configured_keys.includes(given)
-                ? given
-                : (yield* indexKeys(config)).byId.get(given)
+              const { byId } = yield* indexKeys(config)
+              // An id comes first: an older file may have a key that is spelt like the id of another one.
+              id = byId.has(given) ? given : keyId(given, sha256Hex)
+              const key = byId.get(id)
               if (key === undefined) return yield* unknownKey
               const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
-              return withRecord({ ...raw, keys }, keyId(key, sha256Hex), undefined)
+              return withRecord({ ...raw, keys }, id, undefined)
             }))
           )
-          return keysReply(saved)
+          return { ...keysReply(saved), id }
         })
       )
   })
