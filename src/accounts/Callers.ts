@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { hash } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { isGeneratedKey } from "../config/generatedKey.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { keyIdOfDigest } from "../domain/identity.ts"
@@ -39,7 +40,7 @@ export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
    * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
-   * that was removed, the admin key or password, a token of the admin API. Looks when it is called; a configured key is
+   * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured key is
    * told at once.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
@@ -94,7 +95,7 @@ export class Callers extends Context.Service<Callers, {
         }
         if (
           !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
-          config.isAdminKey(token)
+          isGeneratedKey(token) || config.isAdminKey(token)
         ) {
           return Effect.fail(refused)
         }

@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../store/Store.ts"
 import { patiently, type StoreInvalid, type StoreUnavailable } from "../store/StoreError.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
@@ -27,6 +27,7 @@ import type { ConfigInput } from "./document.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
+import { generateKey } from "./generatedKey.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
@@ -115,7 +116,7 @@ interface ConfigStoreShape {
   readonly configWritable: Effect.Effect<boolean>
   /** Whether there are changes that only a sync to the hosting platform would keep. */
   readonly needsHostSync: Effect.Effect<boolean>
-  /** The business key that was made up because none was configured at the start; it is accepted as long as the process runs. */
+  /** The business key that was generated at a start without keys; `GatewayConfig.generated_key` while it is accepted. */
   readonly generatedKey: string | undefined
   /** The environment's admin key, or the one that was generated because there was none. */
   readonly adminKey: Redacted.Redacted<string>
@@ -146,9 +147,6 @@ interface Options {
   readonly endedLogins: EndedLogins
 }
 
-const generateKey = (prefix: string): Effect.Effect<string> =>
-  Effect.sync(() => `${prefix}-${randomBytes(24).toString("base64url")}`)
-
 const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effect<void> =>
   warnings.length === 0
     ? Effect.void
@@ -161,14 +159,14 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   yield* logWarnings(source.config_path, options.initial.warnings)
 
   const generatedKey = options.initial.snapshot.config.keys.length === 0 && shared === undefined
-    ? yield* generateKey("gw")
+    ? generateKey("gw")
     : undefined
-  const adminKey = options.adminKey ?? Redacted.make(yield* generateKey("admin"))
+  const adminKey = options.adminKey ?? Redacted.make(generateKey("admin"))
   const adminDigest = digest(Redacted.value(adminKey))
   const { config, raw } = options.initial.snapshot
   const initial: Snapshot = generatedKey === undefined
     ? { raw, config }
-    : { raw, config: { ...config, keys: [generatedKey] } }
+    : { raw, config: { ...config, keys: [generatedKey], generated_key: generatedKey } }
   const state = yield* SubscriptionRef.make(initial)
   const writer = yield* Semaphore.make(1)
   const hashes = new WeakMap<RawConfig, string>()
@@ -198,8 +196,19 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     }
   })
 
+  const generatedNow = () => SubscriptionRef.getUnsafe(state).config.generated_key
+
   const decode = (raw: RawConfig, duplicates: "refuse" | "keep-first") =>
-    decodeConfig(raw, { previous: SubscriptionRef.getUnsafe(state), generatedKey, duplicates })
+    decodeConfig(raw, { previous: SubscriptionRef.getUnsafe(state), generatedKey: generatedNow(), duplicates })
+
+  const publish = (next: Snapshot) =>
+    Effect.suspend(() => {
+      const ends = generatedNow() !== next.config.generated_key
+      return Effect.andThen(
+        SubscriptionRef.set(state, next),
+        ends ? Effect.logInfo("The generated business key has ended") : Effect.void
+      )
+    })
 
   /** Applies an edit that was made by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
@@ -209,7 +218,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     yield* logWarnings(backing.place, warnings)
     backing.adopted(edit)
     const previous = SubscriptionRef.getUnsafe(state)
-    yield* SubscriptionRef.set(state, snapshot)
+    yield* publish(snapshot)
     // Keys that the edit took out must be known after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
       yield* Effect.catch(
@@ -259,7 +268,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       if (dryRun) return yield* saved(snapshot)
       const done = yield* Effect.uninterruptible(
         backing.save(snapshot, SubscriptionRef.getUnsafe(state)).pipe(
-          Effect.andThen(SubscriptionRef.set(state, snapshot)),
+          Effect.andThen(publish(snapshot)),
           Effect.as(true),
           Effect.catchTag("Superseded", () => Effect.succeed(false))
         )

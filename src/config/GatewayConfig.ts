@@ -69,10 +69,12 @@ export type AutoDeleteMode = "none" | "single" | "all"
 
 /** The whole configuration in effect. Groups and fields go by the names that the file has for them. */
 export interface GatewayConfig {
-  /** Every business key that is accepted: those configured, then the generated one. */
+  /** Every business key that is accepted: those configured, or the generated one. */
   readonly keys: ReadonlyArray<string>
-  /** The keys that the configuration lists; what the admin API shows and counts. */
+  /** The keys that the configuration lists. */
   readonly configured_keys: ReadonlyArray<string>
+  /** The key of a start without keys, until a key is configured or it is removed. */
+  readonly generated_key: string | undefined
   /** What keys may do, by key id. */
   readonly key_records: KeyRecords
   readonly accounts: ReadonlyArray<Account>

@@ -32,7 +32,7 @@ import type {
   Snapshot,
   UpstreamConfig
 } from "./GatewayConfig.ts"
-import { isJsonObject, type RawConfig } from "./json.ts"
+import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
@@ -43,7 +43,7 @@ export interface DecodeOptions {
   readonly source?: string | undefined
   /** What came before: its parts are kept where nothing changed. */
   readonly previous?: Snapshot | undefined
-  /** A business key that is accepted beside those configured. */
+  /** A business key that is accepted for as long as none is configured and it is not removed. */
   readonly generatedKey?: string | undefined
   readonly duplicates: Duplicates
 }
@@ -259,11 +259,15 @@ export const decodeConfig = Effect.fnUntraced(function*(
     return yield* ConfigInvalid.of(faults, options.source)
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
-  const generated = options.generatedKey
+  const generated = options.generatedKey === undefined || configured_keys.length > 0 ||
+      groups.auth.removed_keys.includes(sha256Hex(options.generatedKey))
+    ? undefined
+    : options.generatedKey
   const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {
-    keys: keep(before?.keys, generated === undefined ? configured_keys : [...configured_keys, generated]),
+    keys: keep(before?.keys, generated === undefined ? configured_keys : [generated]),
     configured_keys,
+    generated_key: generated,
     key_records: known?.raw["key_records"] === raw["key_records"] && before !== undefined
       ? before.key_records
       : records.value,

@@ -40,14 +40,17 @@ const removedOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => {
 const keySet = (raw: RawConfig): Set<string> =>
   new Set(keysOf(raw).flatMap((key) => typeof key === "string" ? [key.trim()] : []))
 
-/** Notes the keys of `before` that `after` does not have, so that none of them is ever taken for an upstream token. */
+/** Notes keys that are removed, so that none of them is ever taken for an upstream token. */
+export const noteRemoved = (raw: RawConfig, keys: ReadonlyArray<string>): RawConfig => {
+  if (keys.length === 0) return raw
+  const gone = new Set<Schema.Json>(keys.slice(-mostRemoved).map(sha256Hex))
+  const removed = [...removedOf(raw).filter((digest) => !gone.has(digest)), ...gone]
+  return setField(raw, ["auth", "removed_keys"], removed.slice(-mostRemoved))
+}
+
+/** Notes the keys of `before` that `after` does not have. */
 export const noteRemovedKeys = (before: RawConfig, after: RawConfig): RawConfig => {
   if (before["keys"] === after["keys"]) return after
   const left = keySet(after)
-  const gone = new Set<Schema.Json>(
-    [...keySet(before)].filter((key) => !left.has(key)).slice(-mostRemoved).map(sha256Hex)
-  )
-  if (gone.size === 0) return after
-  const removed = [...removedOf(after).filter((digest) => !gone.has(digest)), ...gone]
-  return setField(after, ["auth", "removed_keys"], removed.slice(-mostRemoved))
+  return noteRemoved(after, [...keySet(before)].filter((key) => !left.has(key)))
 }

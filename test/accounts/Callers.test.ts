@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { keysOf } from "../../src/config/edit.ts"
+import { generateKey } from "../../src/config/generatedKey.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 
 const withCallers = (raw: RawConfig) =>
@@ -49,6 +50,15 @@ describe("a credential", () => {
       yield* store.update((now) => Effect.succeed({ ...now, keys: ["first", "second"] }))
       assert.strictEqual(yield* identify("first"), "Managed")
     }).pipe(Effect.provide(withCallers({ keys: ["first", "second"] }))))
+
+  it.effect("that any start has generated is no token", () =>
+    Effect.gen(function*() {
+      for (const key of [generateKey("gw"), generateKey("admin")]) {
+        assert.match(key, /^(gw|admin)-[\w-]{32}$/)
+        assert.strictEqual(yield* identify(key), "authentication_failed")
+        assert.strictEqual(yield* identify(`${key.slice(0, -1)}${key.endsWith("A") ? "B" : "A"}`), "Direct")
+      }
+    }).pipe(Effect.provide(withCallers({ keys: ["k"] }))))
 
   it.effect("that was a key is known among the newest thousand, and is neither exported nor a change to sync", () =>
     Effect.gen(function*() {

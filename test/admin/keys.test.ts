@@ -261,6 +261,69 @@ describe("a key that is changed", () => {
   })
 })
 
+describe("the key of a start without keys", () => {
+  const generated = () => storeOf(gateway).generatedKey ?? "none"
+
+  it("is listed as generated, may be limited, and serves callers", async () => {
+    await start({ keys: [] })
+    assert.deepInclude(await ok("GET", "/admin/config"), { keys: [], generated_key: generated() })
+    const [item, ...others] = await items()
+    assert.lengthOf(others, 0)
+    assert.deepInclude(item, { id: idOf(generated()), generated: true, state: "active" })
+    assert.strictEqual((await complete(generated())).status, 200)
+    await ok("PATCH", `/admin/keys/${idOf(generated())}`, { limits: [{ window: "day", requests: 1 }] })
+    assert.strictEqual((await complete(generated())).status, 429)
+  })
+
+  it("ends at once when a key is added, and is no upstream token afterwards", async () => {
+    const ways: ReadonlyArray<readonly [string, unknown]> = [
+      ["/admin/keys", { key: "first" }],
+      ["/admin/keys", { generate: true }],
+      ["/admin/config", { keys: ["first"] }],
+      ["/admin/import", { keys: ["first"] }],
+      ["/admin/config/import", { config: { keys: ["first"] } }],
+      ["/admin/config/import", { config: { keys: ["first"] }, mode: "replace" }]
+    ]
+    for (const [path, body] of ways) {
+      await start({ keys: [] })
+      const { ended } = await ok("POST", path, body)
+      if (path === "/admin/keys") assert.strictEqual(ended, idOf(generated()))
+      assert.strictEqual((await complete(generated())).status, 401)
+      assert.notProperty(await ok("GET", "/admin/config"), "generated_key")
+      assert.deepStrictEqual((await items()).filter((item) => Object.hasOwn(item, "generated")), [])
+      // Neither after a restart, nor when the last key goes.
+      const raw = await rawOf(gateway)
+      await ok("POST", "/admin/config", { keys: [] })
+      assert.strictEqual((await complete(generated())).status, 401)
+      assert.deepStrictEqual(await items(), [])
+      const key = generated()
+      await gateway.stop()
+      await start(raw)
+      assert.strictEqual((await complete(key)).status, 401)
+      await gateway.stop()
+    }
+    await start({ keys: [] })
+  })
+
+  it("stays while changes bring no key, and may be removed by itself", async () => {
+    await start({ keys: [] })
+    await ok("POST", "/admin/config/import", { config: { runtime: { account_max_inflight: 3 } }, mode: "replace" })
+    assert.strictEqual((await complete(generated())).status, 200)
+    const { id, total_keys } = await ok("DELETE", `/admin/keys/${idOf(generated())}`)
+    assert.deepStrictEqual([id, total_keys], [idOf(generated()), 0])
+    assert.strictEqual((await complete(generated())).status, 401)
+    assert.deepStrictEqual(await items(), [])
+  })
+
+  it("is a key for good when it is the one that is added", async () => {
+    await start({ keys: [] })
+    assert.notProperty(await ok("POST", "/admin/keys", { key: generated() }), "ended")
+    assert.strictEqual((await complete(generated())).status, 200)
+    assert.deepStrictEqual((await items()).map(({ id }) => id), [idOf(generated())])
+    assert.notProperty((await items())[0], "generated")
+  })
+})
+
 describe("a key of 16 hex digits", () => {
   const [spelt, old] = [idOf("k"), "0123456789abcdef"]
 

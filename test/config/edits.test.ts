@@ -47,6 +47,8 @@ describe("edits by hand", () => {
         yield* edit(`${path}.new`, { keys: [key] })
         yield* fs.rename(`${path}.new`, path)
         yield* untilConfig(store, (config) => config.keys[0] === key)
+        // The key that the start generated ends with the first edit.
+        assert.deepInclude(yield* store.current, { keys: [key], generated_key: undefined })
       }
     }).pipe(Effect.provide(quiet)))
 

@@ -16,6 +16,9 @@ const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 /** Reply of `GET /admin/config`. */
 export const ConfigReply = Schema.Struct({
   keys: Schema.Array(Schema.String),
+  generated_key: Schema.optionalKey(Schema.String).annotate({
+    description: "The key of a start without keys; it ends when a key is added."
+  }),
   env_backed: Schema.Boolean.annotate({ description: "The environment is the source, and changes stay in memory." }),
   env_source_present: Schema.Boolean.annotate({ description: "`GATEWAY_CONFIG_JSON` is set." }),
   env_writeback_enabled: Schema.Boolean.annotate({

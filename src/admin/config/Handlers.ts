@@ -67,6 +67,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
           })
           return yield* respondInSlices(endpoint, {
             keys: config.configured_keys,
+            ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
             ...store.source,
             accounts,
             msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }

@@ -70,6 +70,9 @@ export const KeyItem = Schema.Struct({
   id: Schema.String.annotate({ description: "The first 16 hex digits of the key's SHA-256." }),
   preview: Schema.String.annotate({ description: "The beginning of the key, then `...`." }),
   state: Schema.Literals(["active", "disabled", "expired"]),
+  generated: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "True for the key of a start without keys. It ends when a key is added, and with the process."
+  }),
   name: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   disabled: Schema.Boolean,
@@ -103,7 +106,10 @@ export const AddKeyReply = Schema.Struct({
   ...KeysReply.fields,
   ...KeyItem.fields,
   /** The key, where it was generated: it is shown this once. */
-  key: Schema.optionalKey(Schema.String)
+  key: Schema.optionalKey(Schema.String),
+  ended: Schema.optionalKey(Schema.String).annotate({
+    description: "Id of the generated key of a start without keys, which ends with this change."
+  })
 })
 
 export const RemoveKeyReply = Schema.Struct({
@@ -133,7 +139,9 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(
     documented({
       summary: "Add a business key",
-      description: "One that is given, or with `generate` a new one, which is shown this once.",
+      description:
+        "One that is given, or with `generate` a new one, which is shown this once. The generated key of a " +
+        "start without keys ends at once.",
       errors: changing,
       example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
     })

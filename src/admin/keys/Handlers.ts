@@ -11,8 +11,9 @@ import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { keysOf } from "../../config/edit.ts"
 import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
+import { noteRemoved } from "../../config/ownFields.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { isKeyId, keyId, keyIdForm, tokenPreview } from "../../domain/identity.ts"
+import { isKeyId, keyId, keyIdForm } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
@@ -124,9 +125,11 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
           const { isGenerated, key } = yield* keyOf(body)
           const id = keyId(key, sha256Hex)
           const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
+          let generated: string | undefined
           const saved = yield* changed(
             "a business key was added",
             store.update((raw, config) => {
+              generated = config.generated_key
               if (config.configured_keys.includes(key)) {
                 return Effect.fail(invalidRequest("key is configured already", "key"))
               }
@@ -138,7 +141,12 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
             })
           )
           const item = yield* itemOf(saved, { id, key })
-          return respond(endpoint, { ...keysReply(saved), ...item, ...(isGenerated ? { key } : {}) })
+          return respond(endpoint, {
+            ...keysReply(saved),
+            ...item,
+            ...(isGenerated ? { key } : {}),
+            ...(generated === undefined || generated === key ? {} : { ended: keyId(generated, sha256Hex) })
+          })
         })
       )
       .handleRaw(
@@ -177,7 +185,8 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
               const key = byId.get(id)
               if (key === undefined) return yield* unknownKey
               const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
-              return withRecord({ ...raw, keys }, id, undefined)
+              const left = key === config.generated_key ? noteRemoved(raw, [key]) : { ...raw, keys }
+              return withRecord(left, id, undefined)
             }))
           )
           return { ...keysReply(saved), id }

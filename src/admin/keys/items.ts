@@ -10,7 +10,7 @@ import { formatTimestamp } from "../../domain/timestamp.ts"
 import { type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 
-/** The configured keys with their ids, in the order of `keys`. */
+/** The keys that are accepted with their ids, in the order of `keys`. */
 export interface KeyIndex {
   readonly keys: ReadonlyArray<{ readonly id: string; readonly key: string }>
   readonly byId: ReadonlyMap<string, string>
@@ -18,16 +18,16 @@ export interface KeyIndex {
 
 const indexes = new WeakMap<ReadonlyArray<string>, KeyIndex>()
 
-/** The index of the configured keys, made once for each list. */
-export const indexKeys = Effect.fnUntraced(function*({ configured_keys }: GatewayConfig): Effect.fn.Return<KeyIndex> {
-  const known = indexes.get(configured_keys)
+/** The index of the keys, made once for each list. */
+export const indexKeys = Effect.fnUntraced(function*({ keys: accepted }: GatewayConfig): Effect.fn.Return<KeyIndex> {
+  const known = indexes.get(accepted)
   if (known !== undefined) return known
   const keys: Array<{ readonly id: string; readonly key: string }> = []
-  yield* forEachSliced(configured_keys, (key) => {
+  yield* forEachSliced(accepted, (key) => {
     keys.push({ id: keyId(key, sha256Hex), key })
   })
   const index = { keys, byId: new Map(keys.map(({ id, key }) => [id, key])) }
-  indexes.set(configured_keys, index)
+  indexes.set(accepted, index)
   return index
 })
 
@@ -60,6 +60,7 @@ export const viewKey = (
     id,
     preview: tokenPreview(key),
     state: standingOf(record, now),
+    ...(key === config.generated_key ? { generated: true } : {}),
     name: record?.name ?? null,
     note: record?.note ?? null,
     disabled: record?.disabled ?? false,

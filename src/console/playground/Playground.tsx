@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { configAtom } from "../pages/Durability.tsx"
+import { acceptedKeys, configAtom } from "../pages/Durability.tsx"
 import { previewOf } from "../pages/keys/preview.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Select } from "../parts/Select.tsx"
@@ -90,7 +90,7 @@ export const Playground = () => {
   const [code, setCode] = useState(false)
   const config = AsyncResult.value(useAtom(configAtom))
   const models = Option.getOrElse(AsyncResult.value(useAtom(modelsAtom)), (): ReadonlyArray<string> => [])
-  const keys = Option.isSome(config) ? config.value.keys : []
+  const keys = Option.isSome(config) ? acceptedKeys(config.value) : []
   const key = keys[form.key] ?? keys[0]
   const send = (event: Event) => {
     event.preventDefault()

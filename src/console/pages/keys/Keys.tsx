@@ -16,7 +16,7 @@ import { act } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { configAtom, Durability } from "../Durability.tsx"
+import { acceptedKeys, configAtom, Durability } from "../Durability.tsx"
 import type { KeyItem } from "./draft.ts"
 import { changedBy, EditKey } from "./EditKey.tsx"
 import { keyOfId, randomKey } from "./preview.ts"
@@ -135,6 +135,7 @@ const KeyRow = ({ item, onDelete, onEdit, value }: {
       </th>
       <td>
         <Badge {...signs[item.state]} text={t.states[item.state]} />
+        {item.generated === true ? <p class="hint">{t.generated}</p> : null}
         {item.expires_at === null ? null : <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
         {item.models === null ? null : <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
       </td>
@@ -166,7 +167,7 @@ export const Keys = () => {
   const [editing, setEditing] = useState<KeyItem>()
   const config = AsyncResult.value(useAtom(configAtom))
   // The list has ids in the place of keys. Their order says nothing: one of the two may have been read before a change.
-  const keys = Option.isSome(config) ? config.value.keys : noKeys
+  const keys = Option.isSome(config) ? acceptedKeys(config.value) : noKeys
   const list = useMemo(
     () => Admin.query("admin-keys", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["keys"] }),
     [page]

@@ -120,6 +120,7 @@ export const accountTexts = (count: Count) => ({
     disabledField: "Disabled",
     state: "State",
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
+    generated: "Generated at the start. It ends when a key is added.",
     until: (time: string) => `until ${time}`,
     use: "Use",
     lastUsed: "Last used",

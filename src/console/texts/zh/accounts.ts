@@ -116,6 +116,7 @@ export const accountTexts: Pick<Texts, "accounts" | "addAccounts" | "keys"> = {
     disabledField: "停用",
     state: "状态",
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
+    generated: "启动时生成；添加密钥后即失效。",
     until: (time) => `至 ${time}`,
     use: "使用",
     lastUsed: "上次使用",
