@@ -36,6 +36,8 @@ export interface StoreFacts {
   readonly revision: number
   readonly round_trip_ms: number
   readonly since: number
+  /** What is wrong with how the server is set up, in words. */
+  readonly detail?: string
 }
 
 /** Numbers for metrics; counters count since the start. */
@@ -150,8 +152,9 @@ export class Nodes extends Context.Service<Nodes, {
         return Nodes.of({
           id: store.node,
           store: () => {
-            const { roundTrip, since, state, url, version } = store.status()
-            return { state, url, version, revision: store.revision(), round_trip_ms: roundTrip, since }
+            const { detail, roundTrip, since, state, url, version } = store.status()
+            const facts = { state, url, version, revision: store.revision(), round_trip_ms: roundTrip, since }
+            return detail === undefined ? facts : { ...facts, detail }
           },
           isReady: () => store.isUp() && config.isCurrent(),
           list,

@@ -38,9 +38,11 @@ export const HealthHandlers = HttpApiBuilder.group(
         () => {
           if (lifecycle.isDraining()) return Effect.fail(shuttingDown)
           if (!nodes.isReady()) return Effect.fail(nodes.store()?.state === "up" ? notTaken : storeUnavailable())
+          const detail = nodes.store()?.detail
           return Effect.map(accounts.metrics, ({ accounts: { cooling, out, ready } }) => ({
             status: "ready" as const,
-            accounts: { ready, total: ready + cooling + out }
+            accounts: { ready, total: ready + cooling + out },
+            ...(detail === undefined ? {} : { detail })
           }))
         }
       )

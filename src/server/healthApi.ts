@@ -11,7 +11,10 @@ import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
 /** The gateway takes requests; whether the upstream would serve them is told beside it, and does not decide. */
 const Ready = Schema.Struct({
   status: Schema.Literal("ready"),
-  accounts: Schema.Struct({ ready: Schema.Int, total: Schema.Int })
+  accounts: Schema.Struct({ ready: Schema.Int, total: Schema.Int }),
+  detail: Schema.optionalKey(Schema.String).annotate({
+    description: "What is wrong with how the shared store is set up."
+  })
 })
 
 export class HealthGroup extends HttpApiGroup.make("health").add(

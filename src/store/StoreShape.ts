@@ -48,6 +48,8 @@ export interface StoreStatus {
   /** The server's version. */
   readonly version: string
   readonly roundTrip: number
+  /** What is wrong with how the server is set up, in words. */
+  readonly detail: string | undefined
 }
 
 export interface StoreShape extends Seals {
@@ -67,7 +69,7 @@ export interface StoreShape extends Seals {
   readonly clockOffset: () => number
   /**
    * Hears what the store and other nodes say, a line each: `grant …`, `refuse …`, `config <revision>`, `login <account>`,
-   * `cleaned <account>`, `due <account>`, `ask <id> <node> <sealed question>`, `answer <id> <node>`; and `lost`, `up`, `beat`, `restored` (attached to an
+   * `cleaned <account>`, `due <account>`, `ask <id> <node> <sealed question>`, `answer <id> <node>`, `mark <kind> <until> <name>`; and `lost`, `up`, `beat`, `restored` (attached to an
    * empty store), `dropped <leases>` (the store had dropped this node while they ran).
    */
   readonly listen: (listener: (kind: string, rest: string) => void) => void

@@ -25,6 +25,8 @@ const timeouts = { least: 50, standard: 250, most: 1_500 }
 const wrongClockMillis = 5_000
 /** Beats in a row after which counts that do not agree are put right. */
 const beatsToDiffer = 3
+/** Milliseconds between two looks at what the server may throw away. */
+const evictionMillis = 30_000
 /** After so many milliseconds without an answer the connection itself is given up. */
 const hangMillis = 5_000
 
@@ -39,6 +41,14 @@ const noCounts: HoldingCounts = { leases: 0, tickets: 0, unsettled: 0 }
 const infoField = (info: string, field: string): string =>
   new RegExp(`^${field}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
 
+/** How a server may throw our keys away, in words; `undefined` where it does not. */
+const evictionOf = (info: string): string | undefined => {
+  const policy = infoField(info, "maxmemory_policy")
+  return Number(infoField(info, "maxmemory")) > 0 && policy !== "" && policy !== "noeviction"
+    ? `may throw keys away (maxmemory-policy ${policy}): use noeviction`
+    : undefined
+}
+
 /** Refuses a server that is too old, or that may throw our keys away. */
 const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.Return<string, StoreInvalid> {
   const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
@@ -52,16 +62,14 @@ const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.
     )
   )
   const version = infoField(info, "redis_version")
-  const policy = infoField(info, "maxmemory_policy")
   if (!(Number.parseInt(version, 10) >= 7)) {
     return yield* new StoreInvalid({
       message: `the server of GATEWAY_STORE_URL is of version ${version || "unknown"}, and 7.0 or later is needed`
     })
   }
-  if (Number(infoField(info, "maxmemory")) > 0 && policy.startsWith("allkeys")) {
-    return yield* new StoreInvalid({
-      message: `the server of GATEWAY_STORE_URL may throw keys away (maxmemory-policy ${policy}): use noeviction`
-    })
+  const eviction = evictionOf(info)
+  if (eviction !== undefined) {
+    return yield* new StoreInvalid({ message: `the server of GATEWAY_STORE_URL ${eviction}` })
   }
   return infoField(info, "valkey_version") || version
 })
@@ -127,6 +135,8 @@ export const makeStore = Effect.fnUntraced(function*(
   let names = ""
   let lostWrites = 0
   let warned = false
+  let eviction: string | undefined
+  let evictionSeenAt = startedAt
   let subscription: Scope.Closeable | undefined
 
   const emit = (line: string) => {
@@ -253,6 +263,20 @@ export const makeStore = Effect.fnUntraced(function*(
   const guarded = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.tapError(effect, () => client.isFailing() ? setState("lost") : Effect.void)
 
+  /** The server's settings may change while it runs. */
+  const lookAtEviction = Effect.gen(function*() {
+    if (now() - evictionSeenAt < evictionMillis) return
+    const seen = evictionOf(String(yield* client.send("INFO", "memory")))
+    evictionSeenAt = now()
+    if (seen === eviction) return
+    eviction = seen
+    yield* about(
+      seen === undefined
+        ? Effect.logInfo("The store keeps its keys again")
+        : Effect.logWarning(`The store ${seen}`)
+    )
+  })
+
   const beat = Effect.gen(function*() {
     // Whoever does not listen is given nothing that it waits for.
     if (subscribedTo !== epoch) yield* attach(incarnation)
@@ -277,6 +301,7 @@ export const makeStore = Effect.fnUntraced(function*(
     const difference = Math.abs(Number(leases) - after.leases) + Math.abs(Number(tickets) - after.tickets)
     differing = difference > before.unsettled + after.unsettled + lines.length ? differing + 1 : 0
     if (differing >= beatsToDiffer) yield* attach(incarnation)
+    yield* lookAtEviction
   })
 
   const comeBack = Effect.gen(function*() {
@@ -333,7 +358,14 @@ export const makeStore = Effect.fnUntraced(function*(
   return {
     ...seals,
     node,
-    status: () => ({ state, since, url: address.shown, version, roundTrip: client.roundTrip() }),
+    status: () => ({
+      state,
+      since,
+      url: address.shown,
+      version,
+      roundTrip: client.roundTrip(),
+      detail: eviction === undefined ? undefined : `The store ${eviction}`
+    }),
     isUp: () => state === "up",
     run: (name, ...args) => guarded(run(name, ...args)),
     send: (command, ...args) =>

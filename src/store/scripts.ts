@@ -51,6 +51,7 @@ export const scripts = {
   late: poolScript("late", text(new URL("./scripts/late.lua", import.meta.url))),
   leave: poolScript("leave", text(new URL("./scripts/leave.lua", import.meta.url))),
   login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
+  mark: poolScript("mark", text(new URL("./scripts/mark.lua", import.meta.url))),
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
   respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url)), bodyPatience),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),

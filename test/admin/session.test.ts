@@ -3,6 +3,7 @@ import { NodeServices } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
 import { HttpApi } from "effect/http-api"
+import { existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -12,6 +13,7 @@ import { GatewayApi } from "../../src/server/Api.ts"
 import { withVariables } from "../config/support.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makePatientClock } from "../support/patientClock.ts"
+import { untilHolds } from "../support/until.ts"
 import { nowSeconds, signJwt } from "./support.ts"
 
 const sameOrigin = { "sec-fetch-site": "same-origin" }
@@ -200,6 +202,26 @@ describe("a session", () => {
       (await call("GET", "/admin/config", { at: second, headers: { authorization: `Bearer ${of}` } })).status
     assert.deepEqual([await status(token), await status(kept.token)], [401, 200])
     await second.stop()
+  })
+
+  it("says so where its end cannot be written yet", async () => {
+    const file = path.join(folder, "full", "config.json")
+    await fs.mkdir(path.dirname(file))
+    await fs.writeFile(file, JSON.stringify({ keys: [businessKey] }))
+    const site = await startGateway({}, { store: storeOn(file) })
+    const { token } = await signIn({}, site)
+    const headers = { ...sameOrigin, ...cookieOf(token) }
+    // A folder in the place of the file cannot be replaced by one.
+    await fs.mkdir(`${file}.ended-logins`)
+    const ended = await call("DELETE", "/admin/session", { at: site, headers })
+    assert.deepEqual([ended.status, ended.json], [200, { success: true, pending: true }])
+    assert.strictEqual((await call("GET", "/admin/config", { at: site, headers })).status, 401)
+    await fs.rmdir(`${file}.ended-logins`)
+    await untilHolds(() => existsSync(`${file}.ended-logins`))
+    await site.stop()
+    const again = await startGateway({}, { store: storeOn(file) })
+    assert.strictEqual((await call("GET", "/admin/config", { at: again, headers })).status, 401)
+    await again.stop()
   })
 
   it("is not there where the console is off", async () => {

@@ -1,8 +1,12 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { Effect, FileSystem, Layer, PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { loadEndedLogins, makeEndedLogins } from "../../src/config/EndedLogins.ts"
+import { untilTrue } from "../support/until.ts"
+import { collectLogs } from "./support.ts"
+
+const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
 
 const login = (n: number) => ({ jti: `login-${n}`, issuedAt: 1_000 + n, expiresAt: 90_000 + n })
 
@@ -36,6 +40,68 @@ describe("ended logins", () => {
       yield* ended.end(login(1))
       assert.deepEqual([yield* ended.has(login(1)), yield* ended.has(login(2))], [true, false])
     }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("are written as soon as that is possible where it was not, and are said to be pending", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
+      let full = true
+      const disk = FileSystem.FileSystem.of({
+        ...fs,
+        open: (path, options) =>
+          full && path.endsWith(".tmp")
+            ? Effect.fail(PlatformError.systemError({
+              _tag: "Unknown",
+              module: "FileSystem",
+              method: "open",
+              cause: Object.assign(new Error("full"), { code: "ENOSPC" })
+            }))
+            : fs.open(path, options)
+      })
+      const ended = yield* Effect.provideService(loadEndedLogins(config), FileSystem.FileSystem, disk)
+      assert.isFalse(yield* ended.end(login(1)))
+      assert.isFalse(yield* ended.end(login(2)))
+      assert.deepEqual([yield* ended.has(login(1)), yield* ended.has(login(2))], [true, true])
+      assert.isFalse(yield* fs.exists(`${config}.ended-logins`))
+      full = false
+      yield* TestClock.adjust("1 second")
+      yield* untilTrue(Effect.orDie(fs.exists(`${config}.ended-logins`)))
+      const again = yield* loadEndedLogins(config)
+      assert.deepEqual([yield* again.has(login(1)), yield* again.has(login(2))], [true, true])
+      assert.isTrue(yield* ended.end(login(3)))
+    }).pipe(Effect.provide(quiet)))
+
+  it.effect("are those of every process of the file, at once", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
+      const [one, two] = [yield* loadEndedLogins(config), yield* loadEndedLogins(config)]
+      yield* one.end(login(1))
+      assert.isTrue(yield* two.has(login(1)))
+      yield* two.end(login(2))
+      assert.isTrue(yield* one.has(login(2)))
+      // What is removed while they run is written again.
+      yield* fs.remove(`${config}.ended-logins`)
+      assert.isTrue(yield* one.has(login(1)))
+      const three = yield* loadEndedLogins(config)
+      assert.deepEqual([yield* three.has(login(1)), yield* three.has(login(2)), yield* three.has(login(3))], [
+        true,
+        true,
+        false
+      ])
+    }).pipe(Effect.provide(quiet)))
+
+  it.effect("are all of before where the file is damaged", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
+      yield* fs.writeFileString(`${config}.ended-logins`, "{\"until\":")
+      yield* TestClock.setTime(2_000_000)
+      yield* loadEndedLogins(config)
+      const again = yield* loadEndedLogins(config)
+      const issued = (issuedAt: number) => again.has({ jti: "any", issuedAt, expiresAt: 90_000 })
+      assert.deepEqual([yield* issued(1_999), yield* issued(2_000), yield* issued(2_001)], [true, true, false])
+    }).pipe(Effect.provide(quiet)))
 
   it.effect("beyond their bound take those that are as old with them, and none comes back", () =>
     Effect.gen(function*() {

@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { parseStoreAddress } from "../../src/store/address.ts"
 import { makeSeals } from "../../src/store/seals.ts"
+import { collectLogs } from "../config/support.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeNode } from "./support.ts"
@@ -82,11 +85,44 @@ describe("a node of the store", () => {
       )
       assert.include(error.message, "GATEWAY_STORE_KEY does not open")
       const client = yield* Effect.promise(() => connect(server.socket))
-      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]))
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory", "100mb"]))
-      const evicting = yield* Effect.flip(Effect.scoped(storeNode(server, "two")))
-      assert.include(evicting.message, "may throw keys away")
+      for (const policy of ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random"]) {
+        yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", policy]))
+        const evicting = yield* Effect.flip(Effect.scoped(storeNode(server, "two")))
+        assert.include(evicting.message, `may throw keys away (maxmemory-policy ${policy}): use noeviction`)
+      }
       client.destroy()
+    }))
+
+  it.live("says within a minute that the server may forget from now on", () =>
+    Effect.gen(function*() {
+      const clock = makeMovedClock()
+      const logs: Array<string> = []
+      const server = yield* settledServer
+      yield* Effect.gen(function*() {
+        const { store } = yield* storeNode(server, "one")
+        const client = yield* Effect.promise(() => connect(server.socket))
+        const set = (setting: string, value: string) =>
+          Effect.promise(() => command(client, "CONFIG", "SET", setting, value))
+        yield* set("maxmemory-policy", "volatile-lru")
+        clock.move(60_000)
+        yield* untilTrue(Effect.promise(async () =>
+          String(await command(client, "INFO", "commandstats")).includes("cmdstat_info:calls=2")
+        ))
+        // Without a bound of memory it forgets nothing.
+        assert.isUndefined(store.status().detail)
+        yield* set("maxmemory", "100mb")
+        clock.move(60_000)
+        const told = "The store may throw keys away (maxmemory-policy volatile-lru): use noeviction"
+        yield* until(() =>
+          store.status().detail === told
+        )
+        assert.include(logs, told)
+        yield* set("maxmemory-policy", "noeviction")
+        clock.move(60_000)
+        yield* until(() => store.status().detail === undefined)
+        client.destroy()
+      }).pipe(Effect.provideService(Clock.Clock, clock), Effect.provide(collectLogs(logs)))
     }))
 
   it.live("goes on while the key is rotated, one node after another", () =>

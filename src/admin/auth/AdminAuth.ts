@@ -8,6 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { JWTPayload } from "jose"
 import { errors, jwtVerify, SignJWT } from "jose"
@@ -68,8 +69,11 @@ export class AdminAuth extends Context.Service<AdminAuth, {
   readonly verify: (token: string, address: string) => Effect.Effect<Session, GatewayError>
   /** Checks a bearer of any admin route: a JWT, or the admin key itself. Tells whether it holds later on. */
   readonly authorize: (bearer: string, address: string) => Effect.Effect<Operator, GatewayError>
-  /** Ends a JWT before its time, wherever it is used. What is no valid JWT is left alone. */
-  readonly logout: (token: string) => Effect.Effect<void>
+  /**
+   * Ends a JWT before its time, wherever it is used. What is no valid JWT is left alone. False where the end is not kept yet:
+   * it is tried again until it is.
+   */
+  readonly logout: (token: string) => Effect.Effect<boolean>
   /** Sets the password and invalidates every JWT. */
   readonly setPassword: (
     password: string
@@ -154,16 +158,22 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     /** The admin key, or a password, holds until the password is another one. */
     const keyHolds = (generation: number) => Effect.sync(() => config.unsafeCurrent().admin.generation === generation)
 
+    /** What a JWT of ours says; fails with whether it is one that has expired. `now` in milliseconds. */
+    const verifyJwt = (token: string, now: number): Effect.Effect<JWTPayload, boolean> =>
+      Effect.tryPromise({
+        try: () =>
+          jwtVerify(token, secret, { algorithms: ["HS256"], currentDate: new Date(now) })
+            .then(({ payload }) => payload),
+        catch: (error) => error instanceof errors.JWTExpired
+      })
+
     /** A JWT of ours that no longer counts is no guess; one that we never signed is. */
     const readJwt = (token: string, address: string): Effect.Effect<Claims, GatewayError> =>
       Effect.gen(function*() {
         const now = yield* currentTimeMillis
-        const payload = yield* Effect.tryPromise({
-          try: () => jwtVerify(token, secret, { algorithms: ["HS256"], currentDate: new Date(now) }),
-          catch: (error) => error instanceof errors.JWTExpired
-        }).pipe(
-          Effect.map((verified) => verified.payload),
-          Effect.catch((expired) => expired ? Effect.fail(unauthorized) : wrongBearer(address))
+        const payload = yield* Effect.catch(
+          verifyJwt(token, now),
+          (expired) => expired ? Effect.fail(unauthorized) : wrongBearer(address)
         )
         const claims = claimsOf(payload)
         if (claims === undefined || !(yield* counts(claims, now))) return yield* unauthorized
@@ -217,12 +227,13 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           return { holds: keyHolds(admin.generation) }
         }),
       logout: (token) =>
-        Effect.promise(() =>
-          jwtVerify(token, secret, { algorithms: ["HS256"] }).then(({ payload }) => claimsOf(payload), () => undefined)
-        ).pipe(
-          Effect.flatMap((claims) =>
-            claims === undefined || claims.jti === "" ? Effect.void : config.endedLogins.end(claims)
-          )
+        currentTimeMillis.pipe(
+          Effect.flatMap((now) => Effect.option(verifyJwt(token, now))),
+          Effect.map(Option.flatMapNullishOr(claimsOf)),
+          Effect.flatMap(Option.match({
+            onNone: () => Effect.succeed(true),
+            onSome: (claims) => claims.jti === "" ? Effect.succeed(true) : config.endedLogins.end(claims)
+          }))
         ),
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
         if (chosen.length < minPassword) {

@@ -22,7 +22,10 @@ export const NodesReply = Schema.Struct({
     /** Of the configuration in effect here. */
     revision: Schema.Int,
     round_trip_ms: Schema.Number,
-    since: Schema.Int
+    since: Schema.Int,
+    detail: Schema.optionalKey(Schema.String).annotate({
+      description: "What is wrong with how the server is set up, such as that it may throw keys away."
+    })
   })),
   nodes: Schema.Array(Schema.Struct({
     id: Schema.String,

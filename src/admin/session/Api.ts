@@ -24,7 +24,13 @@ export const SessionReply = Schema.Union([
   Schema.Struct({ active: Schema.Literal(false) })
 ]).annotate({ identifier: "Session" })
 
-export const SessionEnded = Schema.Struct({ success: Schema.Boolean })
+export const SessionEnded = Schema.Struct({
+  success: Schema.Boolean,
+  pending: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "True where the login has ended here and that could not be kept yet, such as on a full disk. It is " +
+      "written as soon as that is possible."
+  })
+})
 
 /** All take the cookie, and set one, only with `Sec-Fetch-Site: same-origin`. */
 export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(

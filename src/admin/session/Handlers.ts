@@ -78,9 +78,9 @@ export const AdminSessionHandlers = HttpApiBuilder.group(
           yield* checkEnabled(request)
           yield* checkOrigin(request)
           const credential = adminCredential(request)
-          if (credential !== undefined) yield* auth.logout(credential.token)
+          const kept = credential === undefined || (yield* auth.logout(credential.token))
           return HttpServerResponse.setHeader(
-            respond(endpoint, { success: true }),
+            respond(endpoint, { success: true, ...(kept ? {} : { pending: true }) }),
             "set-cookie",
             sessionCookie(request, "", 0)
           )

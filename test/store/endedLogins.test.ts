@@ -1,0 +1,71 @@
+/** Logins that were ended, as the nodes of a store know them. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { makeSharedEndedLogins } from "../../src/config/EndedLogins.ts"
+import { command, connect, type RedisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { settledServer, storeNode } from "./support.ts"
+
+const place = "gw:{main}:marks:ended-logins"
+const now = Math.floor(Date.now() / 1000)
+const login = (jti: string) => ({ jti, issuedAt: now - 60, expiresAt: now + 3_600 })
+
+/** A node with the ended logins that it knows. */
+const nodeOf = Effect.fnUntraced(function*(server: RedisServer, name: string) {
+  const { heard, store } = yield* storeNode(server, name)
+  return { heard, logins: yield* makeSharedEndedLogins(store) }
+})
+
+describe("logins that were ended at a node of a store", () => {
+  it.live("are known to every node, and brought back to a store that has lost its data", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const say = (...args: ReadonlyArray<string>) => Effect.promise(() => command(client, ...args))
+      const two = yield* nodeOf(server, "two")
+      yield* Effect.scoped(Effect.gen(function*() {
+        const one = yield* nodeOf(server, "one")
+        assert.isTrue(yield* one.logins.end(login("ended")))
+        assert.isTrue(yield* two.logins.has(login("ended")))
+        assert.isFalse(yield* two.logins.has(login("another")))
+        yield* until(() => two.heard.some((line) => line.startsWith("mark ended-logins ")))
+      }))
+      // The node that ended it is gone, and so is the data. No eviction takes what has no time to live of its own.
+      assert.strictEqual(yield* say("PTTL", place), -1)
+      yield* say("FLUSHALL")
+      assert.isTrue(yield* two.logins.has(login("ended")))
+      yield* until(() => two.heard.includes("restored"))
+      yield* untilTrue(Effect.map(say("ZCARD", place), (size) => size === 1))
+      const three = yield* nodeOf(server, "three")
+      assert.isTrue(yield* three.logins.has(login("ended")))
+      client.destroy()
+    }))
+
+  it.live("while the store is lost are written there when it is back, and are said to be pending", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* nodeOf(server, "one")
+      yield* Effect.promise(() => server.stop())
+      yield* until(() => one.heard.includes("lost"))
+      assert.isFalse(yield* one.logins.end(login("late")))
+      assert.isTrue(yield* one.logins.has(login("late")))
+      yield* Effect.promise(() => server.start())
+      yield* until(() => one.heard.includes("up"))
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* untilTrue(Effect.promise(async () => await command(client, "ZCARD", place) === 1))
+      const two = yield* nodeOf(server, "two")
+      assert.isTrue(yield* two.logins.has(login("late")))
+      client.destroy()
+    }))
+
+  it.live("are forgotten when they would have ended by themselves", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* nodeOf(server, "one")
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* Effect.promise(() => command(client, "ZADD", place, String(now * 1000 - 1), "expired 1"))
+      yield* one.logins.end(login("ended"))
+      assert.strictEqual(yield* Effect.promise(() => command(client, "ZCARD", place)), 1)
+      client.destroy()
+    }))
+})
