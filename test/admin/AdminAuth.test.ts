@@ -108,15 +108,53 @@ describe("wrong credentials", () => {
       yield* TestClock.adjust("1 millis")
       assert.deepInclude(yield* Effect.flip(auth.login(key, undefined, here)), {
         code: "rate_limit_exceeded",
-        retryAfter: 4
+        retryAfter: mostWaiting / 4
       })
       assert.deepInclude(yield* Effect.flip(auth.authorize(key, here)), {
         code: "authentication_failed",
-        retryAfter: 4
+        retryAfter: mostWaiting / 4
       })
       yield* auth.authorize(key, there)
-      yield* TestClock.adjust("5 seconds")
+      yield* TestClock.adjust(`${mostWaiting / 4 + 1} seconds`)
       yield* auth.authorize(key, here)
+    }).pipe(Effect.provide(withAuth())))
+
+  it.effect("do not hold up a key that was right from the address within a day", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      yield* auth.login(key, undefined, here)
+      const flood = () => Effect.forkChild(Effect.forever(Effect.exit(auth.login("wrong", undefined, here))))
+      yield* TestClock.adjust("23 hours")
+      const flooding = yield* Effect.all(Array.from({ length: 40 }, flood))
+      yield* TestClock.adjust("30 seconds")
+      const logins = yield* Effect.all(
+        Array.from({ length: 20 }, () => Effect.forkChild(auth.login(key, undefined, here)))
+      )
+      yield* TestClock.adjust("2 seconds")
+      for (const login of logins) assert.isString((yield* Fiber.join(login)).token)
+      yield* Effect.forEach(flooding, Fiber.interrupt)
+    }).pipe(Effect.provide(withAuth())))
+
+  it.effect("of a password that was replaced have no lane", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      yield* auth.login(key, undefined, here)
+      for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.login("wrong", undefined, here))
+      yield* auth.setPassword("another-password")
+      const old = yield* Effect.forkChild(codeOf(auth.login(key, undefined, here)))
+      yield* TestClock.adjust("25 millis")
+      assert.isUndefined(old.pollUnsafe())
+    }).pipe(Effect.provide(withAuth())))
+
+  it.effect("leave a place in the line to a key that was never right from there", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const flood = () => Effect.forkChild(Effect.forever(Effect.exit(auth.login("wrong", undefined, here))))
+      yield* Effect.all(Array.from({ length: 40 }, flood))
+      yield* TestClock.adjust("30 seconds")
+      const login = yield* Effect.forkChild(auth.login(key, undefined, here))
+      yield* TestClock.adjust("11 seconds")
+      assert.isString((yield* Fiber.join(login)).token)
     }).pipe(Effect.provide(withAuth())))
 
   it.effect("do not hold up an environment's key that nobody can guess", () =>

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import {
   makeTurns,
+  missedInTenMinutes,
   mostSources,
   mostWaiting,
   sourceOf,
@@ -61,7 +62,7 @@ describe("turns", () => {
       const waiting = []
       for (let i = 0; i < mostWaiting; i++) waiting.push(yield* Effect.forkChild(turns.inTurn(here, wrong)))
       yield* TestClock.adjust("0 millis")
-      assert.strictEqual((yield* Effect.flip(turns.inTurn(here, right))).retryAfter, 4)
+      assert.strictEqual((yield* Effect.flip(turns.inTurn(here, right))).retryAfter, mostWaiting / 4)
       yield* Effect.forEach(waiting, Fiber.interrupt)
       const last = yield* Effect.forkChild(turns.inTurn(here, right))
       yield* TestClock.adjust("250 millis")
@@ -99,6 +100,68 @@ describe("turns", () => {
       assert.isAbove(yield* turns.slowedFor(here), 0)
       yield* turns.inTurn("one more", wrong)
       assert.strictEqual(yield* turns.slowedFor(here), 0)
+    }))
+
+  it.effect("do not hold up what was right from the address of late, and a guesser gets no more looks than their pace", () =>
+    Effect.gen(function*() {
+      const remembered = new Set<string>()
+      let looks = 0
+      const turns = makeTurns({
+        nameOf: (address) => address,
+        wrong: () => undefined,
+        onWrong: () => undefined,
+        right: (name, credential) => void remembered.add(`${name} ${credential}`),
+        wasRight: (name, credential) => {
+          looks++
+          return remembered.has(`${name} ${credential}`)
+        },
+        knowsRight: (name) => [...remembered].some((each) => each.startsWith(name))
+      })
+      let checks = 0
+      const guess = Effect.sync(() => {
+        checks++
+        return false
+      })
+      const guessing = (address: string) =>
+        Effect.forkChild(
+          Effect.forever(Effect.suspend(() =>
+            Effect.catchTag(turns.inTurn(address, guess, `guess ${looks}`), "Crowded", () => Effect.sleep(1))
+          ))
+        )
+      assert.isTrue(yield* turns.inTurn(here, right, "password"))
+      for (let i = 0; i < 100; i++) yield* guessing(here)
+      yield* TestClock.adjust("10 seconds")
+      assert.isAtMost(looks, 40 * 10 + 1)
+      assert.isAtMost(checks, wrongAMinute + 4 * 10 + 1)
+      // In the order in which they come: none waits longer than for those before it, and none is refused.
+      const login = () => Effect.forkChild(turns.inTurn(here, right, "password"))
+      const logins = yield* Effect.all(Array.from({ length: 20 }, login))
+      yield* TestClock.adjust("4 seconds")
+      for (const each of logins) assert.isTrue(yield* Fiber.join(each))
+      // A flood that goes on slows its own looks. The right one still comes through.
+      yield* TestClock.adjust("10 minutes")
+      const before = looks
+      yield* TestClock.adjust("100 seconds")
+      assert.isAtMost(looks - before, missedInTenMinutes + 4 * 100 + 1)
+      const late = yield* login()
+      yield* TestClock.adjust("30 seconds")
+      assert.isTrue(yield* Fiber.join(late))
+    }))
+
+  it.effect("have no lane at an address where nothing was right", () =>
+    Effect.gen(function*() {
+      const turns = makeTurns({
+        nameOf: (address) => address,
+        wrong: () => undefined,
+        onWrong: () => undefined,
+        right: () => undefined,
+        wasRight: () => assert.fail("looked"),
+        knowsRight: () => false
+      })
+      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong, `guess ${i}`)
+      const guesses = yield* Effect.forkChild(turns.inTurn(here, wrong, "guess"))
+      yield* TestClock.adjust("1 seconds")
+      assert.isFalse(yield* Fiber.join(guesses))
     }))
 
   it("are those of a subscriber: an IPv6 address counts by its /64", () => {

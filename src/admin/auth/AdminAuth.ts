@@ -2,7 +2,7 @@
  * Who may use the admin API: the admin key or password, and the JWTs that a login gives (behaviour: "JWT").
  *
  * A password that was set stands in for the environment's key. Wrong credentials are counted by address: one with too many
- * waits for its turns, but a right key gets in. A password is never taken for a caller's upstream token.
+ * waits for its turns, but a right key gets in, and one that was right from there of late does not wait. A password is never taken for a caller's upstream token.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -104,16 +104,22 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     }
 
     const isRight = (key: string, admin: AdminConfig, address: string): Effect.Effect<boolean, Crowded> => {
+      // Of a password that was replaced nothing is remembered.
+      const known = `${admin.generation} ${key}`
       if (admin.password_hash === undefined) {
         const right = config.isAdminKey(key)
         return right && key.length >= unguessable
           ? Effect.succeed(true)
-          : turns.inTurn(address, Effect.succeed(right))
+          : turns.inTurn(address, Effect.succeed(right), known)
       }
       const hash = Redacted.value(admin.password_hash)
       return turns.inTurn(
         address,
-        Effect.flatMap(turns.slowedFor(address), (slowed) => password.verify(key, hash, slowed > 0))
+        Effect.flatMap(
+          turns.slowedFor(address),
+          (slowed) => password.verify(key, hash, slowed > 0 && !turns.wasRight(address, known))
+        ),
+        known
       ).pipe(
         Effect.tap((right) => {
           if (!right) return Effect.void
