@@ -196,19 +196,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     }
   })
 
-  const generatedNow = () => SubscriptionRef.getUnsafe(state).config.generated_key
-
-  const decode = (raw: RawConfig, duplicates: "refuse" | "keep-first") =>
-    decodeConfig(raw, { previous: SubscriptionRef.getUnsafe(state), generatedKey: generatedNow(), duplicates })
-
-  const publish = (next: Snapshot) =>
-    Effect.suspend(() => {
-      const ends = generatedNow() !== next.config.generated_key
-      return Effect.andThen(
-        SubscriptionRef.set(state, next),
-        ends ? Effect.logInfo("The generated business key has ended") : Effect.void
-      )
-    })
+  const decode = (raw: RawConfig, duplicates: "refuse" | "keep-first") => {
+    const previous = SubscriptionRef.getUnsafe(state)
+    return decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
+  }
 
   /** Applies an edit that was made by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
@@ -218,7 +209,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     yield* logWarnings(backing.place, warnings)
     backing.adopted(edit)
     const previous = SubscriptionRef.getUnsafe(state)
-    yield* publish(snapshot)
+    yield* SubscriptionRef.set(state, snapshot)
     // Keys that the edit took out must be known after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
       yield* Effect.catch(
@@ -227,6 +218,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       )
     }
     yield* Effect.logInfo(`${backing.place} was edited: the change is applied`)
+    if (previous.config.generated_key !== snapshot.config.generated_key) {
+      yield* Effect.logInfo("The generated business key has ended")
+    }
     return snapshot.raw
   })
 
@@ -268,7 +262,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       if (dryRun) return yield* saved(snapshot)
       const done = yield* Effect.uninterruptible(
         backing.save(snapshot, SubscriptionRef.getUnsafe(state)).pipe(
-          Effect.andThen(publish(snapshot)),
+          Effect.andThen(SubscriptionRef.set(state, snapshot)),
           Effect.as(true),
           Effect.catchTag("Superseded", () => Effect.succeed(false))
         )

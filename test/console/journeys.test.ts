@@ -313,6 +313,22 @@ describe("at the console", () => {
     assert.match(await page.getByRole("textbox", { name: "Message" }).inputValue(), /!think I think/)
   })
 
+  it("the key of a start without keys serves the playground, and is shown until a key is added", async () => {
+    await gateway.stop()
+    gateway = await startGateway({ keys: [], accounts: [{ email: "ada@example.com", password: "p" }] })
+    await signedIn("playground")
+    await page.getByRole("textbox", { name: "Message" }).fill("!say I serve")
+    await button("Send").click()
+    await page.getByRole("log").getByText("I serve", { exact: true }).waitFor()
+    await goTo(page, "Keys")
+    const generated = page.getByText("Generated at the start. It ends when a key is added.")
+    await generated.waitFor()
+    await page.getByRole("textbox", { name: "New key" }).fill("a-new-key")
+    await button("Add key").click()
+    await generated.waitFor({ state: "detached" })
+    assert.lengthOf((await admin("/admin/keys"))["items"] as ReadonlyArray<unknown>, 1)
+  })
+
   it("a reply is stopped while it comes in, and the list of requests tells that the caller left", async () => {
     await signedIn("playground")
     await page.getByRole("textbox", { name: "Message" }).fill("!pace 50ms\n!count 2000")
