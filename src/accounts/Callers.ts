@@ -15,6 +15,7 @@ import { keyIdOfDigest } from "../domain/identity.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
 import { AdminPassword } from "./AdminPassword.ts"
+import { storeUnavailable } from "./refusals.ts"
 
 const digest = (text: string): string => hash("sha256", text)
 
@@ -35,13 +36,18 @@ const isAdminToken = (token: string): boolean => {
 /** Upstream tokens are visible ASCII of some length; nothing else goes into a header. */
 const mayBeToken = (credential: string): boolean => credential.length <= 4096 && /^[\x21-\x7e]+$/.test(credential)
 
+/** Bearers that a node remembers as no keys. */
+const mostJudged = 10_000
+
 /** Who a credential belongs to. */
 export class Callers extends Context.Service<Callers, {
   /**
    * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
    * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
-   * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured key is
-   * told at once.
+   * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured
+   * key is told at once. Before another bearer is judged for the first time a node of a store makes sure that it has the newest
+   * configuration: a key that was just added elsewhere never goes upstream. Where that cannot be known the bearer fails with
+   * `store_unavailable`.
    */
   readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
   /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
@@ -72,6 +78,8 @@ export class Callers extends Context.Service<Callers, {
       for (const key of keys) known.add(key)
     }
     sync()
+    /** Digests of bearers that were no key when the configuration was the newest; the oldest goes when it is full. */
+    const judged = new Set<string>()
     // Without a request in between a key may come and go: it must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
@@ -81,29 +89,40 @@ export class Callers extends Context.Service<Callers, {
       return keys.has(owner) ? keyIdOfDigest(owner) : undefined
     }
 
+    /** Who a bearer belongs to by the configuration that is in effect here. */
+    const judge = (token: string, owner: string, target: string | undefined): Effect.Effect<Caller, GatewayError> => {
+      const current = config.unsafeCurrent()
+      if (keys.has(owner)) {
+        const key = keyIdOfDigest(owner)
+        const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
+        return refusal === undefined
+          ? Effect.succeed({ _tag: "Managed", owner, target, key })
+          : Effect.fail(refusal)
+      }
+      if (
+        !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
+        isGeneratedKey(token) || config.isAdminKey(token)
+      ) {
+        return Effect.fail(refused)
+      }
+      return Effect.flatMap(
+        password.isPassword(token),
+        (is): Effect.Effect<Caller, GatewayError> =>
+          is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
+      )
+    }
+
     return Callers.of({
-      identify: (token, target): Effect.Effect<Caller, GatewayError> => {
+      identify: (token, target) => {
         sync()
         const owner = digest(token)
-        const current = config.unsafeCurrent()
-        if (keys.has(owner)) {
-          const key = keyIdOfDigest(owner)
-          const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
-          return refusal === undefined
-            ? Effect.succeed({ _tag: "Managed", owner, target, key })
-            : Effect.fail(refusal)
-        }
-        if (
-          !current.auth.direct_tokens || !mayBeToken(token) || known.has(owner) || isAdminToken(token) ||
-          isGeneratedKey(token) || config.isAdminKey(token)
-        ) {
-          return Effect.fail(refused)
-        }
-        return Effect.flatMap(
-          password.isPassword(token),
-          (is): Effect.Effect<Caller, GatewayError> =>
-            is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
-        )
+        if (config.newest === undefined || keys.has(owner) || judged.has(owner)) return judge(token, owner, target)
+        return Effect.flatMap(Effect.mapError(config.newest, storeUnavailable), () => {
+          sync()
+          if (judged.size >= mostJudged) judged.delete(judged.values().next().value!)
+          judged.add(owner)
+          return judge(token, owner, target)
+        })
       },
       activeKey: (token) => {
         const key = keyOf(token)

@@ -18,7 +18,8 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../store/Store.ts"
-import { patiently, type StoreInvalid, type StoreUnavailable } from "../store/StoreError.ts"
+import { patiently, type StoreInvalid, StoreUnavailable } from "../store/StoreError.ts"
+import { makeAsking } from "./asking.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
@@ -33,7 +34,7 @@ import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig 
 import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
 import { mergeConfigs } from "./merge.ts"
 import { noteRemovedKeys, withoutOwnFields } from "./ownFields.ts"
-import { followFile, loadShared } from "./sharedConfig.ts"
+import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
 import { loadConfig } from "./sources.ts"
 
 /** Facts about where the configuration comes from, by the names that the admin API has for them. */
@@ -71,6 +72,9 @@ export interface Exported {
 
 /** Why a change did not take effect: it is not valid, met another change, or could not be saved. */
 export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
+
+/** Milliseconds between two questions whether the configuration is the newest. */
+const askingPause = 100
 
 /** How often a change is merged anew with what others saved meanwhile. */
 const mostMerges = 5
@@ -130,6 +134,11 @@ interface ConfigStoreShape {
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
   /** Waits until the configuration in effect is that of a revision of the shared document or a later one, as far as it can. */
   readonly reach: (revision: number) => Effect.Effect<void>
+  /**
+   * Waits until the configuration in effect is the newest of all nodes, as of a moment after the call; fails where that cannot
+   * be known. `undefined` where there are no other nodes.
+   */
+  readonly newest: Effect.Effect<void, StoreUnavailable> | undefined
   /** False while the shared document is one that this node cannot take. */
   readonly isCurrent: () => boolean
   /** Logins that were ended before their time. */
@@ -143,7 +152,7 @@ interface Options {
   readonly adminKey: Redacted.Redacted<string> | undefined
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
   /** Set where other nodes share the configuration: nothing is generated then. */
-  readonly shared?: { readonly revision: () => number; readonly isCurrent: () => boolean } | undefined
+  readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision"> | undefined
   readonly endedLogins: EndedLogins
 }
 
@@ -311,6 +320,23 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     Effect.forkScoped
   )
 
+  const reach = (revision: number) =>
+    Effect.suspend(() =>
+      shared === undefined || shared.revision() >= revision
+        ? Effect.void
+        : Effect.ignore(writer.withPermit(meetEdit))
+    )
+  const newest = shared === undefined ? undefined : yield* makeAsking(
+    Effect.gen(function*() {
+      const revision = yield* shared.newestRevision
+      yield* reach(revision)
+      if (shared.revision() < revision) {
+        return yield* new StoreUnavailable({ message: "The newest configuration cannot be taken" })
+      }
+    }),
+    askingPause
+  )
+
   return {
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
     unsafeCurrent: () => SubscriptionRef.getUnsafe(state).config,
@@ -333,12 +359,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     adminKeyGenerated: options.adminKey === undefined && shared === undefined,
     isAdminKey: (candidate) => timingSafeEqual(digest(candidate), adminDigest),
     jwtSecret: options.jwtSecret,
-    reach: (revision) =>
-      Effect.suspend(() =>
-        shared === undefined || shared.revision() >= revision
-          ? Effect.void
-          : Effect.ignore(writer.withPermit(meetEdit))
-      ),
+    reach,
+    newest,
     isCurrent: shared === undefined ? () => true : shared.isCurrent,
     endedLogins: options.endedLogins
   }

@@ -11,7 +11,7 @@ import type { StoreShape } from "../store/Store.ts"
 import { StoreInvalid, StoreUnavailable } from "../store/StoreError.ts"
 import { isSameAccount } from "./Account.ts"
 import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
-import type { ConfigConflict } from "./ConfigError.ts"
+import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
@@ -58,8 +58,26 @@ const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   return { revision: Number(revision ?? 0), sealed: String(document ?? "") }
 })
 
+/** The configuration that nodes share, as this node takes part in it. */
+export interface Shared {
+  /** What the node begins with. */
+  readonly initial: DecodedConfig
+  readonly backing: Backing
+  /** What admin JWTs are signed with. */
+  readonly jwtSecret: Redacted.Redacted<Uint8Array>
+  /** The revision that is in effect here. */
+  readonly revision: () => number
+  /** The revision that the store has. */
+  readonly newestRevision: Effect.Effect<number, StoreUnavailable>
+  /** False while the document is one that this node cannot take. */
+  readonly isCurrent: () => boolean
+}
+
 /** Loads the shared configuration, or puts there what this node has loaded itself. */
-export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded: Loaded) {
+export const loadShared = Effect.fnUntraced(function*(
+  store: StoreShape,
+  loaded: Loaded
+): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable> {
   let revision = 0
   const none = -1
   /** The last revision that this node could not take. */
@@ -178,6 +196,7 @@ export const loadShared = Effect.fnUntraced(function*(store: StoreShape, loaded:
     backing,
     jwtSecret: Redacted.make<Uint8Array>(Buffer.from(agreedSecret, "base64url")),
     revision: () => revision,
+    newestRevision: Effect.map(store.send("HGET", place, "revision"), (reply) => Number(reply ?? 0)),
     isCurrent: () => refused === none
   }
 })

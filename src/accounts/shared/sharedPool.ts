@@ -26,7 +26,7 @@ import { directAccess } from "../credentials.ts"
 import type { AccountAccess, AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
 import { pollPool } from "../pollPool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
-import { directTokensOff, refusalError } from "../refusals.ts"
+import { directTokensOff, refusalError, storeUnavailable } from "../refusals.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
 import type { SharedFacts } from "./poolView.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
@@ -36,10 +36,6 @@ import { makeSharedView } from "./sharedView.ts"
 import { noVerdict, type Verdict, verdictArguments } from "./verdicts.ts"
 
 const hourMillis = 3_600_000
-
-/** What requests are told while the store does not answer. */
-export const storeUnavailable = (): GatewayError =>
-  gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
 /** What a lease has to remember until it ends. */
 class Held {
@@ -297,6 +293,11 @@ export const makeSharedPool: Effect.Effect<
     if (store.revision() !== asked && hasKey && !isConfigured(caller.owner)) {
       release(grant, undefined)
       return yield* gatewayError("authentication_failed", "The API key is not valid")
+    }
+    // What went upstream as a token before may be a key by now.
+    if (store.revision() !== asked && caller._tag === "Direct" && isConfigured(caller.owner)) {
+      release(grant, undefined)
+      return yield* gatewayError("store_unavailable", "The bearer has just become a key: try again", { retryAfter: 1 })
     }
     if (grant.cleaning) yield* restore(cleanUp.settled(grant.account))
     // The wait may have been long enough for another upstream to be configured.
