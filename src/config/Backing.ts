@@ -21,8 +21,8 @@ export interface Backing {
   readonly place: string
   /** What is there now, when it is not what was last read or saved. */
   readonly edited: Effect.Effect<Option.Option<FileContent>, ConfigFileError | StoreUnavailable>
-  /** Says that an edit was taken over: it is what the next save replaces. */
-  readonly adopted: (edit: FileContent) => void
+  /** Says that an edit was taken over, and as what: it is what the next save replaces. */
+  readonly adopted: (edit: FileContent, next: Snapshot) => void
   /** Says that an edit cannot be taken over. */
   readonly refused: () => void
   /** Saves atomically and durably what is to follow `before`. */
@@ -34,6 +34,11 @@ export interface Backing {
   readonly writable: Effect.Effect<boolean>
   /** Emits when there may be an edit to look at. */
   readonly edits: Stream.Stream<void>
+}
+
+/** A file that is edited by hand, whatever its edits become. */
+interface FileBacking extends Backing {
+  readonly adopted: (edit: FileContent) => void
 }
 
 /** Keeps nothing: changes live as long as the process. */
@@ -57,7 +62,7 @@ const settleTime = "100 millis"
 export const fileBacking = Effect.fnUntraced(function*(
   file: ConfigFile,
   loaded: Option.Option<FileVersion>
-): Effect.fn.Return<Backing> {
+): Effect.fn.Return<FileBacking> {
   /** Digest of what the configuration in effect was read from or saved as. */
   let digest = Option.map(loaded, (version) => version.digest)
   /** Stamp of the file when it was last looked at, whatever was found. */

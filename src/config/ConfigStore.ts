@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
+import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -26,12 +26,13 @@ import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { ConfigInput } from "./document.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
-import { Environment } from "./Environment.ts"
+import { Environment, namedFolder } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { generateKey } from "./generatedKey.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
+import { keptName, makeKeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
 import { noteRemovedKeys, withoutOwnFields } from "./ownFields.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
@@ -49,7 +50,7 @@ export interface ConfigSource {
 /** A change that took effect. */
 export interface Saved {
   readonly config: GatewayConfig
-  /** False when the change is gone with the process. */
+  /** False when the change is gone with the process; where nodes share a store, with the store and all nodes. */
   readonly config_writable: boolean
   /** True when the change is only kept by a sync to the hosting platform. */
   readonly needs_host_sync: boolean
@@ -139,6 +140,8 @@ interface ConfigStoreShape {
    * be known. `undefined` where there are no other nodes.
    */
   readonly newest: Effect.Effect<void, StoreUnavailable> | undefined
+  /** The document that nodes share: its revision here, and the file that keeps it. `undefined` where there are no other nodes. */
+  readonly shared: Pick<Shared, "revision" | "keptIn"> | undefined
   /** False while the shared document is one that this node cannot take. */
   readonly isCurrent: () => boolean
   /** Logins that were ended before their time. */
@@ -152,7 +155,7 @@ interface Options {
   readonly adminKey: Redacted.Redacted<string> | undefined
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
   /** Set where other nodes share the configuration: nothing is generated then. */
-  readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision"> | undefined
+  readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
   readonly endedLogins: EndedLogins
 }
 
@@ -216,7 +219,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     const before = SubscriptionRef.getUnsafe(state).raw
     const { snapshot, warnings } = yield* decode(noteRemovedKeys(before, raw), "keep-first")
     yield* logWarnings(backing.place, warnings)
-    backing.adopted(edit)
+    backing.adopted(edit, snapshot)
     const previous = SubscriptionRef.getUnsafe(state)
     yield* SubscriptionRef.set(state, snapshot)
     // Keys that the edit took out must be known after a restart too.
@@ -361,6 +364,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     jwtSecret: options.jwtSecret,
     reach,
     newest,
+    shared,
     isCurrent: shared === undefined ? () => true : shared.isCurrent,
     endedLogins: options.endedLogins
   }
@@ -399,8 +403,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
   )
 
   /**
-   * The configuration that the nodes of a store share. Whoever is first puts there what its file or the environment has; an
-   * edit of the file while the node runs is a change like any other.
+   * The configuration that the nodes of a store share. The first node puts there what its data folder has kept of it, else what
+   * its file or the environment has; an edit of the file while the node runs is a change like any other.
    */
   static readonly layerShared: Layer.Layer<
     ConfigStore,
@@ -413,7 +417,12 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const file = yield* makeConfigFile(environment.configPath)
       const loaded = yield* loadConfig(environment, file)
       const store = yield* Store
-      const shared = yield* patiently(loadShared(store, loaded))
+      const { join } = yield* Path.Path
+      // A configuration that is from the environment alone has no place beside it.
+      const kept = loaded.envBacked && environment.dataDir === undefined
+        ? undefined
+        : yield* makeKeptDocument(store, yield* makeConfigFile(join(yield* namedFolder, keptName)))
+      const shared = yield* patiently(loadShared(store, loaded, kept))
       const config = yield* make({
         initial: shared.initial,
         backing: shared.backing,
@@ -428,6 +437,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         endedLogins: yield* makeSharedEndedLogins(store),
         shared
       })
+      yield* shared.mergeKept(config.update)
       if (!loaded.envBacked) yield* followFile(file, loaded, config.update)
       return config
     })

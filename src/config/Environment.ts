@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
+import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -164,3 +165,10 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
 
   static readonly layer: Layer.Layer<Environment, EnvironmentInvalid> = Layer.effect(Environment, Environment.make)
 }
+
+/** `GATEWAY_DATA_DIR`; where it is not set, `data` beside the configuration file. Neither need exist. */
+export const namedFolder = Effect.map(
+  Effect.all([Environment, Path.Path]),
+  ([{ configPath, dataDir }, { dirname, join, resolve }]) =>
+    dataDir === undefined ? join(dirname(resolve(configPath)), "data") : resolve(dataDir)
+)

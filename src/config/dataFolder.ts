@@ -3,9 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Path from "effect/Path"
+import type * as Path from "effect/Path"
 import { ConfigStore } from "./ConfigStore.ts"
-import { Environment } from "./Environment.ts"
+import { Environment, namedFolder } from "./Environment.ts"
 
 /**
  * `GATEWAY_DATA_DIR`; where it is not set, `data` beside the configuration file, if that is there. `undefined` for a
@@ -16,11 +16,10 @@ export const dataFolder: Effect.Effect<
   never,
   ConfigStore | Environment | FileSystem.FileSystem | Path.Path
 > = Effect.gen(function*() {
-  const { dataDir } = yield* Environment
-  const { resolve, dirname, join } = yield* Path.Path
-  if (dataDir !== undefined) return resolve(dataDir)
+  const folder = yield* namedFolder
+  if ((yield* Environment).dataDir !== undefined) return folder
   const { config_path, env_backed } = (yield* ConfigStore).source
   const fs = yield* FileSystem.FileSystem
   const isThere = !env_backed && (yield* Effect.orElseSucceed(fs.exists(config_path), () => false))
-  return isThere ? join(dirname(resolve(config_path)), "data") : undefined
+  return isThere ? folder : undefined
 })

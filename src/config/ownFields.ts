@@ -44,7 +44,10 @@ const keySet = (raw: RawConfig): Set<string> =>
 export const noteRemoved = (raw: RawConfig, keys: ReadonlyArray<string>): RawConfig => {
   if (keys.length === 0) return raw
   const gone = new Set<Schema.Json>(keys.slice(-mostRemoved).map(sha256Hex))
-  const removed = [...removedOf(raw).filter((digest) => !gone.has(digest)), ...gone]
+  const noted = new Set(removedOf(raw))
+  // Another node may have noted them with its change.
+  if ([...gone].every((digest) => noted.has(digest))) return raw
+  const removed = [...[...noted].filter((digest) => !gone.has(digest)), ...gone]
   return setField(raw, ["auth", "removed_keys"], removed.slice(-mostRemoved))
 }
 

@@ -6,7 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { keepsData } from "../store/keepsData.ts"
 import type { StoreShape } from "../store/Store.ts"
 import { StoreInvalid, StoreUnavailable } from "../store/StoreError.ts"
 import { isSameAccount } from "./Account.ts"
@@ -17,6 +19,7 @@ import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { makeJwtSecret } from "./jwtSecret.ts"
+import type { KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
 import { withoutStore } from "./ownFields.ts"
 import type { Loaded } from "./sources.ts"
@@ -51,12 +54,32 @@ const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayCo
   ]
 }
 
-/** What is in the store: its revision and the sealed document; revision 0 where there is none. */
+/** What is in the store: its revision and the sealed document (0 where there is none), and what its data began with. */
 const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
-  const reply = yield* store.send("HMGET", place, "revision", "document")
-  const [revision, document] = Array.isArray(reply) ? reply : []
-  return { revision: Number(revision ?? 0), sealed: String(document ?? "") }
+  const reply = yield* store.send("HMGET", place, "revision", "document", "origin_revision", "origin")
+  const [revision, document, originRevision, origin] = Array.isArray(reply) ? reply : []
+  const sealed = String(document ?? "")
+  // Nodes of earlier versions say nothing of an origin.
+  return {
+    revision: Number(revision ?? 0),
+    sealed,
+    origin: {
+      revision: Number(originRevision ?? revision ?? 0),
+      sealed: String(origin ?? sealed)
+    }
+  }
 })
+
+/** A document at its revision. */
+interface Revision {
+  readonly revision: number
+  readonly text: string
+}
+
+/** A change of the whole document, as `ConfigStore.update` makes it. */
+type Update<E> = (
+  f: (raw: RawConfig) => Effect.Effect<RawConfig, ConfigConflict | ConfigInvalid>
+) => Effect.Effect<unknown, E>
 
 /** The configuration that nodes share, as this node takes part in it. */
 export interface Shared {
@@ -71,42 +94,61 @@ export interface Shared {
   readonly newestRevision: Effect.Effect<number, StoreUnavailable>
   /** False while the document is one that this node cannot take. */
   readonly isCurrent: () => boolean
+  /** Merges the document that this node kept, where that is newer than what the store's data began with. */
+  readonly mergeKept: <E extends { readonly message: string }>(update: Update<E>) => Effect.Effect<void>
+  /** Where this node's data folder has the document; `undefined` where it has not. */
+  readonly keptIn: () => string | undefined
 }
 
-/** Loads the shared configuration, or puts there what this node has loaded itself. */
+/**
+ * Loads the shared configuration. An empty store gets what this node kept in its data folder (`kept`), else what it has loaded
+ * itself.
+ */
 export const loadShared = Effect.fnUntraced(function*(
   store: StoreShape,
-  loaded: Loaded
-): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable> {
+  loaded: Loaded,
+  kept: KeptDocument | undefined
+): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable, Scope.Scope> {
   let revision = 0
   const none = -1
   /** The last revision that this node could not take. */
   let refused = none
   let seen = 0
   let last: Snapshot = loaded.snapshot
+  /** The kept document while it is merged: it becomes what the store's data began with, and the revision gets above it. */
+  let merging: Revision | undefined
   const signals = yield* Queue.sliding<void>(1)
 
   const write = Effect.fnUntraced(function*(
     next: Snapshot,
     before: Snapshot | undefined,
     expected: string,
-    own: number
+    own: number,
+    origin = merging
   ): Effect.fn.Return<string, StoreUnavailable> {
-    const sealed = store.seal(place, yield* stringifyConfig(withoutStore(next.raw), "compact"))
+    const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const args = poolArguments(store, next.config, before?.config)
+    // What is put into an empty store is what its data begins with.
+    const begins = before === undefined
+      ? [String(own), ""]
+      : origin === undefined
+      ? []
+      : [String(origin.revision), store.seal(place, origin.text)]
     const [outcome = ""] = yield* store.run(
       "configure",
       expected,
       String(own),
-      sealed,
+      store.seal(place, text),
       ...args,
-      String(Math.floor(deadline))
+      String(Math.floor(deadline)),
+      ...begins
     )
     if (outcome === "ok") {
       revision = own
       last = next
       store.setRevision(own)
+      if (kept !== undefined) yield* kept.keep(own, text)
     }
     return outcome
   })
@@ -118,12 +160,18 @@ export const loadShared = Effect.fnUntraced(function*(
       : Effect.succeed(text)
   }
 
+  const found = kept === undefined ? undefined : yield* Effect.result(kept.read)
+  const own = found?._tag === "Success" ? Option.getOrUndefined(found.success) : undefined
   const ours = withoutStore(loaded.snapshot.raw)
+  /** The kept document with what it is to be merged by. */
+  let later: { readonly kept: Revision; readonly origin: string } | undefined
   let initial: DecodedConfig = loaded
   for (;;) {
     const there = yield* readDocument(store)
-    if (there.revision > 0) {
-      const raw = yield* parseConfig(documentName, yield* open(there.sealed))
+    const isOlder = own !== undefined && own.epoch === store.epoch() && own.revision > there.revision
+    if (there.revision > 0 && !isOlder) {
+      const text = yield* open(there.sealed)
+      const raw = yield* parseConfig(documentName, text)
       initial = yield* decodeConfig(raw, { source: documentName, duplicates: "keep-first" })
       revision = there.revision
       last = initial.snapshot
@@ -133,17 +181,42 @@ export const loadShared = Effect.fnUntraced(function*(
           Effect.annotateLogs({ revision })
         )
       }
-      // So that the previous key is not needed for ever.
-      if (store.isOld(place, there.sealed)) {
-        yield* write(initial.snapshot, initial.snapshot, String(revision), revision + 1)
+      const origin = { revision: there.origin.revision, text: store.open(place, there.origin.sealed) ?? text }
+      const isOfOther = own !== undefined && own.epoch !== store.epoch()
+      // Data that was there already when the document was kept is not what came after it.
+      const isForeign = isOfOther && !(Number(yield* store.send("HGET", "gw:{main}:lim", "since")) > own.at)
+      if (isOfOther && !isForeign && own.revision > origin.revision) {
+        later = { kept: own, origin: origin.text }
+        break
       }
+      if (kept !== undefined && (isForeign || found?._tag === "Failure")) {
+        const why = found?._tag === "Failure" ? found.failure.message : `${kept.path} is of another store`
+        yield* Effect.logWarning(`The shared configuration is in effect; a file is put aside: ${why}`)
+        yield* kept.setAside
+      }
+      // So that the previous key is not needed for ever.
+      if (store.isOld(place, there.sealed) || store.isOld(place, there.origin.sealed)) {
+        yield* write(initial.snapshot, initial.snapshot, String(revision), revision + 1, origin)
+      }
+      if (kept !== undefined) yield* kept.keep(revision, text)
       break
     }
-    const { config } = loaded.snapshot
-    if ((yield* write({ raw: ours, config }, undefined, "0", 1)) === "ok") {
+    if (found?._tag === "Failure") {
+      return yield* new StoreInvalid({ message: `the store is empty, and ${found.failure.message}` })
+    }
+    if (own === undefined) {
+      const { config } = loaded.snapshot
+      if ((yield* write({ raw: ours, config }, undefined, "0", 1)) !== "ok") continue
       if (config.keys.length === 0) yield* Effect.logInfo("No business key is configured: add one to let callers in")
       break
     }
+    const source = kept?.path ?? documentName
+    initial = yield* decodeConfig(yield* parseConfig(source, own.text), { source, duplicates: "keep-first" })
+    if ((yield* write(initial.snapshot, undefined, String(there.revision), own.revision)) !== "ok") continue
+    yield* Effect.logInfo(`The store has the configuration back from ${source}`).pipe(
+      Effect.annotateLogs({ revision })
+    )
+    break
   }
 
   store.listen((kind, rest) => {
@@ -174,20 +247,22 @@ export const loadShared = Effect.fnUntraced(function*(
       }
       return Option.some({ text, digest: String(there.revision), stamp: "" })
     }),
-    adopted: (edit) => {
+    adopted: (edit, next) => {
       revision = Number(edit.digest)
+      last = next
       refused = none
       store.setRevision(revision)
+      kept?.keepSoon(revision, edit.text)
     },
     refused: () => {
       refused = seen
     },
     save: Effect.fnUntraced(function*(next, before) {
-      const outcome = yield* write(next, before, String(revision), revision + 1)
+      const outcome = yield* write(next, before, String(revision), Math.max(revision, merging?.revision ?? 0) + 1)
       if (outcome === "conflict") return yield* Effect.fail(superseded)
       if (outcome !== "ok") return yield* new StoreUnavailable({ message: "The store did not answer in time" })
     }),
-    writable: Effect.succeed(true),
+    writable: Effect.suspend(() => kept?.isKept() === true ? Effect.succeed(true) : keepsData(store)),
     edits: Stream.fromQueue(signals)
   }
 
@@ -197,7 +272,27 @@ export const loadShared = Effect.fnUntraced(function*(
     jwtSecret: Redacted.make<Uint8Array>(Buffer.from(agreedSecret, "base64url")),
     revision: () => revision,
     newestRevision: Effect.map(store.send("HGET", place, "revision"), (reply) => Number(reply ?? 0)),
-    isCurrent: () => refused === none
+    isCurrent: () => refused === none,
+    keptIn: () => kept?.isKept() === true ? kept.path : undefined,
+    mergeKept: Effect.fnUntraced(function*(update) {
+      if (kept === undefined || later === undefined) return
+      const { kept: newer, origin } = later
+      const merge = Effect.gen(function*() {
+        const [base, ours] = [yield* parseConfig(documentName, origin), yield* parseConfig(kept.path, newer.text)]
+        merging = newer
+        yield* update((raw) => mergeConfigs(base, ours, raw))
+        yield* Effect.logInfo(`What ${kept.path} has that is newer is merged into the shared configuration`).pipe(
+          Effect.annotateLogs({ kept: newer.revision, revision })
+        )
+      })
+      yield* Effect.catch(merge, (error) =>
+        Effect.gen(function*() {
+          yield* Effect.logWarning(`${kept.path} is newer and is put aside, since it is not merged: ${error.message}`)
+          yield* kept.setAside
+          yield* kept.keep(revision, yield* stringifyConfig(withoutStore(last.raw), "compact"))
+        }))
+      merging = undefined
+    })
   }
 })
 
@@ -205,7 +300,7 @@ export const loadShared = Effect.fnUntraced(function*(
 export const followFile = Effect.fnUntraced(function*<E extends { readonly message: string }>(
   file: ConfigFile,
   loaded: Loaded,
-  update: (f: (raw: RawConfig) => Effect.Effect<RawConfig, ConfigConflict>) => Effect.Effect<unknown, E>
+  update: Update<E>
 ) {
   const watched = yield* fileBacking(file, loaded.version)
   let base = withoutStore(loaded.snapshot.raw)

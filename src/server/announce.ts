@@ -26,6 +26,11 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     config: env_backed
       ? undefined
       : { path: resolve(config_path), exists: yield* Effect.orElseSucceed(fs.exists(config_path), () => false) },
+    shared: store.shared === undefined ? undefined : {
+      revision: store.shared.revision(),
+      keptIn: store.shared.keptIn(),
+      lasting: yield* store.configWritable
+    },
     driver: upstream.driver,
     upstream: upstream.base_url,
     accounts: accounts.length,

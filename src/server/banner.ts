@@ -8,6 +8,14 @@ export interface StartFacts {
   readonly address: string
   /** Absolute path of the configuration file, and whether there is one; `undefined` where the environment has it. */
   readonly config: { readonly path: string; readonly exists: boolean } | undefined
+  /** The configuration that nodes share; `undefined` where there are no other nodes. */
+  readonly shared?: {
+    readonly revision: number
+    /** The file that keeps it. */
+    readonly keptIn: string | undefined
+    /** Whether it outlives the nodes and the store. */
+    readonly lasting: boolean
+  } | undefined
   readonly driver: string
   /** The upstream's address; empty with the embedded driver. */
   readonly upstream: string
@@ -40,8 +48,16 @@ const upstreamOf = ({ accounts, driver, upstream }: StartFacts): string => {
   return `${driver} at ${withoutCredentials(upstream)}, ${pool}`
 }
 
-const configOf = ({ config }: StartFacts): string =>
-  config === undefined
+const sharedOf = ({ keptIn, lasting, revision }: NonNullable<StartFacts["shared"]>): string => {
+  const place = keptIn === undefined ? "kept by the store alone" : `kept in ${keptIn}`
+  const loss = "changes are gone when the store and all nodes stop (set GATEWAY_DATA_DIR, or appendonly in the store)"
+  return `the store's, revision ${revision}; ${lasting ? place : loss}`
+}
+
+const configOf = ({ config, shared }: StartFacts): string =>
+  shared !== undefined
+    ? sharedOf(shared)
+    : config === undefined
     ? "GATEWAY_CONFIG_JSON; changes stay in memory"
     : config.exists
     ? config.path

@@ -55,6 +55,8 @@ export interface StoreStatus {
 export interface StoreShape extends Seals {
   /** This node's id. */
   readonly node: string
+  /** The id of the store's data: a store that came back empty gets another one. */
+  readonly epoch: () => string
   readonly status: () => StoreStatus
   readonly isUp: () => boolean
   /** Runs a script as this node; attaches first where that is needed. */

@@ -358,6 +358,7 @@ export const makeStore = Effect.fnUntraced(function*(
   return {
     ...seals,
     node,
+    epoch: () => epoch,
     status: () => ({
       state,
       since,

@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import { inSlices } from "../config/inSlices.ts"
+import { keepsData } from "../store/keepsData.ts"
 import type { StoreShape } from "../store/Store.ts"
 import type { Sliced } from "../stream/slices.ts"
 import { Batch, type Bucket, countersAt, sumCounters } from "./Batch.ts"
@@ -32,6 +33,7 @@ const atOnce = 500
 /** Milliseconds between two looks at what has grown old, which one node does for all. */
 const tidyEvery = hourLength
 
+const notKept = "the shared store does not append to a file (appendonly no): usage is gone with its data"
 const storeLost = "the shared store does not answer: what it has is missing here"
 
 /** A bucket as it lies in the store. */
@@ -219,14 +221,16 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       Effect.suspend(() => enabled() ? query(asked) : Effect.succeed({ rows: [], totals: zero(), truncated: false })),
     counters: (_, now) => Effect.succeed(sumCounters(countersAt(now), [], undefined)),
     tidy,
-    status: Effect.sync(() =>
+    status: Effect.map(keepsData(store), (persistent) =>
       enabled()
         ? {
           kind: "redis" as const,
-          persistent: true,
-          detail: detailOf(fault, dropped === 0 ? undefined : droppedDetail(dropped))
+          persistent,
+          detail: detailOf(
+            fault ?? (persistent ? undefined : notKept),
+            dropped === 0 ? undefined : droppedDetail(dropped)
+          )
         }
-        : { kind: "off" as const, persistent: false, detail: null }
-    )
+        : { kind: "off" as const, persistent: false, detail: null })
   }
 })

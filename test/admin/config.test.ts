@@ -66,6 +66,7 @@ describe("the configuration", () => {
       env_source_present: false,
       env_writeback_enabled: false,
       config_path: file,
+      config_writable: true,
       accounts: [
         {
           identifier: "a@x.org",

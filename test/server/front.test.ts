@@ -47,6 +47,25 @@ describe("the start", () => {
   })
 })
 
+describe("the start of a node", () => {
+  const configLine = (shared: NonNullable<StartFacts["shared"]>) => bannerLines({ ...facts, shared })[1]
+
+  it("says which revision is in effect and what keeps it", () => {
+    assert.strictEqual(
+      configLine({ revision: 7, keptIn: "/data/shared-config.sealed", lasting: true }),
+      "config        the store's, revision 7; kept in /data/shared-config.sealed"
+    )
+    assert.strictEqual(
+      configLine({ revision: 7, keptIn: undefined, lasting: true }),
+      "config        the store's, revision 7; kept by the store alone"
+    )
+    assert.match(
+      configLine({ revision: 1, keptIn: undefined, lasting: false }) ?? "",
+      /changes are gone when the store and/
+    )
+  })
+})
+
 describe("a request on a terminal", () => {
   const date = new Date(2026, 0, 31, 20, 34, 7)
   const fields = {

@@ -2,10 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
+import { keptName } from "../../src/config/keptDocument.ts"
 import { freePort } from "../support/redisServer.ts"
 import { snippetsOf } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
@@ -17,12 +18,13 @@ const ready = (url: string): Promise<void> =>
 
 describe("the README's section on many nodes", () => {
   it("starts a store and two nodes that are one gateway", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(readFileSync(path.join(root, "README.md"), "utf8"), "sh nodes")
       .map(({ text }) =>
         Object.entries(ports).reduce((script, [port, free]) => script.replaceAll(port, String(free)), text)
+          .replaceAll(" data", ` ${folder}`)
       )
-    const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const env = {
       PATH: process.env["PATH"],
       GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
@@ -38,6 +40,9 @@ describe("the README's section on many nodes", () => {
       assert.include(stdout, "\"total_keys\":1")
       assert.include(stdout, "\"object\":\"chat.completion\"")
       assert.include(stdout, `"url":"redis://127.0.0.1:${ports[6379]}"`)
+      // What was changed outlives all three.
+      assert.isTrue(existsSync(path.join(folder, "appendonlydir")))
+      assert.isTrue(existsSync(path.join(folder, keptName)))
       assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)
     } finally {
       const ended = once(shell, "exit")

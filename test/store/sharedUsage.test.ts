@@ -16,7 +16,7 @@ let scope: Scope.Closeable
 let client: RedisClient
 beforeAll(async () => {
   scope = Effect.runSync(Scope.make())
-  const server = await Effect.runPromise(Scope.provide(redisServer(), scope))
+  const server = await Effect.runPromise(Scope.provide(redisServer("--appendonly", "yes"), scope))
   client = await connect(server.socket)
 })
 afterAll(async () => {
@@ -73,6 +73,11 @@ describe("usage of several nodes", () => {
       assert.strictEqual(yield* requests(other), 4)
       assert.strictEqual(yield* requests(one), 4)
       assert.deepStrictEqual(yield* one.status, { kind: "redis", persistent: true, detail: null })
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "no"]))
+      const { detail, persistent } = yield* one.status
+      assert.isFalse(persistent)
+      assert.match(detail ?? "", /appendonly no/)
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
     }))
 
   it.effect("is written once, whether an answer was lost or a node has gone on without one", () =>

@@ -25,6 +25,9 @@ export const ConfigReply = Schema.Struct({
     description: "Changes are written to the file although the environment supplied the configuration."
   }),
   config_path: Schema.String.annotate({ description: "Path of the config file." }),
+  config_writable: Schema.Boolean.annotate({
+    description: "Changes outlive the process; where nodes share a store, the store and all nodes."
+  }),
   accounts: Schema.Array(AccountView).annotate({ description: "Without passwords and tokens." }),
   msgcompat_mapping: Mapping.annotate({
     description: "Native models behind the messages style's fast and slow models."

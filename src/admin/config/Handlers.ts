@@ -69,6 +69,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
             keys: config.configured_keys,
             ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
             ...store.source,
+            config_writable: yield* store.configWritable,
             accounts,
             msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
           })

@@ -2,7 +2,8 @@
 -- its own, the sealed document, the limits, whether all tokens are to be dropped, and JSON arrays: the accounts whose
 -- credentials changed, all accounts, in order, and those of them that are disabled; then the time after which nothing is to be
 -- done, since who asked has been told that it failed. A document that is brought back to an empty store has no revision
--- that it was made from: the highest one wins.
+-- that it was made from: the highest one wins. Last, where given, the revision and the document that the store's data began
+-- with (empty: this one); a document of earlier data is merged by what it changed since.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 if ARGV[15] and now > tonumber(ARGV[15]) then return finish({ 'late' }) end
@@ -15,6 +16,9 @@ local resized = per ~= tonumber(limits[1])
 call('HSET', K .. 'lim', 'per', per, 'global', global, 'queue', queue, 'direct', direct,
   'revision', revision)
 call('HSET', K .. 'config', 'revision', revision, 'document', ARGV[6])
+if ARGV[16] then
+  call('HSET', K .. 'config', 'origin_revision', ARGV[16], 'origin', ARGV[17] == '' and ARGV[6] or ARGV[17])
+end
 
 -- An account is another one to the pool, but for its slots.
 local function renew(account)

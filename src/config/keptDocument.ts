@@ -1,0 +1,120 @@
+/**
+ * The shared configuration as this node saw it last, sealed, in a file of its data folder (mode 0600): what is left of it when
+ * the store and all nodes have stopped. Nodes that have a folder in common keep one file.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type { StoreShape } from "../store/Store.ts"
+import type { ConfigFile } from "./ConfigFile.ts"
+
+/** The file's name in the data folder. */
+export const keptName = "shared-config.sealed"
+
+const place = "gateway:kept-config"
+
+const Header = Schema.fromJsonString(Schema.Struct({
+  revision: Schema.Int,
+  /** The store's data that it is of. */
+  epoch: Schema.String,
+  /** When it was written, by the store's clock; Unix milliseconds. */
+  at: Schema.Int
+}))
+
+/** A document with its header. */
+export interface Kept extends Readonly<typeof Header.Type> {
+  readonly text: string
+}
+
+export interface KeptDocument {
+  readonly path: string
+  /** What is there; fails where it cannot be read or opened. */
+  readonly read: Effect.Effect<Option.Option<Kept>, { readonly message: string }>
+  /** Puts a file aside that is not to be replaced. */
+  readonly setAside: Effect.Effect<void>
+  /** Writes the document of a revision. What cannot be written is tried again until it is, or a later one. Never fails. */
+  readonly keep: (revision: number, text: string) => Effect.Effect<void>
+  /** The same without waiting. */
+  readonly keepSoon: (revision: number, text: string) => void
+  /** Whether the last document that was given is in the file. */
+  readonly isKept: () => boolean
+}
+
+/** Opens the kept document at a file; the scope ends its retries. */
+export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, file: ConfigFile) {
+  const writer = yield* Semaphore.make(1)
+  const signals = yield* Queue.sliding<void>(1)
+  let waiting: { readonly revision: number; readonly text: string } | undefined
+  let written = false
+
+  const parse = (sealed: string) =>
+    Option.flatMap(Option.fromUndefinedOr(store.open(place, sealed.trim())), (opened): Option.Option<Kept> => {
+      const end = opened.indexOf("\n")
+      return Option.map(
+        Schema.decodeOption(Header)(opened.slice(0, end)),
+        (header) => ({ ...header, text: opened.slice(end + 1) })
+      )
+    })
+
+  /** Writes what waits, unless another node of this folder has. */
+  const write = Effect.suspend(() => {
+    if (waiting === undefined) return Effect.void
+    const { revision, text } = waiting
+    const header = { revision, epoch: store.epoch(), at: Math.floor(Date.now() + store.clockOffset()) }
+    const replace = Effect.gen(function*() {
+      const there = Option.map(yield* file.read, (content) => content.text.trim())
+      const kept = Option.flatMap(there, parse)
+      const isThere = Option.isSome(kept) && kept.value.epoch === header.epoch && kept.value.revision >= revision &&
+        !store.isOld(place, Option.getOrElse(there, () => ""))
+      if (!isThere) yield* file.replace(`${store.seal(place, `${JSON.stringify(header)}\n${text}`)}\n`)
+    })
+    return Effect.tap(file.exclusively(replace), () =>
+      Effect.sync(() => {
+        written = true
+        if (waiting?.revision === revision) waiting = undefined
+      }))
+  }).pipe(writer.withPermit)
+
+  const give = (revision: number, text: string) => {
+    waiting = { revision, text }
+  }
+
+  yield* Stream.fromQueue(signals).pipe(
+    Stream.runForEach(() => Effect.ignore(Effect.retry(write, Schedule.spaced("10 seconds")))),
+    Effect.forkScoped
+  )
+
+  const kept: KeptDocument = {
+    path: file.path,
+    read: Effect.gen(function*() {
+      const content = yield* file.read
+      const opened = Option.flatMap(content, ({ text }) => parse(text))
+      if (Option.isSome(content) && Option.isNone(opened)) {
+        const message = `${file.path} is sealed with another store key: give that key too, or remove the file`
+        return yield* Effect.fail({ message })
+      }
+      return opened
+    }),
+    setAside: Effect.ignore(file.setAside),
+    keep: (revision, text) =>
+      Effect.suspend(() => {
+        give(revision, text)
+        return write
+      }).pipe(
+        Effect.catch((error) => {
+          Queue.offerUnsafe(signals, undefined)
+          return Effect.logWarning(`The shared configuration is not kept here: ${error.message}`)
+        })
+      ),
+    keepSoon: (revision, text) => {
+      give(revision, text)
+      Queue.offerUnsafe(signals, undefined)
+    },
+    isKept: () => written && waiting === undefined
+  }
+  return kept
+})
