@@ -42,6 +42,8 @@ export interface EnvironmentShape {
   readonly configWriteback: boolean
   /** `GATEWAY_ADMIN_KEY`. */
   readonly adminKey: Redacted.Redacted<string> | undefined
+  /** `GATEWAY_ADMIN_KEY_PREVIOUS`: the admin key before, from which `GATEWAY_STORE_KEY_PREVIOUS=derived` is derived. */
+  readonly adminKeyPrevious: Redacted.Redacted<string> | undefined
   /** `GATEWAY_STORE_URL`, `GATEWAY_STORE_KEY`, `GATEWAY_STORE_KEY_PREVIOUS`: the store that several nodes share. */
   readonly storeUrl: Redacted.Redacted<string> | undefined
   readonly storeKey: Redacted.Redacted<string> | undefined
@@ -124,6 +126,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
         (text) => booleans.get(text.toLowerCase())
       ),
       adminKey: secret("GATEWAY_ADMIN_KEY"),
+      adminKeyPrevious: secret("GATEWAY_ADMIN_KEY_PREVIOUS"),
       storeUrl: secret("GATEWAY_STORE_URL"),
       storeKey: secret("GATEWAY_STORE_KEY"),
       storeKeyPrevious: secret("GATEWAY_STORE_KEY_PREVIOUS"),

@@ -94,7 +94,8 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
       const content = yield* file.read
       const opened = Option.flatMap(content, ({ text }) => parse(text))
       if (Option.isSome(content) && Option.isNone(opened)) {
-        const message = `${file.path} is sealed with another store key: give that key too, or remove the file`
+        const message =
+          `${file.path} is sealed with another store key: set GATEWAY_STORE_KEY_PREVIOUS to that key, or remove the file`
         return yield* Effect.fail({ message })
       }
       return opened

@@ -156,7 +156,13 @@ export const loadShared = Effect.fnUntraced(function*(
   const open = (sealed: string) => {
     const text = store.open(place, sealed)
     return text === undefined
-      ? Effect.fail(new StoreInvalid({ message: "GATEWAY_STORE_KEY does not open the shared configuration" }))
+      ? Effect.fail(
+        new StoreInvalid({
+          message:
+            "a node with another store key has sealed the shared configuration last: set GATEWAY_STORE_KEY_PREVIOUS " +
+            "to that key (derived, where it is derived from the admin key)"
+        })
+      )
       : Effect.succeed(text)
   }
 

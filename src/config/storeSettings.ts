@@ -9,6 +9,7 @@ import { createHmac } from "node:crypto"
 import { nodeName } from "../store/nodeName.ts"
 import type { StoreOptions } from "../store/Store.ts"
 import { StoreInvalid } from "../store/StoreError.ts"
+import { leastKeyLength } from "../store/StoreShape.ts"
 import { ConfigInvalid, fault } from "./ConfigError.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 import type { EnvironmentShape } from "./Environment.ts"
@@ -39,15 +40,52 @@ const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape)
   return url === undefined || url.trim() === "" ? undefined : Redacted.make(url)
 })
 
+/** The store key that follows from an admin key. */
+const derive = (adminKey: Redacted.Redacted<string> | undefined) =>
+  adminKey === undefined
+    ? undefined
+    : Redacted.make(
+      createHmac("sha256", Redacted.value(adminKey)).update("model-gateway store").digest("base64url")
+    )
+
+/** The word that stands for a derived key in `GATEWAY_STORE_KEY_PREVIOUS`. */
+const derivedWord = "derived"
+
+/** The store key before; `undefined` where none is given. */
+const previousKeyOf = Effect.fnUntraced(function*(environment: EnvironmentShape) {
+  const { adminKey, adminKeyPrevious, storeKeyPrevious } = environment
+  if (storeKeyPrevious === undefined) return undefined
+  const given = Redacted.value(storeKeyPrevious)
+  if (given !== derivedWord) {
+    if (given.length >= leastKeyLength) return storeKeyPrevious
+    return yield* new StoreInvalid({
+      message: `GATEWAY_STORE_KEY_PREVIOUS must be ${derivedWord} or have at least ${leastKeyLength} characters`
+    })
+  }
+  const derived = derive(adminKeyPrevious ?? adminKey)
+  if (derived !== undefined) return derived
+  return yield* new StoreInvalid({
+    message: `GATEWAY_STORE_KEY_PREVIOUS=${derivedWord} needs GATEWAY_ADMIN_KEY_PREVIOUS or GATEWAY_ADMIN_KEY: ` +
+      "the admin key that the store key was derived from"
+  })
+})
+
+/** What the start says where the key is not the one that sealed what is in the store. */
+const otherKeyAdvice = (isDerived: boolean): string =>
+  isDerived
+    ? "the key derived from GATEWAY_ADMIN_KEY does not open what is in the store: set GATEWAY_STORE_KEY to that of the " +
+      "other nodes; where GATEWAY_ADMIN_KEY was changed, set GATEWAY_STORE_KEY_PREVIOUS=derived and " +
+      "GATEWAY_ADMIN_KEY_PREVIOUS to the admin key before"
+    : "GATEWAY_STORE_KEY does not open what is in the store: set it to that of the other nodes, or set " +
+      "GATEWAY_STORE_KEY_PREVIOUS to the key before: derived, where that was derived from GATEWAY_ADMIN_KEY " +
+      "(from GATEWAY_ADMIN_KEY_PREVIOUS, where the admin key was changed too)"
+
 /** How this node reaches its store; `undefined` where it has none. */
 export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
   const url = environment.storeUrl ?? (yield* configuredUrl(environment))
   if (url === undefined) return undefined
-  const { adminKey, nodeId, storeKey, storeKeyPrevious, storeTimeoutMillis } = environment
-  const derived = adminKey === undefined
-    ? undefined
-    : createHmac("sha256", Redacted.value(adminKey)).update("model-gateway store").digest("base64url")
-  const key = storeKey ?? (derived === undefined ? undefined : Redacted.make(derived))
+  const { adminKey, nodeId, storeKey, storeTimeoutMillis } = environment
+  const key = storeKey ?? derive(adminKey)
   if (key === undefined) {
     return yield* new StoreInvalid({
       message:
@@ -57,7 +95,8 @@ export const storeSettings = Effect.fnUntraced(function*(environment: Environmen
   const options: StoreOptions & { readonly nodeId: string } = {
     url,
     key,
-    previousKey: storeKeyPrevious,
+    previousKey: yield* previousKeyOf(environment),
+    otherKeyAdvice: otherKeyAdvice(storeKey === undefined),
     timeoutMillis: storeTimeoutMillis,
     nodeId: nodeId ?? nodeName(),
     version

@@ -5,6 +5,9 @@ import type { ScriptName } from "./scripts.ts"
 import type { Seals } from "./seals.ts"
 import type { StoreUnavailable } from "./StoreError.ts"
 
+/** Characters that a store key has at least. */
+export const leastKeyLength = 16
+
 /** How a node reaches the store and who it is there. */
 export interface StoreOptions {
   /** `redis://…`, `rediss://…` or `unix://…` (`address.ts`). */
@@ -13,6 +16,8 @@ export interface StoreOptions {
   readonly key: Redacted.Redacted<string>
   /** Opens what an earlier key sealed. */
   readonly previousKey?: Redacted.Redacted<string> | undefined
+  /** What the start fails with where neither key opens what is in the store. */
+  readonly otherKeyAdvice?: string | undefined
   /** Milliseconds after which a command has failed, 50 to 1,500; 250 where it is absent. */
   readonly timeoutMillis?: number | undefined
   /** 1 to 64 of `[A-Za-z0-9._-]`; made up where it is absent. */

@@ -14,7 +14,7 @@ import { nodeName } from "./nodeName.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import { makeSeals } from "./seals.ts"
 import { patiently, StoreInvalid, StoreUnavailable } from "./StoreError.ts"
-import type { HoldingCounts, Holdings, StoreOptions, StoreShape } from "./StoreShape.ts"
+import { type HoldingCounts, type Holdings, leastKeyLength, type StoreOptions, type StoreShape } from "./StoreShape.ts"
 
 const keys = "gw:{main}:"
 const beatMillis = 1_000
@@ -85,8 +85,8 @@ export const makeStore = Effect.fnUntraced(function*(
         "GATEWAY_STORE_URL must be redis://[user:password@]host[:port][/db], rediss://… or unix://…/socket[?db=n]"
     })
   }
-  if (Redacted.value(options.key).length < 16) {
-    return yield* new StoreInvalid({ message: "GATEWAY_STORE_KEY must have at least 16 characters" })
+  if (Redacted.value(options.key).length < leastKeyLength) {
+    return yield* new StoreInvalid({ message: `GATEWAY_STORE_KEY must have at least ${leastKeyLength} characters` })
   }
   const node = options.nodeId ?? nodeName()
   if (!idForm.test(node)) {
@@ -341,7 +341,8 @@ export const makeStore = Effect.fnUntraced(function*(
     const agreed = yield* agree("names", randomBytes(32).toString("base64url"))
     if (agreed === undefined) {
       return yield* new StoreInvalid({
-        message: "GATEWAY_STORE_KEY does not open what is in the store: it is another key than that of the other nodes"
+        message: options.otherKeyAdvice ??
+          "The store key does not open what is in the store: the other nodes have another"
       })
     }
     names = agreed

@@ -23,6 +23,20 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_STORE_KEY must have at least 16 characters"
   },
   {
+    about: "a short key before",
+    env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_KEY_PREVIOUS: "hidden" },
+    says: "GATEWAY_STORE_KEY_PREVIOUS must be derived or have at least 16 characters"
+  },
+  {
+    about: "a derived key before, of no admin key",
+    env: {
+      GATEWAY_STORE_URL: "redis://127.0.0.1:1",
+      GATEWAY_STORE_KEY: "a key of one's own",
+      GATEWAY_STORE_KEY_PREVIOUS: "derived"
+    },
+    says: "GATEWAY_STORE_KEY_PREVIOUS=derived needs GATEWAY_ADMIN_KEY_PREVIOUS"
+  },
+  {
     about: "a name that none can have",
     env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_NODE_ID: "a b" },
     says: "GATEWAY_NODE_ID must be 1 to 64"
