@@ -8,12 +8,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { randomBytes } from "node:crypto"
 import { errorTable, type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { piecesOf } from "../store/pieces.ts"
 import type { StoreShape } from "../store/Store.ts"
 import type { StoreUnavailable } from "../store/StoreError.ts"
 
 /** Time for an answer, in milliseconds; what is asked of one node alone may take longer. */
 const patience = 1_000
 const patienceForOne = 5_000
+
+/** An answer that nobody takes is kept for so many milliseconds. */
+const answerMillis = "10000"
 
 /** Characters of an answer to a question that goes to all. */
 export const mostAnswered = 8 * 1024 * 1024
@@ -46,7 +50,8 @@ export const noPeers: Peers = {
   answers: () => undefined
 }
 
-const place = (what: string, id: string) => `gw:{main}:${what}:${id}`
+const askPlace = (id: string) => `gw:{main}:ask:${id}`
+const replyPlace = (id: string, node: string, piece: number) => `gw:{main}:reply:${id}:${node}:${piece}`
 
 const refusedText = ({ code, message, param }: GatewayError): string => `-${JSON.stringify({ code, message, param })}`
 
@@ -58,14 +63,15 @@ const readRefusal = (text: string): GatewayError => {
 }
 
 interface Waiting {
-  readonly answered: Set<string>
+  /** The pieces of each node's answer. */
+  readonly answered: Map<string, number>
   expected: ReadonlySet<string> | undefined
   readonly done: Deferred.Deferred<void>
 }
 
 /** Makes the questions of a node; `fork` runs what answers others. */
 export const makePeers = (
-  store: Pick<StoreShape, "node" | "run" | "listen" | "seal" | "open">,
+  store: Pick<StoreShape, "node" | "run" | "bulk" | "listen" | "seal" | "open">,
   fork: (effect: Effect.Effect<void>) => void
 ): Peers => {
   const answerers = new Map<string, Answerer>()
@@ -75,13 +81,18 @@ export const makePeers = (
 
   const answer = (id: string, asker: string, sealed: string) =>
     Effect.gen(function*() {
-      const [kind = "", question = ""] = JSON.parse(store.open(place("ask", id), sealed) ?? "[]") as ReadonlyArray<
+      const [kind = "", question = ""] = JSON.parse(store.open(askPlace(id), sealed) ?? "[]") as ReadonlyArray<
         string
       >
       const answerer = answerers.get(kind)
       if (answerer === undefined) return
       const text = yield* Effect.match(answerer(question), { onFailure: refusedText, onSuccess: (said) => `+${said}` })
-      yield* store.run("ask", "answer", id, asker, store.seal(place("reply", id), text))
+      let pieces = 0
+      for (const piece of piecesOf(text)) {
+        const place = replyPlace(id, store.node, pieces++)
+        yield* store.bulk([["SET", place, store.seal(place, piece), "PX", answerMillis]])
+      }
+      yield* store.run("ask", "answer", id, asker, String(pieces))
     }).pipe(Effect.ignore)
 
   store.listen((kind, rest) => {
@@ -89,10 +100,10 @@ export const makePeers = (
       const [id = "", asker = "", sealed = ""] = rest.split(" ")
       fork(answer(id, asker, sealed))
     } else if (kind === "answer") {
-      const [id = "", node = ""] = rest.split(" ")
+      const [id = "", node = "", pieces = "0"] = rest.split(" ")
       const one = waiting.get(id)
       if (one === undefined) return
-      one.answered.add(node)
+      one.answered.set(node, Number(pieces))
       settle(one)
     }
   })
@@ -103,6 +114,19 @@ export const makePeers = (
     Deferred.doneUnsafe(done, Exit.void)
   }
 
+  /** A node's answer; empty where a piece of it is gone. */
+  const take = Effect.fnUntraced(function*(id: string, node: string, pieces: number) {
+    let text = ""
+    for (let i = 0; i < pieces; i++) {
+      const place = replyPlace(id, node, i)
+      const [sealed] = yield* store.bulk([["GETDEL", place]])
+      const piece = typeof sealed === "string" ? store.open(place, sealed) : undefined
+      if (piece === undefined) return ""
+      text += piece
+    }
+    return text
+  })
+
   /** Who was asked, and what those said who answered. */
   const ask = Effect.fnUntraced(function*(
     to: string,
@@ -111,19 +135,18 @@ export const makePeers = (
     time: number
   ): Effect.fn.Return<{ readonly asked: ReadonlyArray<string>; readonly said: Map<string, string> }, StoreUnavailable> {
     const id = randomBytes(9).toString("base64url")
-    const one: Waiting = { answered: new Set(), expected: undefined, done: Deferred.makeUnsafe() }
+    const one: Waiting = { answered: new Map(), expected: undefined, done: Deferred.makeUnsafe() }
     waiting.set(id, one)
     return yield* Effect.gen(function*() {
-      const sealed = store.seal(place("ask", id), JSON.stringify([kind, question]))
+      const sealed = store.seal(askPlace(id), JSON.stringify([kind, question]))
       const asked = yield* store.run("ask", "ask", id, to, sealed)
       one.expected = new Set(asked)
       settle(one)
       yield* Effect.timeoutOption(Deferred.await(one.done), time)
       const said = new Map<string, string>()
-      for (const node of one.answered) {
-        const [text = ""] = yield* store.run("ask", "take", id, node)
-        const opened = store.open(place("reply", id), text)
-        if (opened !== undefined) said.set(node, opened)
+      for (const [node, pieces] of one.answered) {
+        const text = yield* take(id, node, pieces)
+        if (text !== "") said.set(node, text)
       }
       return { asked, said }
     }).pipe(Effect.ensuring(Effect.sync(() => waiting.delete(id))))

@@ -2,34 +2,63 @@
  * Stored responses that all nodes read, continue and delete: sealed, under a name that only their owner's credential and
  * their id lead to.
  *
- * The items of a conversation lie in pieces of so many, which go by a name made of what they hold: a response that continues
- * another shares all pieces but the last with it.
+ * A response is a list of pieces, which go by a name made of what they hold: its body, and the items of its conversation, of
+ * which a response that continues another shares all pieces but the last. Pieces are written and read by plain commands of
+ * bounded size on a connection of their own. The list makes them a response, once all of them are there; a piece of a writer
+ * that went away goes by itself.
  */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { hash } from "node:crypto"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { Json } from "../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { StoreCommand } from "../store/client.ts"
+import { pieceBytes, piecesOf } from "../store/pieces.ts"
 import type { Store } from "../store/Store.ts"
 import { StoreUnavailable } from "../store/StoreError.ts"
 import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./StoredResponse.ts"
 
 /** A response that is still being made is kept for so many seconds at most. */
 const longestMaking = 86_400
+/** So is a piece that belongs to no response yet. */
+const longestWriting = 120
 
 // Sealed by a node, so that it is JSON all through; there may be very much of it.
-const Items = Schema.fromJsonString(Schema.Array(Schema.Unknown))
-const decodeItems = Schema.decodeUnknownOption(Items)
+const decodeItems = (text: string): ReadonlyArray<Json> => JSON.parse(text)
 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
-/** Items of a piece. */
-const perPiece = 16
-/** Pieces that are read at once, and their names that are remembered as being there. */
-const piecesAtOnce = 64
+/** Items of a piece at least, and the part of the conversation before it, so that pieces stay few and the last one small. */
+const itemsPerPiece = 16
+const partPerPiece = 64
+/** Pieces that are read or written at once, and their names that are remembered as being there. */
+const piecesAtOnce = 8
 const mostRemembered = 10_000
+/** Times that a response is read or written again because its pieces have gone meanwhile. */
+const mostTries = 4
+/** Calls that make room after a response was stored; whatever is stored next goes on with it. */
+const mostCalls = 100
+
+/** The items in pieces of whole lines, an item each; those of a longer conversation begin like those of a shorter one. */
+function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
+  let [piece, count, bytes, before] = ["", 0, 0, 0]
+  for (const item of items) {
+    const line = `${JSON.stringify(item)}\n`
+    const size = Buffer.byteLength(line)
+    const isFull = count >= itemsPerPiece && bytes >= before / partPerPiece
+    if (count > 0 && (isFull || bytes + size > pieceBytes)) {
+      yield* piecesOf(piece)
+      before += bytes
+      piece = ""
+      count = bytes = 0
+    }
+    piece += line
+    count++
+    bytes += size
+  }
+  yield* piecesOf(piece)
+}
 
 /** Makes the stored responses of a node. `lost` hears of each copy that could not be written. */
 export const makeSharedResponses = (
@@ -39,9 +68,12 @@ export const makeSharedResponses = (
 ): ResponsesStoreShape => {
   const nameOf = (owner: string, id: string) =>
     `${store.nameOf(`response ${owner}\n${id}`)}${store.nameOf(`${id}\n${owner}`)}`
-  const bodyPlace = (name: string) => `gw:{main}:resp:${name}`
   const piecePlace = (piece: string) => `gw:{main}:item:${piece}`
-  /** Pieces that this node has stored or seen; they may be gone meanwhile, which the store says. */
+  const pieceName = (owner: string, text: string) => {
+    const digest = hash("sha256", text)
+    return `${store.nameOf(`item ${owner}\n${digest}`)}${store.nameOf(`${digest}\n${owner}`)}`
+  }
+  /** Pieces of items that this node has stored; they may be gone meanwhile, which the store says. */
   const remembered = new Set<string>()
   const remember = (piece: string) => {
     remembered.delete(piece)
@@ -58,86 +90,128 @@ export const makeSharedResponses = (
   const written = (effect: Effect.Effect<unknown, unknown>) =>
     Effect.catch(Effect.asVoid(effect), () => Effect.sync(lost))
 
-  /** The names of the pieces of the items, and what each holds. */
-  const cut = Effect.fnUntraced(function*(owner: string, items: ReadonlyArray<Json>) {
-    const pieces = new Map<string, string>()
-    const order: Array<string> = []
-    for (let from = 0; from < items.length; from += perPiece) {
-      if (from > 0) yield* Effect.yieldNow
-      const text = JSON.stringify(items.slice(from, from + perPiece))
-      const digest = hash("sha256", text)
-      const piece = `${store.nameOf(`item ${owner}\n${digest}`)}${store.nameOf(`${digest}\n${owner}`)}`
-      pieces.set(piece, text)
-      order.push(piece)
+  /** Writes the pieces that are not there, a few at a time; the names of all, in order. */
+  const write = Effect.fnUntraced(function*(
+    owner: string,
+    pieces: Iterable<string>,
+    isThere: (piece: string) => boolean
+  ) {
+    const names: Array<string> = []
+    const sent = new Set<string>()
+    let commands: Array<StoreCommand> = []
+    let length = 0
+    for (const text of pieces) {
+      const name = pieceName(owner, text)
+      names.push(name)
+      if (isThere(name) || sent.has(name)) {
+        yield* Effect.yieldNow
+        continue
+      }
+      sent.add(name)
+      // One that is there already may belong to a response, and is kept as long as that.
+      const sealed = store.seal(piecePlace(name), text)
+      commands.push(["SET", piecePlace(name), sealed, "NX", "EX", String(longestWriting)])
+      length += sealed.length
+      if (length < pieceBytes && commands.length < piecesAtOnce) continue
+      yield* store.bulk(commands)
+      commands = []
+      length = 0
     }
-    return { pieces, order }
+    if (commands.length > 0) yield* store.bulk(commands)
+    return names
   })
 
-  const put = Effect.fnUntraced(function*(
-    owner: string,
-    { body, id, items }: StoredResponse,
-    share: string,
-    seconds: string
-  ) {
-    const name = nameOf(owner, id)
-    const { order, pieces } = yield* cut(owner, items)
-    const sealedBody = store.seal(bodyPlace(name), body)
-    const write = (given: ReadonlyArray<string>) => {
-      const sealed = given.flatMap((piece) => [piece, store.seal(piecePlace(piece), pieces.get(piece) ?? "[]")])
-      const named = [store.nameOf(`share ${share}`), sealedBody, order.join(" "), seconds]
-      return store.run("respond", "put", name, ...named, ...bounds(), ...sealed)
-    }
-    const names = Array.from(pieces.keys())
-    let [said, ...missing] = yield* write(names.filter((piece) => !remembered.has(piece)))
-    // What this node remembers may have expired, and again while it is told.
-    for (let tries = 0; said === "missing" && tries < 3; tries++) {
-      ;[said, ...missing] = yield* write([...missing, ...names.filter((piece) => !remembered.has(piece))])
-    }
-    if (said === "missing") return yield* new StoreUnavailable({ message: "The pieces of a conversation do not stay" })
-    for (const piece of names) remember(piece)
-  }, written)
+  /** Whether an attempt to store need not write a piece, by those that the last one found to be gone. */
+  const isThere = (gone: ReadonlySet<string> | undefined) => (piece: string) =>
+    gone === undefined ? remembered.has(piece) : !gone.has(piece)
 
-  /** The items of a response's pieces; `undefined` where one is gone. */
-  const read = Effect.fnUntraced(function*(pieces: ReadonlyArray<string>) {
-    const items: Array<Json> = []
+  /** Attempts to store until no piece is gone, then makes room for what was stored. */
+  const attempted = Effect.fnUntraced(function*(
+    attempt: (isThere: (piece: string) => boolean) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  ) {
+    let gone: ReadonlySet<string> | undefined
+    for (let tries = 0; tries < mostTries; tries++) {
+      const [said, ...missing] = yield* attempt(isThere(gone))
+      if (said !== "missing") {
+        let more = said === "more"
+        for (let calls = 0; more && calls < mostCalls; calls++) {
+          more = (yield* store.run("respond", "bound", ...bounds()))[0] === "more"
+        }
+        return
+      }
+      gone = new Set(missing)
+    }
+    return yield* new StoreUnavailable({ message: "The pieces of a response do not stay" })
+  })
+
+  const put = (owner: string, { body, id, items }: StoredResponse, share: string, seconds: string) =>
+    written(attempted(Effect.fnUntraced(function*(isThere) {
+      const own = yield* write(owner, piecesOf(body), isThere)
+      const shared = yield* write(owner, piecesOfItems(items), isThere)
+      const facts = [store.nameOf(`share ${share}`), String(own.length), [...own, ...shared].join(" "), seconds]
+      const reply = yield* store.run("respond", "put", nameOf(owner, id), ...facts, ...bounds())
+      if (reply[0] !== "missing") { for (const piece of shared) remember(piece) }
+      return reply
+    })))
+
+  const settle = (owner: string, id: string, body: string) =>
+    written(attempted(Effect.fnUntraced(function*(isThere) {
+      const own = yield* write(owner, piecesOf(body), isThere)
+      return yield* store.run("respond", "settle", nameOf(owner, id), own.join(" "), lifetime(), ...bounds())
+    })))
+
+  /** Hands on what pieces hold, in order; false where one is gone. */
+  const read = Effect.fnUntraced(function*(pieces: ReadonlyArray<string>, take: (text: string) => void) {
     for (let from = 0; from < pieces.length; from += piecesAtOnce) {
       const some = pieces.slice(from, from + piecesAtOnce)
-      const reply = yield* store.send("MGET", ...some.map(piecePlace))
-      const sealed: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+      const sealed = yield* store.bulk(some.map((piece): StoreCommand => ["GET", piecePlace(piece)]))
       for (const [i, piece] of some.entries()) {
         if (i > 0) yield* Effect.yieldNow
-        const text = sealed[i]
-        const found = decodeItems(typeof text === "string" ? store.open(piecePlace(piece), text) : undefined)
-        if (found._tag === "None") return undefined
-        for (const item of found.value as ReadonlyArray<Json>) items.push(item)
+        const found = sealed[i]
+        const text = typeof found === "string" ? store.open(piecePlace(piece), found) : undefined
+        if (text === undefined) return false
+        take(text)
       }
     }
-    return items
+    return true
+  })
+
+  const get = Effect.fnUntraced(function*(owner: string, id: string) {
+    let known: string | undefined
+    for (let tries = 0; tries < mostTries; tries++) {
+      const [count, list] = yield* store.run("respond", "get", nameOf(owner, id))
+      // The pieces of a list that has changed are gone because of that.
+      if (list === undefined || list === known) return undefined
+      known = list
+      const pieces = list.split(" ").filter((piece) => piece !== "")
+      let body = ""
+      let line = ""
+      const items: Array<Json> = []
+      const isWhole = (yield* read(pieces.slice(0, Number(count)), (text) => {
+        body += text
+      })) && (yield* read(pieces.slice(Number(count)), (text) => {
+        const end = text.lastIndexOf("\n")
+        if (end >= 0) {
+          const lines = decodeItems(`[${`${line}${text.slice(0, end)}`.replaceAll("\n", ",")}]`)
+          for (const item of lines) items.push(item)
+          line = ""
+        }
+        line += text.slice(end + 1)
+      }))
+      if (isWhole) return { id, body, items }
+    }
+    return undefined
   })
 
   return {
-    get: (owner, id) =>
-      Effect.gen(function*() {
-        const name = nameOf(owner, id)
-        const [sealedBody, pieces] = yield* Effect.all([
-          store.send("GET", bodyPlace(name)),
-          store.send("HGET", "gw:{main}:resp-items", name)
-        ])
-        if (typeof sealedBody !== "string" || typeof pieces !== "string") return undefined
-        const body = store.open(bodyPlace(name), sealedBody)
-        const items = yield* read(pieces.split(" ").filter((piece) => piece !== ""))
-        return body === undefined || items === undefined ? undefined : { id, body, items }
-      }).pipe(Effect.mapError(unavailable)),
+    get: (owner, id) => Effect.mapError(get(owner, id), unavailable),
     put: (owner, response, share = owner) => put(owner, response, share, lifetime()),
     openUnsafe(owner, response, share = owner) {
       let pending: Effect.Effect<void> | undefined = put(owner, response, share, String(longestMaking))
       const open: OpenResponse = {
         settleUnsafe(body) {
-          const name = nameOf(owner, response.id)
-          const settle = Effect.suspend(() =>
-            written(store.run("respond", "settle", name, store.seal(bodyPlace(name), body), lifetime(), ...bounds()))
-          )
-          pending = pending === undefined ? settle : Effect.andThen(pending, settle)
+          const settled = settle(owner, response.id, body)
+          pending = pending === undefined ? settled : Effect.andThen(pending, settled)
         },
         written() {
           const now = pending

@@ -1,6 +1,7 @@
 /** What the store is to those who use it. */
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
+import type { StoreCommand } from "./client.ts"
 import type { ScriptName } from "./scripts.ts"
 import type { Seals } from "./seals.ts"
 import type { StoreUnavailable } from "./StoreError.ts"
@@ -70,13 +71,18 @@ export interface StoreShape extends Seals {
     ...args: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
+  /**
+   * Sends commands whose values may be as large as a piece (`pieces.ts`), together, on a connection of their own. All such
+   * callers of a node take turns. A slow or failed one is not a sign that the store is lost.
+   */
+  readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
   /** A name, 16 hex digits, that stands for something in keys and values. */
   readonly nameOf: (text: string) => string
   /** The store's time by this node's clock, in milliseconds; the node's own may be wrong. */
   readonly clockOffset: () => number
   /**
    * Hears what the store and other nodes say, a line each: `grant …`, `refuse …`, `config <revision>`, `login <account>`,
-   * `cleaned <account>`, `due <account>`, `ask <id> <node> <sealed question>`, `answer <id> <node>`, `mark <kind> <until> <name>`; and `lost`, `up`, `beat`, `restored` (attached to an
+   * `cleaned <account>`, `due <account>`, `ask <id> <node> <sealed question>`, `answer <id> <node> <pieces>`, `mark <kind> <until> <name>`; and `lost`, `up`, `beat`, `restored` (attached to an
    * empty store), `dropped <leases>` (the store had dropped this node while they ran).
    */
   readonly listen: (listener: (kind: string, rest: string) => void) => void

@@ -2,11 +2,13 @@
  * Commands and scripts with a time limit each, and whether the store is there.
  *
  * The one thing to know: a command that took too long may still run. What is sent must therefore be good to run late or twice.
+ * Large values have a connection of their own, so that no other command waits behind them.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
+import * as Semaphore from "effect/Semaphore"
 import type { StoreAddress } from "./address.ts"
 import { connect, type Connection, textOf } from "./connection.ts"
 import type { Script } from "./scripts.ts"
@@ -14,6 +16,12 @@ import { StoreUnavailable } from "./StoreError.ts"
 
 /** So many failures in a row mean that the store is lost. */
 const failuresToLose = 3
+
+/** Milliseconds that commands with large values may take, unless the store is lost meanwhile. */
+const bulkPatience = 5_000
+
+/** A command and its arguments. */
+export type StoreCommand = readonly [command: string, ...args: ReadonlyArray<string>]
 
 export interface StoreClient {
   /** Sends a command; replies are RESP2 values. */
@@ -23,9 +31,14 @@ export interface StoreClient {
     script: Script,
     args: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  /**
+   * Sends commands with large values together, on a connection of their own. One that is slow or fails is not a sign that
+   * the store is lost.
+   */
+  readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
   /** The connection at this moment, for subscriptions. */
   readonly connection: () => Connection
-  /** Connects anew, giving up what the old connection had under way. */
+  /** Connects anew, giving up what the old connections had under way. */
   readonly replace: Effect.Effect<void>
   /** True once so many commands in a row have failed that the store counts as lost, or while there is no connection. */
   readonly isFailing: () => boolean
@@ -63,10 +76,26 @@ const expired = (patience: number, now: () => number): Effect.Effect<never, Stor
     )
   })
 
-/** Connects; the scope closes the connection. A command that takes longer than `commandPatience` (milliseconds) has failed. */
-export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
+/** A connection that can be given up for a new one; the scope closes it. */
+const makeLine = Effect.fnUntraced(function*(address: StoreAddress) {
   let connection: Connection = yield* connect(address)
   yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
+  const replacing = yield* Semaphore.make(1)
+  return {
+    connection: () => connection,
+    /** Does nothing while it is being replaced. */
+    replace: Effect.gen(function*() {
+      yield* Effect.exit(connection.close)
+      const exit = yield* Effect.exit(connect(address))
+      if (Exit.isSuccess(exit)) connection = exit.value
+    }).pipe(replacing.withPermitsIfAvailable(1), Effect.asVoid)
+  }
+})
+
+/** Connects; the scope closes the connections. A command that takes longer than `commandPatience` (milliseconds) has failed. */
+export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
+  const [line, bulkLine] = yield* Effect.all([makeLine(address), makeLine(address)])
+  const scope = yield* Effect.scope
   let failures = 0
   let roundTrip = 0
   const scripts = new Map<string, number>()
@@ -78,7 +107,7 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
   ): Effect.Effect<unknown, StoreUnavailable | "NOSCRIPT"> =>
     Effect.flatMap(Clock.Clock, (clock) => {
       const began = clock.monotonicTimeNanosUnsafe()
-      return connection.redis.send<unknown>(command, ...args).pipe(
+      return line.connection().redis.send<unknown>(command, ...args).pipe(
         Effect.raceFirst(expired(patience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)),
         Effect.mapError((error): StoreUnavailable | "NOSCRIPT" => {
           if (error._tag === "RedisError" && textOf(error).startsWith("NOSCRIPT")) return "NOSCRIPT"
@@ -109,13 +138,24 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
           Effect.map((reply) => Array.isArray(reply) ? reply.map(String) : [String(reply)])
         )
       }),
-    connection: () => connection,
-    replace: Effect.gen(function*() {
-      yield* Effect.exit(connection.close)
-      const exit = yield* Effect.exit(connect(address))
-      if (Exit.isSuccess(exit)) connection = exit.value
-    }),
-    isFailing: () => failures >= failuresToLose || !connection.isReady(),
+    bulk: (commands) =>
+      Effect.flatMap(Clock.Clock, (clock) => {
+        const { redis } = bulkLine.connection()
+        return Effect.forEach(commands, ([command, ...args]) => redis.send<unknown>(command, ...args), {
+          concurrency: "unbounded"
+        }).pipe(
+          Effect.mapError(() => unavailable),
+          Effect.raceFirst(Effect.tapError(
+            expired(bulkPatience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6),
+            // What is still under way there would delay all that follows.
+            () => Effect.forkIn(bulkLine.replace, scope)
+          ))
+        )
+      }),
+    connection: line.connection,
+    // The large values have theirs back when the store takes a new connection.
+    replace: Effect.andThen(Effect.forkIn(bulkLine.replace, scope), line.replace),
+    isFailing: () => failures >= failuresToLose || !line.connection().isReady(),
     roundTrip: () => roundTrip,
     counts: () => ({ scripts })
   }

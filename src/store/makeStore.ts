@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
@@ -118,6 +119,9 @@ export const makeStore = Effect.fnUntraced(function*(
   const startedAt = now()
   const listeners: Array<(kind: string, rest: string) => void> = []
   const attaching = yield* Semaphore.make(1)
+  const bulkTurn = yield* Semaphore.make(1)
+  /** Open while the store is lost. */
+  const lost = yield* Latch.make(true)
   let holdings: () => Holdings = () => noHoldings
   let holdingCounts: () => HoldingCounts = () => noCounts
   let state: "up" | "lost" = "lost"
@@ -179,6 +183,8 @@ export const makeStore = Effect.fnUntraced(function*(
       if (state === next) return Effect.void
       state = next
       since = now()
+      if (next === "lost") lost.openUnsafe()
+      else lost.closeUnsafe()
       emit(next)
       return next === "up"
         ? about(Effect.logInfo("The store is there"))
@@ -372,6 +378,11 @@ export const makeStore = Effect.fnUntraced(function*(
     run: (name, ...args) => guarded(run(name, ...args)),
     send: (command, ...args) =>
       Effect.suspend(() => state === "up" ? guarded(client.send(command, ...args)) : Effect.fail(unavailable)),
+    bulk: (commands) =>
+      Effect.raceFirst(
+        bulkTurn.withPermit(client.bulk(commands)),
+        Effect.andThen(lost.await, Effect.fail(unavailable))
+      ),
     agree,
     nameOf: (text) => createHmac("sha256", names).update(text).digest("hex").slice(0, 16),
     clockOffset: () => offset,

@@ -35,13 +35,13 @@ export const poolScript = (name: string, own: string, patience?: number): Script
 /** A document of many accounts takes its time. */
 const documentPatience = 5_000
 
-/** So may a body of many megabytes, in milliseconds. */
-const bodyPatience = 2_000
+/** So may what a node knows of many keys, in milliseconds. */
+const usagePatience = 2_000
 
 /** Every script, by name. */
 export const scripts = {
   acquire: poolScript("acquire", text(new URL("./scripts/acquire.lua", import.meta.url))),
-  ask: poolScript("ask", text(new URL("./scripts/ask.lua", import.meta.url)), bodyPatience),
+  ask: poolScript("ask", text(new URL("./scripts/ask.lua", import.meta.url))),
   attach: poolScript("attach", text(new URL("./scripts/attach.lua", import.meta.url))),
   beat: poolScript("beat", text(new URL("./scripts/beat.lua", import.meta.url))),
   cleaned: poolScript("cleaned", text(new URL("./scripts/cleaned.lua", import.meta.url))),
@@ -53,11 +53,11 @@ export const scripts = {
   login: poolScript("login", text(new URL("./scripts/login.lua", import.meta.url))),
   mark: poolScript("mark", text(new URL("./scripts/mark.lua", import.meta.url))),
   release: poolScript("release", text(new URL("./scripts/release.lua", import.meta.url))),
-  respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url)), bodyPatience),
+  respond: makeScript("respond", text(new URL("./scripts/respond.lua", import.meta.url))),
   report: poolScript("report", text(new URL("./scripts/report.lua", import.meta.url))),
   tell: poolScript("tell", text(new URL("./scripts/tell.lua", import.meta.url))),
   status: poolScript("status", text(new URL("./scripts/status.lua", import.meta.url))),
-  usage: makeScript("usage", text(new URL("./scripts/usage.lua", import.meta.url)), bodyPatience)
+  usage: makeScript("usage", text(new URL("./scripts/usage.lua", import.meta.url)), usagePatience)
 }
 
 export type ScriptName = keyof typeof scripts

@@ -36,6 +36,23 @@ describe("a store that is silent", () => {
       }
     }))
 
+  it.effect("is not lost because large values take too long", () =>
+    Effect.gen(function*() {
+      const client = yield* ofSilent(250)
+      for (let i = 0; i < 5; i++) {
+        const fiber = yield* Effect.forkChild(Effect.flip(client.bulk([["SET", "a", "large value"]])), {
+          startImmediately: true
+        })
+        if (i === 0) {
+          yield* TestClock.adjust(4_999)
+          assert.isUndefined(fiber.pollUnsafe())
+        }
+        yield* TestClock.adjust(5_000)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "StoreUnavailable")
+        assert.isFalse(client.isFailing())
+      }
+    }))
+
   it.effect("has longer for what is large", () =>
     Effect.gen(function*() {
       const client = yield* ofSilent(250)

@@ -6,11 +6,18 @@ import * as Layer from "effect/Layer"
 import * as fc from "fast-check"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
+import { makeSharedResponses } from "../../src/responses-store/sharedResponses.ts"
+import { pieceBytes } from "../../src/store/pieces.ts"
+import type { StoreShape } from "../../src/store/Store.ts"
 import { runs } from "../support/effort.ts"
-import { command, connect, type RedisServer } from "../support/redisServer.ts"
-import { settledServer, storeLayer } from "./support.ts"
+import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
+import { sentDuring, settledServer, storeLayer, storeNode } from "./support.ts"
 
-const responses = (server: RedisServer, node: string, limits: { readonly stored_responses?: number } = {}) =>
+const responses = (
+  server: RedisServer,
+  node: string,
+  limits: { readonly stored_responses?: number; readonly stored_bytes?: number } = {}
+) =>
   Effect.map(
     Layer.build(
       ResponsesStore.layerShared.pipe(
@@ -26,6 +33,13 @@ const response = (id: string, body = "{\"status\":\"completed\"}") => ({
   body,
   items: [{ role: "user", content: "ü" }]
 })
+
+/** The stored responses of a node whose large commands go another way. */
+const responsesOver = (store: StoreShape, bulk: StoreShape["bulk"]) =>
+  Effect.map(
+    Layer.build(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 } })),
+    (context) => makeSharedResponses({ ...store, bulk }, Context.get(context, ConfigStore), () => undefined)
+  )
 
 describe("stored responses of two nodes", () => {
   it.live("are read, continued and removed on every node, by their owner only", () =>
@@ -75,8 +89,12 @@ describe("stored responses of two nodes", () => {
       assert.isUndefined(yield* one.get("alice", "resp_1"))
       assert.isDefined(yield* one.get("alice", "resp_2"))
       const client = yield* Effect.promise(() => connect(server.socket))
-      const keys = yield* Effect.promise(() => command(client, "KEYS", "gw:{main}:resp:*"))
-      for (const key of keys as ReadonlyArray<string>) {
+      const keys = yield* Effect.promise(async () => [
+        ...await listOf(client, "KEYS", "gw:{main}:resp:*"),
+        ...await listOf(client, "KEYS", "gw:{main}:item:*")
+      ])
+      assert.isAtLeast(keys.length, 12)
+      for (const key of keys) {
         const seconds = Number(yield* Effect.promise(() => command(client, "TTL", key)))
         assert.isTrue(seconds > 0 && seconds <= 30)
       }
@@ -117,6 +135,109 @@ describe("stored responses of two nodes", () => {
       client.destroy()
       const own = (left as ReadonlyArray<string>).filter((key) => /:(?:resp|items?|share)/.test(key))
       assert.deepStrictEqual(own, ["gw:{main}:resp-bytes"])
+    }))
+
+  it.live("go to the store and come back in pieces, on a connection that scripts do not use", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const text = (count: number) => Array.from({ length: count }, (_, i) => `${i} ü 🜁 `).join("")
+      const large = {
+        id: "resp_1",
+        body: JSON.stringify({ output: text(200_000) }),
+        items: [
+          { role: "user", content: text(100_000) },
+          ...Array.from({ length: 20_000 }, (_, i) => ({ role: "user", content: `${i}` }))
+        ]
+      }
+      const sent = yield* sentDuring(
+        server,
+        Effect.gen(function*() {
+          const open = one.openUnsafe("alice", { ...large, body: "in progress" })
+          yield* open.written() ?? Effect.void
+          open.settleUnsafe(large.body)
+          yield* open.written() ?? Effect.void
+          assert.deepStrictEqual(yield* other.get("alice", "resp_1"), large)
+        })
+      )
+      const longest = (args: ReadonlyArray<string>) => Math.max(0, ...args.map((arg) => arg.length))
+      const scripts = sent.filter(({ name }) => name === "EVALSHA")
+      const writes = sent.filter(({ name }) => name === "SET")
+      const reads = sent.filter(({ name }) => name === "GET")
+      assert.isAbove(writes.length, 10)
+      assert.lengthOf(reads, writes.length - 1)
+      for (const { args } of scripts) assert.isBelow(longest(args), 16_384)
+      // A piece, its nonce and its tag, in Base64.
+      for (const { args } of sent) assert.isAtMost(longest(args), Math.ceil((pieceBytes + 28) * 4 / 3))
+      const running = new Set(scripts.map(({ from }) => from))
+      for (const { from } of [...writes, ...reads]) assert.isFalse(running.has(from))
+      yield* one.remove("alice", "resp_1")
+      assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
+    }))
+
+  it.live("are visible once all pieces are there, and the pieces of a node that stops in the middle expire", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      let left = 1
+      const dying = yield* responsesOver(store, (commands) => left-- > 0 ? store.bulk(commands) : Effect.interrupt)
+      yield* Effect.exit(dying.put("alice", { ...response("resp_1"), body: "x".repeat(pieceBytes) + "y".repeat(9) }))
+      assert.isUndefined(yield* other.get("alice", "resp_1"))
+      assert.deepStrictEqual(yield* other.held, { count: 0, bytes: 0 })
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const pieces = yield* Effect.promise(() => listOf(client, "KEYS", "gw:{main}:item:*"))
+      assert.lengthOf(pieces, 1)
+      const seconds = Number(yield* Effect.promise(() => command(client, "TTL", pieces[0]!)))
+      assert.isTrue(seconds > 0 && seconds <= 120)
+      client.destroy()
+      // What was left is as good as what is written anew.
+      yield* other.put("alice", { ...response("resp_1"), body: "x".repeat(pieceBytes) + "y".repeat(9) })
+      assert.lengthOf((yield* other.get("alice", "resp_1"))?.body ?? "", pieceBytes + 9)
+    }))
+
+  it.live("are read as they are then where they change while they are read", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      const open = other.openUnsafe("alice", response("resp_1", "in progress"))
+      yield* open.written() ?? Effect.void
+      open.settleUnsafe("completed")
+      const reader = yield* responsesOver(store, (commands) =>
+        Effect.andThen(Effect.suspend(() => open.written() ?? Effect.void), store.bulk(commands)))
+      assert.strictEqual((yield* reader.get("alice", "resp_1"))?.body, "completed")
+    }))
+
+  it.live("make room for large ones at the expense of who holds most", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one", { stored_bytes: 1_048_576 })
+      yield* one.put("bob", response("resp_bob"))
+      for (let i = 0; i < 10; i++) {
+        yield* one.put("alice", response(`resp_${i}`, `${i}`.repeat(300_000)))
+        assert.isAtMost((yield* one.held).bytes, 1_048_576)
+      }
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      assert.isDefined(yield* one.get("alice", "resp_9"))
+      assert.isUndefined(yield* one.get("alice", "resp_7"))
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const pieces = yield* Effect.promise(() => listOf(client, "KEYS", "gw:{main}:item:*"))
+      client.destroy()
+      // Two bodies of two pieces each, one small body, and an item of either owner.
+      assert.lengthOf(pieces, 7)
+    }))
+
+  it.live("make room for many, however little of it one call of the store does", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const many = yield* responses(server, "one")
+      const few = yield* responses(server, "other", { stored_responses: 10 })
+      yield* Effect.forEach(Array.from({ length: 400 }, (_, i) => response(`resp_${i}`, `${i}`)), (each) =>
+        many.put("alice", each))
+      yield* few.put("alice", response("resp_last"))
+      assert.strictEqual((yield* few.held).count, 10)
     }))
 
   it.live("make room at the expense of who holds most", () =>

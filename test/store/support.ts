@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Store, type StoreOptions } from "../../src/store/Store.ts"
 import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
+import { until } from "../support/until.ts"
 
 export const storeKey = "a key of the store, long enough"
 
@@ -34,3 +35,23 @@ export const storeNode = Effect.fnUntraced(
     return { store, heard }
   }
 )
+
+/** What the server was sent while an effect ran: who sent it, the command, and its arguments. */
+export const sentDuring = Effect.fnUntraced(function*<A, E>(server: RedisServer, effect: Effect.Effect<A, E>) {
+  const lines: Array<string> = []
+  const monitor = yield* Effect.promise(() => connect(server.socket))
+  yield* Effect.promise(() => monitor.monitor((line) => lines.push(String(line))))
+  yield* effect
+  yield* Effect.promise(async () => {
+    const client = await connect(server.socket)
+    await command(client, "ECHO", "the end")
+    client.destroy()
+  })
+  yield* until(() => lines.some((line) => line.includes("the end")))
+  monitor.destroy()
+  return lines.flatMap((line) => {
+    const [, from = "", sent = ""] = /\[\d+ ([^\]]+)\] (.*)$/.exec(line) ?? []
+    const [name = "", ...args] = Array.from(sent.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, arg = ""]) => arg)
+    return from === "lua" ? [] : [{ from, name: name.toUpperCase(), args }]
+  })
+})

@@ -1,9 +1,7 @@
 -- Questions of one node to others, sealed texts all of them. Operations:
 --   ask id node sealed      tells the node, or all others where it is empty; who should answer
---   answer id asker sealed  leaves an answer for five seconds and tells the asker
---   take id node            the answer, once
+--   answer id asker pieces  tells the asker that the answer is there, in so many pieces
 local op, id = ARGV[4], ARGV[5]
-local function place(node) return K .. 'reply:' .. id .. ':' .. node end
 if op == 'ask' then
   local asked = {}
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
@@ -14,9 +12,6 @@ if op == 'ask' then
   end
   return asked
 elseif op == 'answer' then
-  call('SET', place(me), ARGV[7], 'PX', 5000)
-  call('PUBLISH', channel(ARGV[6]), '0\nanswer ' .. id .. ' ' .. me)
-elseif op == 'take' then
-  return { call('GETDEL', place(ARGV[6])) or '' }
+  call('PUBLISH', channel(ARGV[6]), '0\nanswer ' .. id .. ' ' .. me .. ' ' .. ARGV[7])
 end
 return { 'ok' }

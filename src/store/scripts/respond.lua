@@ -1,18 +1,24 @@
--- Stored responses: a sealed body each, and the items of its conversation in pieces, which all responses of their owner that
--- have them share. When there are too many the share that holds most loses its oldest. Operations:
---   put name share body pieces seconds count bytes (piece sealed)...   stores it for so many seconds. `pieces` are names with
---                                  blanks between; those that are not there must be given, else: `missing` and their names
---   settle name body seconds count bytes     changes its body, where it is still there
---   remove name                              1 where it was there
---   held                                     how many, and their bytes
--- Keys: `resp-index` names by when they expire; `resp-facts` share and bytes of a name, `resp-items` its pieces; `item-refs`
--- and `item-facts` how many responses have a piece, its share and bytes; `share-count`, `share-bytes`, and `share:<share>`
--- names by their last change.
+-- Stored responses: each is a list of sealed pieces, its body's first, then those of its items, which all responses of their
+-- owner that have them share. Plain writes have put the pieces there; one that no response has goes by itself. When there is
+-- too much, the share that holds most loses its oldest. Operations:
+--   put name share body pieces seconds count bytes    stores it for so many seconds. `pieces` are names with blanks between,
+--                                  of which `body` are its body's; where some are not there: `missing` and their names
+--   settle name pieces seconds count bytes    changes its body, where it is still there, or `missing` as above
+--   get name                                  how many pieces are its body's, and all of them; nothing where it is not there
+--   remove name                               1 where it was there
+--   bound count bytes                         removes what is too much
+--   held                                      how many, and their bytes
+-- What makes room does so much in a call; `more` says that another `bound` is needed.
+-- Keys: `resp:<name>` how many pieces are its body's, for as long as it is kept; `resp-index` names by when they expire;
+-- `resp-facts` share and bytes of a name, `resp-items` its pieces; `item-refs` and `item-facts` how many responses have a
+-- piece, its share and bytes; `share-count`, `share-bytes`, and `share:<share>` names by their last change.
 local K = 'gw:{main}:'
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local op, name = ARGV[4], ARGV[5]
+-- Responses and pieces that one call lets go of.
+local budget = 500
 
 local function int(number) return string.format('%.0f', number) end
 
@@ -22,15 +28,17 @@ local function weigh(share, bytes)
 end
 
 local function let_go(piece)
+  budget = budget - 1
   if call('HINCRBY', K .. 'item-refs', piece, -1) > 0 then return end
   local share, bytes = string.match(call('HGET', K .. 'item-facts', piece) or '- 0', '^(%S+) (%d+)$')
   call('HDEL', K .. 'item-refs', piece)
   call('HDEL', K .. 'item-facts', piece)
-  call('DEL', K .. 'item:' .. piece)
+  call('UNLINK', K .. 'item:' .. piece)
   weigh(share, -tonumber(bytes))
 end
 
 local function drop(which)
+  budget = budget - 1
   call('ZREM', K .. 'resp-index', which)
   local facts = call('HGET', K .. 'resp-facts', which)
   if not facts then return 0 end
@@ -44,8 +52,12 @@ local function drop(which)
   return call('DEL', K .. 'resp:' .. which)
 end
 
+-- Whether there is still too much.
 local function bound(count, bytes)
-  for _, old in ipairs(call('ZRANGEBYSCORE', K .. 'resp-index', '-inf', now, 'LIMIT', 0, 1000)) do drop(old) end
+  for _, old in ipairs(call('ZRANGEBYSCORE', K .. 'resp-index', '-inf', now, 'LIMIT', 0, budget)) do
+    if budget <= 0 then return true end
+    drop(old)
+  end
   while true do
     local most
     if (tonumber(call('GET', K .. 'resp-bytes')) or 0) > bytes then
@@ -54,10 +66,13 @@ local function bound(count, bytes)
       most = call('ZREVRANGE', K .. 'share-count', 0, 0)[1]
     end
     local oldest = most and call('ZRANGE', K .. 'share:' .. most, 0, 0)[1]
-    if not oldest then return end
+    if not oldest then return false end
+    if budget <= 0 then return true end
     drop(oldest)
   end
 end
+
+local function bounded(count, bytes) return { bound(tonumber(count), tonumber(bytes)) and 'more' or '1' } end
 
 -- The name, as the last of its share that changed.
 local function note(which, share, bytes, seconds)
@@ -66,45 +81,79 @@ local function note(which, share, bytes, seconds)
   call('ZADD', K .. 'share:' .. share, now, which)
 end
 
+-- `missing` and the names of the pieces that are not there; nothing where all are.
+local function missing(pieces)
+  local gone = { 'missing' }
+  for piece in string.gmatch(pieces, '%S+') do
+    if call('EXISTS', K .. 'item:' .. piece) == 0 then gone[#gone + 1] = piece end
+  end
+  return #gone > 1 and gone or nil
+end
+
+local function hold(pieces, share, seconds)
+  for piece in string.gmatch(pieces, '%S+') do
+    local key = K .. 'item:' .. piece
+    -- Until somebody has it, a piece is kept for no longer than its writing may take.
+    if call('HINCRBY', K .. 'item-refs', piece, 1) == 1 then
+      call('EXPIRE', key, seconds)
+    else
+      call('EXPIRE', key, seconds, 'GT')
+    end
+    local bytes = call('STRLEN', key)
+    if call('HSETNX', K .. 'item-facts', piece, share .. ' ' .. bytes) == 1 then weigh(share, bytes) end
+  end
+end
+
 if op == 'put' then
   local share, body, pieces, seconds = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-  local given, missing = {}, { 'missing' }
-  for i = 12, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
-  for piece in string.gmatch(pieces, '%S+') do
-    if not given[piece] and call('EXISTS', K .. 'item:' .. piece) == 0 then missing[#missing + 1] = piece end
-  end
-  if #missing > 1 then return missing end
-  for piece in string.gmatch(pieces, '%S+') do
-    call('HINCRBY', K .. 'item-refs', piece, 1)
-    if call('EXISTS', K .. 'item:' .. piece) == 1 then
-      call('EXPIRE', K .. 'item:' .. piece, seconds, 'GT')
-    else
-      local known = call('HGET', K .. 'item-facts', piece)
-      call('SET', K .. 'item:' .. piece, given[piece], 'EX', seconds)
-      call('HSET', K .. 'item-facts', piece, share .. ' ' .. #given[piece])
-      if not known then weigh(share, #given[piece]) end
-    end
-  end
+  local gone = missing(pieces)
+  if gone then return gone end
+  hold(pieces, share, seconds)
   drop(name)
   call('SET', K .. 'resp:' .. name, body, 'EX', seconds)
   call('HSET', K .. 'resp-items', name, pieces)
   call('ZINCRBY', K .. 'share-count', 1, share)
-  weigh(share, #body + #pieces)
-  note(name, share, #body + #pieces, tonumber(seconds))
-  bound(tonumber(ARGV[10]), tonumber(ARGV[11]))
+  weigh(share, #pieces)
+  note(name, share, #pieces, tonumber(seconds))
+  return bounded(ARGV[10], ARGV[11])
 elseif op == 'settle' then
   local facts = call('HGET', K .. 'resp-facts', name)
-  if not facts or call('EXISTS', K .. 'resp:' .. name) == 0 then return { '0' } end
-  local share, before = string.match(facts, '^(%S+) (%d+)$')
-  local pieces = call('HGET', K .. 'resp-items', name)
-  local bytes = #ARGV[6] + #pieces
-  for piece in string.gmatch(pieces, '%S+') do call('EXPIRE', K .. 'item:' .. piece, ARGV[7], 'GT') end
-  call('SET', K .. 'resp:' .. name, ARGV[6], 'EX', ARGV[7])
-  weigh(share, bytes - tonumber(before))
-  note(name, share, bytes, tonumber(ARGV[7]))
-  bound(tonumber(ARGV[8]), tonumber(ARGV[9]))
+  local before = tonumber(call('GET', K .. 'resp:' .. name) or '')
+  if not facts or not before then return { '0' } end
+  local gone = missing(ARGV[6])
+  if gone then return gone end
+  local share, bytes = string.match(facts, '^(%S+) (%d+)$')
+  local seconds = ARGV[7]
+  hold(ARGV[6], share, seconds)
+  local pieces, body = {}, 0
+  for piece in string.gmatch(ARGV[6], '%S+') do
+    body = body + 1
+    pieces[body] = piece
+  end
+  local place = 0
+  for piece in string.gmatch(call('HGET', K .. 'resp-items', name), '%S+') do
+    place = place + 1
+    if place <= before then
+      let_go(piece)
+    else
+      call('EXPIRE', K .. 'item:' .. piece, seconds, 'GT')
+      pieces[#pieces + 1] = piece
+    end
+  end
+  local all = table.concat(pieces, ' ')
+  call('SET', K .. 'resp:' .. name, body, 'EX', seconds)
+  call('HSET', K .. 'resp-items', name, all)
+  weigh(share, #all - tonumber(bytes))
+  note(name, share, #all, tonumber(seconds))
+  return bounded(ARGV[8], ARGV[9])
+elseif op == 'get' then
+  local body = tonumber(call('GET', K .. 'resp:' .. name) or '')
+  if not body then return {} end
+  return { int(body), call('HGET', K .. 'resp-items', name) or '' }
 elseif op == 'remove' then
   return { tostring(math.min(1, drop(name))) }
+elseif op == 'bound' then
+  return bounded(ARGV[5], ARGV[6])
 elseif op == 'held' then
   bound(math.huge, math.huge)
   return { tostring(call('ZCARD', K .. 'resp-index')), call('GET', K .. 'resp-bytes') or '0' }
