@@ -9,6 +9,7 @@ import { ConfigFileError, maxFaults } from "../config/ConfigError.ts"
 import { makeConfigFile } from "../config/ConfigFile.ts"
 import { Environment } from "../config/Environment.ts"
 import { loadConfig } from "../config/sources.ts"
+import { storeUrlOf } from "../config/storeSettings.ts"
 
 /** The configuration has faults; one line each, with its place. */
 export class FaultyConfig extends Schema.TaggedError<FaultyConfig>()("FaultyConfig", { message: Schema.String }) {}
@@ -32,6 +33,9 @@ export const readConfig = Effect.fnUntraced(function*(path: Option.Option<string
   const { snapshot, version, warnings } = yield* loadConfig(
     { ...environment, configJson: supplied, configWriteback: false },
     file
-  ).pipe(Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(source, error))))
+  ).pipe(
+    Effect.tap(({ snapshot }) => storeUrlOf(snapshot.raw, source)),
+    Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(source, error)))
+  )
   return { source, config: snapshot.config, warnings, exists: supplied !== undefined || Option.isSome(version) }
 })

@@ -13,24 +13,13 @@ import { leastKeyLength } from "../store/StoreShape.ts"
 import { ConfigInvalid, fault } from "./ConfigError.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 import type { EnvironmentShape } from "./Environment.ts"
-import { isJsonObject, parseConfig } from "./json.ts"
+import { isJsonObject, parseConfig, type RawConfig } from "./json.ts"
 import { parseVariable } from "./sources.ts"
 
-/** The address of the `store` group, where the configuration that this node starts with has one. */
-const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape) {
-  const { configJson, configPath } = environment
-  const raw = configJson === undefined
-    ? yield* Effect.flatMap(
-      (yield* makeConfigFile(configPath)).read,
-      (content) =>
-        Option.isSome(content) && content.value.text.includes("\"store\"")
-          ? parseConfig(configPath, content.value.text)
-          : Effect.succeed({})
-    )
-    : yield* parseVariable(Redacted.value(configJson))
+/** The address of the `store` group of a configuration, where it has one. Fails where the group has a wrong value. */
+export const storeUrlOf = Effect.fnUntraced(function*(raw: RawConfig, source: string) {
   const group = (raw as Record<string, unknown>)["store"]
   if (group === undefined) return undefined
-  const source = configJson === undefined ? configPath : "GATEWAY_CONFIG_JSON"
   if (!isJsonObject(group)) return yield* ConfigInvalid.of([fault("store", "must be an object")], source)
   const { on_loss = "closed", url } = group
   if (on_loss !== "closed") return yield* ConfigInvalid.of([fault("store.on_loss", "must be closed")], source)
@@ -80,9 +69,22 @@ const otherKeyAdvice = (isDerived: boolean): string =>
       "GATEWAY_STORE_KEY_PREVIOUS to the key before: derived, where that was derived from GATEWAY_ADMIN_KEY " +
       "(from GATEWAY_ADMIN_KEY_PREVIOUS, where the admin key was changed too)"
 
+/** The same of the configuration that this node starts with. */
+const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape) {
+  const { configJson, configPath } = environment
+  if (configJson !== undefined) {
+    return yield* storeUrlOf(yield* parseVariable(Redacted.value(configJson)), "GATEWAY_CONFIG_JSON")
+  }
+  const content = yield* (yield* makeConfigFile(configPath)).read
+  return Option.isSome(content) && content.value.text.includes("\"store\"")
+    ? yield* storeUrlOf(yield* parseConfig(configPath, content.value.text), configPath)
+    : undefined
+})
+
 /** How this node reaches its store; `undefined` where it has none. */
 export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
-  const url = environment.storeUrl ?? (yield* configuredUrl(environment))
+  const configured = yield* configuredUrl(environment)
+  const url = environment.storeUrl ?? configured
   if (url === undefined) return undefined
   const { adminKey, nodeId, storeKey, storeTimeoutMillis } = environment
   const key = storeKey ?? derive(adminKey)

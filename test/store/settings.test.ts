@@ -55,6 +55,12 @@ const rows: ReadonlyArray<{
     env: { GATEWAY_ADMIN_KEY: "admin" },
     file: { store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } },
     says: "store.on_loss must be closed"
+  },
+  {
+    about: "another way to lose the store that a variable names",
+    env: { GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1" },
+    file: { store: { on_loss: "open" } },
+    says: "store.on_loss must be closed"
   }
 ]
 
@@ -69,4 +75,13 @@ describe("a node does not start with", () => {
     assert.include(ended.stderr, says)
     assert.notInclude(ended.stdout + ended.stderr, "hidden")
   })
+})
+
+it("check-config refuses another way to lose the store", async () => {
+  const checked = await run(["check-config"], {
+    env: { GATEWAY_CONFIG_JSON: JSON.stringify({ store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } }) }
+  })
+  assert.strictEqual(checked.code, 1, checked.stdout)
+  assert.include(checked.stderr, "GATEWAY_CONFIG_JSON: store.on_loss must be closed")
+  assert.notInclude(checked.stdout + checked.stderr, "hidden")
 })
