@@ -181,6 +181,11 @@ describe("four gateways over one store", () => {
       body: JSON.stringify({ key: "never" })
     })
     assert.deepStrictEqual([change.status, change.headers.get("retry-after")], [503, "1"])
+    const queueThen = await fetch(`${node(2).url}/admin/queue/status`, {
+      headers: { authorization: `Bearer ${adminKey}` }
+    })
+    assert.deepStrictEqual([queueThen.status, queueThen.headers.get("retry-after")], [503, "1"])
+    assert.deepStrictEqual(await queueThen.json(), { detail: "The gateway's shared store does not answer" })
     await Effect.runPromise(cluster.reference.cut("!count 60"))
     assert.strictEqual(textOf(await running), times(60, (n) => String(n + 1)).join(" "))
     await cluster.store.start()

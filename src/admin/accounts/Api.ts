@@ -237,6 +237,10 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     example: { identifier: "someone@example.com" }
   })),
   HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
-    documented({ summary: "Read the state of the queue", errors: reading })
+    documented({
+      summary: "Read the state of the queue, of all nodes together",
+      description: "Answers 503 while the store that the nodes share is lost.",
+      errors: [...reading, "store_unavailable"]
+    })
   )
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: accounts and queue") {}

@@ -46,6 +46,7 @@ const defaultModel = "upstream-chat"
 const deleted = "删除成功"
 
 const unknownAccount = gatewayError("not_found", "No such account is configured")
+const storeLost = gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
 const accountsReply = (saved: Saved) => ({
   success: true,
@@ -225,9 +226,13 @@ export const AdminAccountsHandlers = HttpApiBuilder.group(
         })
       )
       .handle("queue", () =>
-        Effect.zipWith(accounts.status, nodes.list, (status, list) => ({
-          ...status,
-          nodes: list.map(({ id, in_use, waiting }) => ({ id, in_use, waiting }))
-        })))
+        Effect.flatMap(Effect.zip(accounts.status, nodes.list), ([status, list]) => {
+          // What the pool knows then is how it was.
+          if (nodes.store()?.state === "lost") return Effect.fail(storeLost)
+          return Effect.succeed({
+            ...status,
+            nodes: list.map(({ id, in_use, waiting }) => ({ id, in_use, waiting }))
+          })
+        }))
   })
 )
