@@ -53,6 +53,11 @@ export interface NodesMetrics {
 
 const lateMillis = 2_000
 
+/** The name that this process was given, in what it logs and exports too; without a store it may have none. */
+export const GivenNodeId = Context.Reference<string | undefined>("model-gateway/nodes/GivenNodeId", {
+  defaultValue: () => undefined
+})
+
 /** What there is to know of the nodes. */
 export class Nodes extends Context.Service<Nodes, {
   /** This node's id. */
@@ -77,7 +82,7 @@ export class Nodes extends Context.Service<Nodes, {
       Effect.gen(function*() {
         const accounts = yield* Accounts
         const started = yield* Clock.currentTimeMillis
-        const id = hostname()
+        const id = (yield* GivenNodeId) ?? hostname()
         let draining = () => false
         return Nodes.of({
           id,

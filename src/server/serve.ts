@@ -19,6 +19,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { storeSettings } from "../config/storeSettings.ts"
 import { CurrentClientWriter } from "../http/ClientWriter.ts"
+import { GivenNodeId } from "../nodes/Nodes.ts"
 import { Store } from "../store/Store.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
@@ -31,7 +32,7 @@ import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import { nodeClientWriter } from "./nodeClientWriter.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
-import { InstanceId, Observability } from "./observability/Observability.ts"
+import { Observability } from "./observability/Observability.ts"
 import { SharedState } from "./services.ts"
 import { inheritedSocket } from "./socketActivation.ts"
 import { stdoutLogger } from "./stdoutLogger.ts"
@@ -111,19 +112,21 @@ export const serve = Effect.gen(function*() {
   const environment = yield* Environment
   const listen = { port: environment.port, host: environment.host, descriptor: yield* inheritedSocket }
   const shared = yield* Effect.provide(storeSettings(environment, currentVersion), NodeServices.layer)
+  const id = shared?.nodeId ?? environment.nodeId
+  const named = id === undefined
+    ? Layer.empty
+    : Layer.merge(Layer.succeed(References.CurrentLogAnnotations, { node: id }), Layer.succeed(GivenNodeId, id))
   const gateway = shared === undefined
     ? serveGateway(listen).pipe(Layer.provide(UsageStore.layer), Layer.provideMerge(ConfigStore.layer))
     : serveSharedGateway(listen).pipe(
       Layer.provide(UsageStore.layerShared),
       Layer.provideMerge(ConfigStore.layerShared),
-      Layer.provide(Store.layerRedis(shared)),
-      // All that it logs says which node it is.
-      Layer.provide(Layer.succeed(References.CurrentLogAnnotations, { node: shared.nodeId })),
-      Layer.provide(Layer.succeed(InstanceId, shared.nodeId))
+      Layer.provide(Store.layerRedis(shared))
     )
   return yield* Layer.launch(
     Layer.effectDiscard(Effect.all([announce(isTerminal), warnOfLoopback(listen), keepAssets])).pipe(
       Layer.provide(gateway),
+      Layer.provide(named),
       Layer.provide(layerAdminEnvironment),
       Layer.provide(NodeHttpClient.layerUndici),
       Layer.provide(NodeServices.layer),

@@ -21,6 +21,7 @@ import type { RequestStats } from "../../completion/RequestStats.ts"
 import { CurrentRequestWatch } from "../../completion/RequestWatch.ts"
 import { EnvironmentInvalid } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { GivenNodeId } from "../../nodes/Nodes.ts"
 import { logRequest } from "./requestLog.ts"
 import { countRequest, operationOf } from "./requestMetrics.ts"
 
@@ -115,18 +116,13 @@ const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInva
   return Cause.fail(new EnvironmentInvalid({ message: lines.join("\n") }))
 }
 
-/** What this process is told apart by in what is exported; by default by nothing of ours. */
-export const InstanceId = Context.Reference<string | undefined>("model-gateway/server/InstanceId", {
-  defaultValue: () => undefined
-})
-
 /**
  * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
  * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
  */
 export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.HttpClient> = Layer.unwrap(
   Effect.gen(function*() {
-    const instance = yield* InstanceId
+    const instance = yield* GivenNodeId
     const sent = yield* exported
     if (sent.length === 0) return Layer.merge(untraced, ownSpansOnly)
     const variables = ConfigProvider.fromEnvRecord(
