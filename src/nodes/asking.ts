@@ -16,7 +16,7 @@ import type { StoreUnavailable } from "../store/StoreError.ts"
 const patience = 1_000
 const patienceForOne = 5_000
 
-/** An answer that nobody takes is kept for so many milliseconds. */
+/** An answer that is not taken is kept for so many milliseconds. */
 const answerMillis = "10000"
 
 /** Characters of an answer to a question that goes to all. */

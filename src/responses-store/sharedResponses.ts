@@ -4,10 +4,11 @@
  *
  * A response is a list of pieces, which go by a name made of what they hold: its body, and the items of its conversation, of
  * which a response that continues another shares all pieces but the last. Pieces are written and read by plain commands of
- * bounded size on a connection of their own. The list makes them a response, once all of them are there; a piece of a writer
- * that went away goes by itself.
+ * bounded size on a connection of their own. The list makes them a response, once all of them are there; a piece that
+ * becomes part of none expires.
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { hash } from "node:crypto"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { Json } from "../domain/Conversation.ts"
@@ -37,7 +38,7 @@ const piecesAtOnce = 8
 const mostRemembered = 10_000
 /** Times that a response is read or written again because its pieces have gone meanwhile. */
 const mostTries = 4
-/** Calls that make room after a response was stored; whatever is stored next goes on with it. */
+/** Calls that make room after a response was stored; the next response that is stored goes on with it. */
 const mostCalls = 100
 
 /** The items in pieces of whole lines, an item each; those of a longer conversation begin like those of a shorter one. */
@@ -58,6 +59,14 @@ function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
     bytes += size
   }
   yield* piecesOf(piece)
+}
+
+/** An attempt to store. */
+interface Attempt {
+  /** Whether a piece need not be written. */
+  readonly isThere: (piece: string) => boolean
+  /** Pieces that were written, in this attempt or an earlier one. */
+  readonly sent: Set<string>
 }
 
 /** Makes the stored responses of a node. `lost` hears of each copy that could not be written. */
@@ -90,14 +99,9 @@ export const makeSharedResponses = (
   const written = (effect: Effect.Effect<unknown, unknown>) =>
     Effect.catch(Effect.asVoid(effect), () => Effect.sync(lost))
 
-  /** Writes the pieces that are not there, a few at a time; the names of all, in order. */
-  const write = Effect.fnUntraced(function*(
-    owner: string,
-    pieces: Iterable<string>,
-    isThere: (piece: string) => boolean
-  ) {
+  /** Writes the pieces that are not there, a few at a time, and notes them; the names of all, in order. */
+  const write = Effect.fnUntraced(function*(owner: string, pieces: Iterable<string>, { isThere, sent }: Attempt) {
     const names: Array<string> = []
-    const sent = new Set<string>()
     let commands: Array<StoreCommand> = []
     let length = 0
     for (const text of pieces) {
@@ -121,33 +125,40 @@ export const makeSharedResponses = (
     return names
   })
 
-  /** Whether an attempt to store need not write a piece, by those that the last one found to be gone. */
-  const isThere = (gone: ReadonlySet<string> | undefined) => (piece: string) =>
-    gone === undefined ? remembered.has(piece) : !gone.has(piece)
-
-  /** Attempts to store until no piece is gone, then makes room for what was stored. */
-  const attempted = Effect.fnUntraced(function*(
-    attempt: (isThere: (piece: string) => boolean) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-  ) {
-    let gone: ReadonlySet<string> | undefined
-    for (let tries = 0; tries < mostTries; tries++) {
-      const [said, ...missing] = yield* attempt(isThere(gone))
-      if (said !== "missing") {
-        let more = said === "more"
-        for (let calls = 0; more && calls < mostCalls; calls++) {
-          more = (yield* store.run("respond", "bound", ...bounds()))[0] === "more"
+  /**
+   * Attempts to store until no piece is gone, then makes room for what was stored. What is not stored in the end, because it
+   * failed, was given up or has no place any more, leaves no pieces.
+   */
+  const attempted = (attempt: (each: Attempt) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>) =>
+    Effect.suspend(() => {
+      const sent = new Set<string>()
+      const attempts = Effect.gen(function*() {
+        let isThere = (piece: string) => remembered.has(piece)
+        for (let tries = 0; tries < mostTries; tries++) {
+          const [said, ...missing] = yield* attempt({ isThere, sent })
+          if (said === "0") return false
+          if (said === "missing") {
+            const gone = new Set(missing)
+            isThere = (piece) => !gone.has(piece)
+            for (const piece of missing) sent.delete(piece)
+            continue
+          }
+          let more = said === "more"
+          for (let calls = 0; more && calls < mostCalls; calls++) {
+            more = (yield* store.run("respond", "bound", ...bounds()))[0] === "more"
+          }
+          return true
         }
-        return
-      }
-      gone = new Set(missing)
-    }
-    return yield* new StoreUnavailable({ message: "The pieces of a response do not stay" })
-  })
+        return yield* new StoreUnavailable({ message: "The pieces of a response do not stay" })
+      })
+      const forget = Effect.suspend(() => Effect.ignore(store.run("respond", "forget", [...sent].join(" "))))
+      return Effect.onExit(attempts, (exit) => Exit.isSuccess(exit) && exit.value ? Effect.void : forget)
+    })
 
   const put = (owner: string, { body, id, items }: StoredResponse, share: string, seconds: string) =>
-    written(attempted(Effect.fnUntraced(function*(isThere) {
-      const own = yield* write(owner, piecesOf(body), isThere)
-      const shared = yield* write(owner, piecesOfItems(items), isThere)
+    written(attempted(Effect.fnUntraced(function*(each) {
+      const own = yield* write(owner, piecesOf(body), each)
+      const shared = yield* write(owner, piecesOfItems(items), each)
       const facts = [store.nameOf(`share ${share}`), String(own.length), [...own, ...shared].join(" "), seconds]
       const reply = yield* store.run("respond", "put", nameOf(owner, id), ...facts, ...bounds())
       if (reply[0] !== "missing") { for (const piece of shared) remember(piece) }
@@ -155,8 +166,8 @@ export const makeSharedResponses = (
     })))
 
   const settle = (owner: string, id: string, body: string) =>
-    written(attempted(Effect.fnUntraced(function*(isThere) {
-      const own = yield* write(owner, piecesOf(body), isThere)
+    written(attempted(Effect.fnUntraced(function*(each) {
+      const own = yield* write(owner, piecesOf(body), each)
       return yield* store.run("respond", "settle", nameOf(owner, id), own.join(" "), lifetime(), ...bounds())
     })))
 

@@ -9,6 +9,7 @@ import { ResponsesStore } from "../../src/responses-store/ResponsesStore.ts"
 import { makeSharedResponses } from "../../src/responses-store/sharedResponses.ts"
 import { pieceBytes } from "../../src/store/pieces.ts"
 import type { StoreShape } from "../../src/store/Store.ts"
+import { StoreUnavailable } from "../../src/store/StoreError.ts"
 import { runs } from "../support/effort.ts"
 import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
 import { sentDuring, settledServer, storeLayer, storeNode } from "./support.ts"
@@ -34,12 +35,26 @@ const response = (id: string, body = "{\"status\":\"completed\"}") => ({
   items: [{ role: "user", content: "ü" }]
 })
 
-/** The stored responses of a node whose large commands go another way. */
-const responsesOver = (store: StoreShape, bulk: StoreShape["bulk"]) =>
+/** The stored responses of a node whose store does some things in another way. */
+const responsesOver = (store: StoreShape, other: Partial<StoreShape>) =>
   Effect.map(
     Layer.build(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 } })),
-    (context) => makeSharedResponses({ ...store, bulk }, Context.get(context, ConfigStore), () => undefined)
+    (context) => makeSharedResponses({ ...store, ...other }, Context.get(context, ConfigStore), () => undefined)
   )
+
+const unavailable = Effect.fail(new StoreUnavailable({ message: "The store does not answer" }))
+
+/** A body of two pieces. */
+const ofTwoPieces = `${"x".repeat(pieceBytes)}${"y".repeat(9)}`
+
+/** The pieces that the server has. */
+const piecesAt = (server: RedisServer) =>
+  Effect.promise(async () => {
+    const client = await connect(server.socket)
+    const pieces = await listOf(client, "KEYS", "gw:{main}:item:*")
+    client.destroy()
+    return pieces
+  })
 
 describe("stored responses of two nodes", () => {
   it.live("are read, continued and removed on every node, by their owner only", () =>
@@ -182,19 +197,44 @@ describe("stored responses of two nodes", () => {
       const { store } = yield* storeNode(server, "one")
       const other = yield* responses(server, "other")
       let left = 1
-      const dying = yield* responsesOver(store, (commands) => left-- > 0 ? store.bulk(commands) : Effect.interrupt)
-      yield* Effect.exit(dying.put("alice", { ...response("resp_1"), body: "x".repeat(pieceBytes) + "y".repeat(9) }))
+      const dying = yield* responsesOver(store, {
+        bulk: (commands) => left-- > 0 ? store.bulk(commands) : unavailable,
+        run: () => unavailable
+      })
+      yield* dying.put("alice", { ...response("resp_1"), body: ofTwoPieces })
       assert.isUndefined(yield* other.get("alice", "resp_1"))
       assert.deepStrictEqual(yield* other.held, { count: 0, bytes: 0 })
-      const client = yield* Effect.promise(() => connect(server.socket))
-      const pieces = yield* Effect.promise(() => listOf(client, "KEYS", "gw:{main}:item:*"))
+      const pieces = yield* piecesAt(server)
       assert.lengthOf(pieces, 1)
+      const client = yield* Effect.promise(() => connect(server.socket))
       const seconds = Number(yield* Effect.promise(() => command(client, "TTL", pieces[0]!)))
       assert.isTrue(seconds > 0 && seconds <= 120)
       client.destroy()
       // What was left is as good as what is written anew.
-      yield* other.put("alice", { ...response("resp_1"), body: "x".repeat(pieceBytes) + "y".repeat(9) })
-      assert.lengthOf((yield* other.get("alice", "resp_1"))?.body ?? "", pieceBytes + 9)
+      yield* other.put("alice", { ...response("resp_1"), body: ofTwoPieces })
+      assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, ofTwoPieces)
+    }))
+
+  it.live("leave no piece where they are not stored in the end", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      // It was removed while it was made.
+      const removed = other.openUnsafe("alice", response("resp_1", "in progress"))
+      yield* removed.written() ?? Effect.void
+      yield* other.remove("alice", "resp_1")
+      removed.settleUnsafe(ofTwoPieces)
+      yield* removed.written() ?? Effect.void
+      assert.deepStrictEqual(yield* piecesAt(server), [])
+      // The store takes no more of it, or the request is given up.
+      for (const ending of [unavailable, Effect.interrupt]) {
+        let left = 1
+        const one = yield* responsesOver(store, { bulk: (commands) => left-- > 0 ? store.bulk(commands) : ending })
+        yield* Effect.exit(one.put("alice", { ...response("resp_2"), body: ofTwoPieces }))
+        assert.isBelow(left, 0)
+        assert.deepStrictEqual(yield* piecesAt(server), [])
+      }
     }))
 
   it.live("are read as they are then where they change while they are read", () =>
@@ -205,8 +245,8 @@ describe("stored responses of two nodes", () => {
       const open = other.openUnsafe("alice", response("resp_1", "in progress"))
       yield* open.written() ?? Effect.void
       open.settleUnsafe("completed")
-      const reader = yield* responsesOver(store, (commands) =>
-        Effect.andThen(Effect.suspend(() => open.written() ?? Effect.void), store.bulk(commands)))
+      const settling = Effect.suspend(() => open.written() ?? Effect.void)
+      const reader = yield* responsesOver(store, { bulk: (commands) => Effect.andThen(settling, store.bulk(commands)) })
       assert.strictEqual((yield* reader.get("alice", "resp_1"))?.body, "completed")
     }))
 
@@ -222,11 +262,8 @@ describe("stored responses of two nodes", () => {
       assert.isDefined(yield* one.get("bob", "resp_bob"))
       assert.isDefined(yield* one.get("alice", "resp_9"))
       assert.isUndefined(yield* one.get("alice", "resp_7"))
-      const client = yield* Effect.promise(() => connect(server.socket))
-      const pieces = yield* Effect.promise(() => listOf(client, "KEYS", "gw:{main}:item:*"))
-      client.destroy()
       // Two bodies of two pieces each, one small body, and an item of either owner.
-      assert.lengthOf(pieces, 7)
+      assert.lengthOf(yield* piecesAt(server), 7)
     }))
 
   it.live("make room for many, however little of it one call of the store does", () =>
