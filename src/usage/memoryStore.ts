@@ -52,7 +52,7 @@ function* answer(query: UsageQuery, batch: Batch): Sliced<UsageReport> {
 }
 
 /** Makes days of old hours, and removes old days and counts. */
-function* tidied(batch: Batch, now: number, keepDays: number): Sliced<void> {
+export function* tidied(batch: Batch, now: number, keepDays: number): Sliced<void> {
   const { countsBefore, daysBefore, goneBefore } = agesAt(now, keepDays)
   yield* eachSliced([...batch.buckets], ([id, bucket]) => {
     const day = dayOf(bucket.hour)

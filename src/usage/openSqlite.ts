@@ -1,5 +1,6 @@
 /**
- * Opening the SQLite file that usage is kept in: its folder is made, and a file that cannot be read is moved aside.
+ * Opening the SQLite file that usage is kept in: its folder is made, and a file that cannot be read is moved aside. An open
+ * file that loses its place on the disk is noticed.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -7,14 +8,15 @@ import * as FileSystem from "effect/FileSystem"
 import type * as PlatformError from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { statSync, unlinkSync } from "node:fs"
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { ForeignDatabase, prepareDatabase } from "./sqliteFile.ts"
 
 /** What is wrong with the file. */
 export class UsageFileError extends Schema.TaggedError<UsageFileError>()("UsageFileError", {
-  /** `busy`: another process writes; `corrupt`: it is no database any more. */
-  kind: Schema.Literals(["busy", "corrupt", "other"]),
+  /** `busy`: another process writes; `full`: its disk has no space; `corrupt`: it is no database any more. */
+  kind: Schema.Literals(["busy", "full", "corrupt", "other"]),
   message: Schema.String
 }) {}
 
@@ -42,6 +44,8 @@ export const usageFileError = (file: string, error: unknown): UsageFileError => 
   return new UsageFileError({
     kind: code === codes.busy || code === codes.locked
       ? "busy"
+      : code === codes.full
+      ? "full"
       : code === codes.corrupt || code === codes.notADatabase
       ? "corrupt"
       : "other",
@@ -60,6 +64,8 @@ export interface SqliteConnections {
   readonly reader: DatabaseSync
   /** A connection for one long read. Throws what SQLite throws. */
   readonly open: () => DatabaseSync
+  /** What has happened to the file at its path: SQLite goes on in a file that nobody else sees. */
+  readonly lost: () => "removed" | "replaced" | undefined
   readonly close: () => void
 }
 
@@ -77,17 +83,59 @@ const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
 /** Milliseconds that the start waits for other processes that open the same file. */
 const openTimeout = 2000
 
+/** What SQLite keeps beside the file. */
+const besides = ["-wal", "-shm"]
+
+/** What tells the file at a path from another one there; `undefined` when there is none. Throws what the system throws. */
+const identityOf = (file: string): string | undefined => {
+  try {
+    const { dev, ino } = statSync(file, { bigint: true })
+    return `${dev} ${ino}`
+  } catch (error) {
+    if (Predicate.hasProperty(error, "code") && (error.code === "ENOENT" || error.code === "ENOTDIR")) return undefined
+    throw error
+  }
+}
+
+/** What has happened to the file at a path since it was that of `identity`. */
+const lossOf = (file: string, identity: string | undefined) => {
+  try {
+    const now = identityOf(file)
+    return now === identity ? undefined : now === undefined ? "removed" : "replaced"
+  } catch {
+    // A path that may not be looked at says nothing of the file.
+    return undefined
+  }
+}
+
+/** Removes what is left beside a lost file: it would be read as part of the one that takes its place. */
+const removeBesides = (identities: ReadonlyMap<string, string | undefined>): void => {
+  for (const [path, identity] of identities) {
+    if (identity === undefined || lossOf(path, identity) !== undefined) continue
+    try {
+      unlinkSync(path)
+    } catch {
+      // The folder cannot be written to: no file begins there.
+    }
+  }
+}
+
 const connectAll = (connect: Connect, file: string): SqliteConnections => {
+  const identity = identityOf(file)
   const writer = connect(file, { readOnly: false, timeout: openTimeout })
   try {
     prepareDatabase(writer)
     const open = () => connect(file, { readOnly: true, timeout: 0 })
     const reader = open()
+    const beside = new Map(besides.map((suffix) => [file + suffix, identityOf(file + suffix)]))
+    const lost = () => lossOf(file, identity)
     return {
       writer,
       reader,
       open,
+      lost,
       close: () => {
+        if (lost() !== undefined) removeBesides(beside)
         reader.close()
         writer.close()
       }
@@ -102,7 +150,7 @@ const connectAll = (connect: Connect, file: string): SqliteConnections => {
 const setAside = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const aside = `${file}.corrupt-${Math.floor((yield* Clock.currentTimeMillis) / 1000)}`
-  for (const suffix of ["-wal", "-shm", ""]) {
+  for (const suffix of [...besides, ""]) {
     if (yield* fs.exists(file + suffix)) yield* fs.rename(file + suffix, aside + suffix)
   }
   return aside

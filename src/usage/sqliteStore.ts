@@ -1,6 +1,7 @@
 /**
  * Usage kept in a SQLite file. Requests are added up in memory and written once a second, off the request path; what cannot
- * be written stays in memory and is tried again.
+ * be written stays in memory and is tried again. A file that is removed or replaced while it is open is opened anew, before
+ * anything is written to one that has no name.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,17 +15,10 @@ import { inSlices } from "../config/inSlices.ts"
 import type { Sliced } from "../stream/slices.ts"
 import { sliceItems } from "../stream/steps.ts"
 import { addCounters, Batch, type Bucket } from "./Batch.ts"
-import {
-  defaultKeepDays,
-  detailOf,
-  droppedDetail,
-  makeMemoryStore,
-  mostBuckets,
-  orderedBuckets
-} from "./memoryStore.ts"
+import { defaultKeepDays, detailOf, droppedDetail, mostBuckets, orderedBuckets, tidied } from "./memoryStore.ts"
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
 import { readCounters, readPieces, tidyDatabase, writeBatch } from "./sqliteFile.ts"
-import { agesAt, tidyHourly } from "./tidying.ts"
+import { type Ages, agesAt, tidyHourly } from "./tidying.ts"
 import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
 import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
 
@@ -76,24 +70,19 @@ function* merged(
   yield* inPieces(memory.slice(taken))
 }
 
-/** Makes a store in a file; in memory where the file cannot be used. */
+/** Makes a store in a file; in memory for as long as the file cannot be used. */
 export const makeSqliteStore = Effect.fnUntraced(function*(
   options: SqliteOptions
 ): Effect.fn.Return<UsageStoreShape, never, FileSystem.FileSystem | Scope.Scope> {
   const { connect, file, keepDays = () => defaultKeepDays, most = mostBuckets } = options
   const fs = yield* FileSystem.FileSystem
   const open = Effect.provideService(openSqlite(file, connect), FileSystem.FileSystem, fs)
-  const opened = yield* Effect.result(open)
-  if (Result.isFailure(opened)) {
-    const detail = opened.failure.message
-    yield* Effect.logWarning(`Usage is kept in memory only: ${detail}`)
-    return yield* makeMemoryStore({ keepDays, detail, most })
-  }
-
-  let connections: SqliteConnections | undefined = opened.success
+  let connections: SqliteConnections | undefined
   let pending = new Batch()
   /** What is being written, or could not be. */
   let writing: Batch | undefined
+  /** What the file does not have yet. */
+  const waiting = () => writing === undefined ? [pending] : [writing, pending]
   let dropped = 0
   let failures = 0
   let fault: string | undefined
@@ -121,7 +110,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     connections = undefined
   }
 
-  /** The connections, opened anew where they had to be closed. */
+  /** The connections, opened anew where they had to be closed. For who holds the writer's permit. */
   const connected = Effect.suspend(() => {
     if (connections !== undefined) return Effect.succeed(connections)
     rolledUpTo = 0
@@ -131,10 +120,22 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     })
   })
 
+  /** Lets go of a file that is not at its path any more. For who holds the writer's permit. */
+  const letGo = Effect.suspend(() => {
+    const what = connections?.lost()
+    if (what === undefined) return Effect.void
+    close()
+    return Effect.logWarning(
+      what === "removed"
+        ? `${file} was removed while it was in use: a new history begins`
+        : `${file} was replaced while it was in use: usage goes on in the file that is there now`
+    )
+  })
+
   const run = <A>(work: (connections: SqliteConnections) => Sliced<A>) =>
     Effect.flatMap(connected, (known) => Effect.flatMap(inSlices(caught(file, work(known))), Effect.fromResult)).pipe(
-      // A damaged file is opened anew, which moves it aside.
-      Effect.tapError((error) => Effect.sync(() => error.kind === "corrupt" ? close() : undefined))
+      // Opening a damaged file anew moves it aside. Waiting is all that helps where it is locked or its disk is full.
+      Effect.tapError(({ kind }) => Effect.sync(() => kind === "busy" || kind === "full" ? undefined : close()))
     )
 
   function* write(db: DatabaseSync, batch: Batch): Sliced<void> {
@@ -143,22 +144,25 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     writing = undefined
   }
 
-  const flush = Effect.suspend(() => {
-    if (writing === undefined) {
-      if (pending.isEmpty) return Effect.void
-      writing = pending
-      pending = new Batch()
-    }
-    const batch = writing
-    return run((known) => write(known.writer, batch)).pipe(
-      Effect.retry({ times: 1, while: (error) => error.kind === "corrupt" }),
-      Effect.matchEffect({ onFailure: failed, onSuccess: () => well })
-    )
-  }).pipe(Effect.uninterruptible, writer.withPermit)
+  const flush = Effect.andThen(
+    letGo,
+    Effect.suspend(() => {
+      if (writing === undefined) {
+        // With nothing to write, a fault ends when the file can be written to.
+        if (pending.isEmpty && connections !== undefined && fault === undefined) return Effect.void
+        writing = pending
+        pending = new Batch()
+      }
+      const batch = writing
+      return run((known) => write(known.writer, batch)).pipe(
+        Effect.retry({ times: 1, while: (error) => error.kind === "corrupt" }),
+        Effect.matchEffect({ onFailure: failed, onSuccess: () => well })
+      )
+    })
+  ).pipe(Effect.uninterruptible, writer.withPermit)
 
-  const tidy = Effect.gen(function*() {
-    const ages = agesAt(yield* Clock.currentTimeMillis, keepDays())
-    const known = yield* connected
+  const tidyFile = Effect.fnUntraced(function*(ages: Ages) {
+    const known = yield* writer.withPermit(connected)
     const steps = tidyDatabase(known.writer, ages, rolledUpTo)
     /** True when there is nothing left to do. */
     const step = Effect.try({ try: () => steps.next().done === true, catch: (error) => usageFileError(file, error) })
@@ -171,13 +175,22 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       yield* Effect.yieldNow
     }
     if (connections === known) rolledUpTo = ages.daysBefore
-  }).pipe(
-    // Another process writes each second, and is done in a moment.
-    Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
-    Effect.catch((error) =>
-      error.kind === "busy" ? Effect.void : Effect.logError(`Usage cannot be tidied: ${error.message}`)
+  })
+
+  const tidy = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    // What waits for a file that cannot be written to grows old too.
+    yield* writer.withPermit(Effect.forEach(waiting(), (batch) => inSlices(tidied(batch, now, keepDays()))))
+    yield* tidyFile(agesAt(now, keepDays())).pipe(
+      // Another process writes each second, and is done in a moment.
+      Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
+      Effect.catch((error) =>
+        error.kind === "busy" || error.message === fault
+          ? Effect.void
+          : Effect.logError(`Usage cannot be tidied: ${error.message}`)
+      )
     )
-  )
+  })
 
   const memory = function*(query: UsageQuery, batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
     return yield* makeReport(query, inPieces(yield* orderedBuckets(query, ...batches)))
@@ -191,7 +204,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
   /** A read of one moment: what is in the file, and what was not written then. */
   const begun = Effect.try({
     try: () => {
-      const batches = writing === undefined ? [pending] : [writing, pending]
+      const batches = waiting()
       const db = connections?.open()
       try {
         db?.exec("BEGIN")
@@ -206,18 +219,21 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
   })
 
   const query = (asked: UsageQuery): Effect.Effect<UsageReport> =>
-    Effect.acquireUseRelease(
-      begun,
-      ({ batches, db }) =>
-        db === undefined
-          ? inSlices(memory(asked, batches))
-          : Effect.flatMap(inSlices(caught(file, answer(db, asked, batches))), Effect.fromResult),
-      ({ db }) => Effect.sync(() => db?.close())
+    Effect.andThen(
+      Effect.suspend(() => connections?.lost() === undefined ? Effect.void : flush),
+      Effect.acquireUseRelease(
+        begun,
+        ({ batches, db }) =>
+          db === undefined
+            ? inSlices(memory(asked, batches))
+            : Effect.flatMap(inSlices(caught(file, answer(db, asked, batches))), Effect.fromResult),
+        ({ db }) => Effect.sync(() => db?.close())
+      )
     ).pipe(
       Effect.catch((error) =>
         Effect.andThen(
           failed(error),
-          Effect.suspend(() => inSlices(memory(asked, writing === undefined ? [pending] : [writing, pending])))
+          Effect.suspend(() => inSlices(memory(asked, waiting())))
         )
       ),
       readers.withPermit
@@ -225,7 +241,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
 
   const counters = (key: string, now: number) =>
     Effect.sync(() => {
-      const inMemory = [writing, pending].flatMap((batch) => batch?.counters(key, now) ?? [])
+      const inMemory = waiting().map((batch) => batch.counters(key, now))
       try {
         if (connections !== undefined) inMemory.push(readCounters(connections.reader, key, now))
       } catch (error) {
@@ -234,6 +250,12 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       return inMemory.reduce(addCounters)
     })
 
+  yield* Effect.uninterruptible(writer.withPermit(connected)).pipe(
+    Effect.catch((error) => {
+      fault = error.message
+      return Effect.logWarning(`Usage is kept in memory only: ${fault}`)
+    })
+  )
   yield* Effect.addFinalizer(() =>
     // What came while the first was written is written too.
     Effect.andThen(Effect.andThen(flush, flush), Effect.sync(close))
@@ -252,8 +274,8 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     counters,
     tidy,
     status: Effect.sync(() => ({
-      kind: "sqlite" as const,
-      persistent: true,
+      kind: connections === undefined && fault !== undefined ? "memory" as const : "sqlite" as const,
+      persistent: fault === undefined,
       detail: detailOf(fault, dropped === 0 ? undefined : droppedDetail(dropped))
     }))
   }

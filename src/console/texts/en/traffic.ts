@@ -196,7 +196,7 @@ export const trafficTexts = (count: Count) => ({
     reload: "Reload",
     csv: "Download CSV",
     unavailable: "Usage is not available on this gateway.",
-    notKept: "Usage is kept in memory only and begins anew with the next start.",
+    notKept: "Usage is kept in memory at the moment: what is in memory is lost with the next start.",
     requests: "Requests",
     failed: "Failed",
     left: "Caller left",

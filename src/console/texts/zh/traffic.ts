@@ -188,7 +188,7 @@ export const trafficTexts: Traffic = {
     reload: "刷新",
     csv: "下载 CSV",
     unavailable: "此网关不提供用量统计。",
-    notKept: "用量仅保存在内存中，下次启动后重新开始。",
+    notKept: "用量目前保存在内存中：内存中的数据会在下次启动时丢失。",
     requests: "请求",
     failed: "失败",
     left: "调用方离开",
