@@ -69,6 +69,20 @@ describe("the console's pages", () => {
     assert.strictEqual(await page.locator("main").count(), 1)
   })
 
+  it.each(["overview", "keys"])(
+    "have the focus after one has signed in to %s, and leave it after a reload",
+    async (route) => {
+      const signing = await openSignedIn(browser, gateway.url, route)
+      const { page } = signing
+      await page.locator("h1:focus", { hasText: new RegExp(route, "i") }).waitFor()
+      await page.reload()
+      await page.locator("h1", { hasText: new RegExp(route, "i") }).waitFor()
+      await settled(page)
+      assert.strictEqual(await page.locator("h1:focus").count(), 0)
+      await signing.close()
+    }
+  )
+
   it.each(names)("%s has nothing serious for axe, light and dark, and fits into 360 pixels", async (name) => {
     const { page } = watched
     await goTo(page, name)

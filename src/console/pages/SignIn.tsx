@@ -2,6 +2,7 @@
  * The sign-in form.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
+import { leaveStart } from "../parts/Heading.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
 import { useTexts } from "../state/preferences.ts"
 import { signIn } from "../state/session.ts"
@@ -15,6 +16,7 @@ export const SignIn = ({ ended }: { readonly ended: boolean }) => {
     document.title = `${t.signIn.title} – ${t.common.product}`
     field.current?.focus()
   }, [t])
+  useEffect(leaveStart, [])
   const submit = async (event: Event) => {
     event.preventDefault()
     setBusy(true)

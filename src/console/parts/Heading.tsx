@@ -7,6 +7,11 @@ import { useTexts } from "../state/preferences.ts"
 
 let first = true
 
+/** Says that something was shown before the pages: the first of them takes the focus too. */
+export const leaveStart = (): void => {
+  first = false
+}
+
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
   const ref = useRef<HTMLHeadingElement>(null)
@@ -16,7 +21,7 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
   useEffect(() => {
     // When the page has just been opened, the browser's own start is the right one.
     if (!first) ref.current?.focus()
-    first = false
+    leaveStart()
     scrollTo(0, 0)
   }, [])
   return (
