@@ -1,14 +1,23 @@
-// `npm run build`: the npm package as a folder, dist/package, as somebody gets it who installs it.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+// `npm run build`: the npm package as a folder, dist/package, as somebody gets it who installs it. A build that fails leaves
+// the folder of the one before.
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { root } from "./release/facts.ts"
 import { buildPackage } from "./release/npmPackage.ts"
 
-const folder = path.join(root, "dist/package")
+const dist = path.join(root, "dist")
+const folder = path.join(dist, "package")
 
-rmSync(folder, { recursive: true, force: true })
 const { files } = await buildPackage({ commit: null, date: null }, "quick")
-for (const [name, content] of files) {
-  mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-  writeFileSync(path.join(folder, name), content)
+mkdirSync(dist, { recursive: true })
+const made = mkdtempSync(path.join(dist, ".package-"))
+try {
+  for (const [name, content] of files) {
+    mkdirSync(path.dirname(path.join(made, "new", name)), { recursive: true })
+    writeFileSync(path.join(made, "new", name), content)
+  }
+  if (existsSync(folder)) renameSync(folder, path.join(made, "old"))
+  renameSync(path.join(made, "new"), folder)
+} finally {
+  rmSync(made, { recursive: true, force: true })
 }

@@ -1,6 +1,6 @@
 # Sourced by the scripts beside it, in the repository's folder: installs the locked dependencies unless they are there
 # already, and sets `node` to the Node to run with. `scope` says which: `run`, what running and bundling the service needs,
-# or `all` (the default), which serves for both.
+# `all` (the default), which serves for both, or `none`, which installs nothing.
 
 fail() {
   printf '%s\n' "$*" >&2
@@ -11,15 +11,48 @@ root=$PWD
 scope=${scope:-all}
 # The stamp names the machine, the lock file and, where not everything is there, the scope.
 stamp=node_modules/.installed
+# The stamp of an installation for running that has not ended.
+begun="begun run"
 everything="$(uname -sm) $(cksum <package-lock.json)"
 lock=.install-lock
 pids=
 
 installed() {
+  [ "$scope" != none ] || return 0
   [ -f "$stamp" ] || return 1
   case $(cat "$stamp") in
     "$everything") ;;
     "$everything run") [ "$scope" = run ] ;;
+    *) return 1 ;;
+  esac
+}
+
+# Sets `node` to the pinned Node, or to the machine's own where the pinned one cannot run (another platform, another C
+# library).
+choose_node() {
+  node=$root/node_modules/.bin/node
+  "$node" --version >/dev/null 2>&1 || {
+    node=$(command -v node) &&
+      "$node" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)'
+  }
+}
+
+# Older versions of npm install the pinned Node without linking it.
+link_node() {
+  for binary in node_modules/node-*/bin/node; do
+    [ ! -x "$binary" ] || [ -e node_modules/.bin/node ] || ln -s "../${binary#node_modules/}" node_modules/.bin/node
+  done
+}
+
+# Whether all that is asked for is there without a stamp, as plain npm leaves it. Sets `made` to the stamp that is due.
+recognised() {
+  made=
+  packages=$(node scripts/installed.cjs) || packages=none
+  # An installation for running has less of a package than npm knows of.
+  case $packages:$(cat "$stamp" 2>/dev/null) in all:*" run") packages=run ;; esac
+  case $packages:$scope in
+    all:*) made=$everything ;;
+    run:run) made="$everything run" ;;
     *) return 1 ;;
   esac
 }
@@ -108,10 +141,7 @@ install_all() {
   begin install_everything
   finish
   [ ! -d "$lock/cache" ] || mv "$lock/cache" node_modules/.cache
-  # Older versions of npm install the pinned Node without linking it.
-  for binary in node_modules/node-*/bin/node; do
-    [ ! -x "$binary" ] || [ -e node_modules/.bin/node ] || ln -s "../${binary#node_modules/}" node_modules/.bin/node
-  done
+  link_node
   printf '%s\n' "$everything" >"$stamp"
 }
 
@@ -139,15 +169,33 @@ install_run() {
   modules=$lock/run/node_modules
   rm -rf "$modules/effect/src"
   find "$modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -exec rm -f {} +
-  for package in "$lock"/node/node-*; do
-    [ -x "$package/bin/node" ] || continue
-    mv "$package" "$modules/"
-    ln -sf "../${package##*/}/bin/node" "$modules/.bin/node"
-  done
+  place_node "$modules"
   mkdir -p node_modules
-  find node_modules -mindepth 1 -maxdepth 1 ! -name .cache -exec rm -rf {} +
+  printf '%s\n' "$begun" >"$stamp"
+  find node_modules -mindepth 1 -maxdepth 1 ! -name .cache ! -name "${stamp##*/}" -exec rm -rf {} +
   mv "$modules"/* "$modules"/.bin "$modules"/.package-lock.json node_modules/
   printf '%s\n' "$everything run" >"$stamp"
+}
+
+# The Node alone, where it is all that is missing.
+add_node() {
+  rm -rf "$lock/node"
+  mkdir "$lock/node"
+  begin install_node
+  finish
+  mkdir -p node_modules/.bin
+  place_node node_modules
+  printf '%s\n' "$made" >"$stamp"
+}
+
+# Moves the Node that was fetched to packages.
+place_node() {
+  for package in "$lock"/node/node-*; do
+    [ -x "$package/bin/node" ] || continue
+    rm -rf "$1/${package##*/}"
+    mv "$package" "$1/"
+    ln -sf "../${package##*/}/bin/node" "$1/.bin/node"
+  done
 }
 
 install_dependencies() {
@@ -159,23 +207,24 @@ install_dependencies() {
   locked
   if ! installed; then
     printf 'Installing dependencies (first start only)…\n' >&2
-    # Where there was everything, for another lock file, there is everything again.
-    case $(cat "$stamp" 2>/dev/null) in
-      "" | *" run") ;;
-      *) scope=all ;;
-    esac
-    rm -f "$stamp"
-    "install_$scope"
+    if recognised; then
+      add_node
+    else
+      # What plain npm or somebody else has installed besides is there afterwards too.
+      [ "$packages" != more ] || [ "$(cat "$stamp" 2>/dev/null)" = "$begun" ] || scope=all
+      "install_$scope"
+    fi
   fi
   unlocked
 }
 
-installed || install_dependencies
-
-# The pinned Node, or the machine's own where the pinned one cannot run (another platform, another C library).
-node=$PWD/node_modules/.bin/node
-if ! "$node" --version >/dev/null 2>&1; then
-  node=$(command -v node) &&
-    "$node" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 19) ? 0 : 1)' ||
-    fail "The Node.js that comes with the dependencies does not run on this machine: install Node.js 22.19 or later."
+if ! installed; then
+  if command -v node >/dev/null && recognised && link_node && choose_node; then
+    [ ! -w node_modules ] || printf '%s\n' "$made" >"$stamp"
+  else
+    install_dependencies
+  fi
 fi
+
+choose_node ||
+  fail "The Node.js that comes with the dependencies does not run on this machine: install Node.js 22.19 or later."

@@ -1,40 +1,11 @@
 /** The bundle, and `scripts/start`: what it runs, when it bundles anew, and what it does where it cannot. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { execFile, execFileSync } from "node:child_process"
-import {
-  appendFileSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync
-} from "node:fs"
+import { execFile } from "node:child_process"
+import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { buildService } from "../../scripts/bundle/service.ts"
-
-const root = path.join(import.meta.dirname, "../..")
-const own = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"]
-
-/** A checkout that has the same packages installed, and nothing built. */
-const checkout = (): string => {
-  const folder = mkdtempSync(path.join(tmpdir(), "start-"))
-  for (const name of own) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
-  mkdirSync(path.join(folder, "node_modules"))
-  for (const name of readdirSync(path.join(root, "node_modules"))) {
-    if (name !== ".cache" && name !== ".installed") {
-      symlinkSync(path.join(root, "node_modules", name), path.join(folder, "node_modules", name))
-    }
-  }
-  execFileSync("sh", ["-c", `echo "$(uname -sm) $(cksum <package-lock.json)" >node_modules/.installed`], {
-    cwd: folder
-  })
-  return folder
-}
+import { checkout, root } from "../support/checkout.ts"
 
 let folder: string
 beforeAll(() => {

@@ -4,10 +4,11 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { checkout } from "../support/checkout.ts"
 
-const root = path.join(import.meta.dirname, "../..")
+const root = checkout()
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "start-")))
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => [root, folder].forEach((each) => rmSync(each, { recursive: true })))
 
 writeFileSync(path.join(folder, "mine.json"), JSON.stringify({ keys: ["one", "two"] }))
 writeFileSync(path.join(folder, "config.json"), JSON.stringify({ keys: ["not", "the", "default"] }))

@@ -1,0 +1,119 @@
+/** What the scripts install: nothing where everything is there, whoever put it there, and never less than there was. */
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { unstamped } from "../support/checkout.ts"
+
+let folder: string
+beforeEach(() => {
+  folder = unstamped()
+  mkdirSync(path.join(folder, "bin"))
+  // npm, which says what it is asked for and does nothing.
+  writeFileSync(path.join(folder, "bin/npm"), `#!/bin/sh\necho "$*" >>"${folder}/asked"\nexit 1\n`, { mode: 0o755 })
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Installs for a scope; returns the commands that npm was given. */
+const install = (scope: string) => {
+  const { status, stderr } = spawnSync("sh", ["-euc", `scope=${scope}; . ./scripts/install.sh; "$node" --version`], {
+    cwd: folder,
+    env: { PATH: `${folder}/bin:${process.env["PATH"]}`, npm_config_cache: path.join(folder, "cache") },
+    encoding: "utf8"
+  })
+  const asked = path.join(folder, "asked")
+  const commands = existsSync(asked) ? readFileSync(asked, "utf8").trim().split("\n") : []
+  return { status, stderr, commands: commands.map((command) => command.split(" --ignore-scripts")[0]) }
+}
+
+const nothing = { status: 0, stderr: "", commands: [] }
+
+type Packages = Record<string, Record<string, unknown>>
+
+/** Changes what a lock file says of its packages. */
+const edit = (name: string, change: (packages: Packages) => void): void => {
+  const file = path.join(folder, name)
+  const lock = JSON.parse(readFileSync(file, "utf8")) as { readonly packages: Packages }
+  change(lock.packages)
+  // The repository's own, which the link leads to, stays as it is.
+  unlinkSync(file)
+  writeFileSync(file, JSON.stringify(lock))
+}
+
+const hidden = "node_modules/.package-lock.json"
+
+/** Leaves what npm knows after an installation without the packages for development. */
+const dropDevelopment = () =>
+  edit(hidden, (packages) => {
+    for (const [at, { dev }] of Object.entries(packages)) if (dev === true) delete packages[at]
+  })
+
+const newer = (name: string) =>
+  edit("package-lock.json", (packages) => packages[`node_modules/${name}`]!["version"] = "99")
+
+describe("the installation", () => {
+  it.each(["run", "all"])("takes what plain npm has installed for everything: %s", (scope) => {
+    const before = readdirSync(path.join(folder, "node_modules"))
+    assert.deepInclude(install(scope), nothing)
+    assert.sameMembers(readdirSync(path.join(folder, "node_modules")), [...before, ".installed"])
+    // Later calls need not look again.
+    unlinkSync(path.join(folder, hidden))
+    assert.deepInclude(install("all"), nothing)
+  })
+
+  it("brings what is missing for development where there is only what running needs", () => {
+    dropDevelopment()
+    assert.deepInclude(install("run"), nothing)
+    assert.deepInclude(install("all"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
+  })
+
+  it("goes on with what is there when a package for development alone has a newer version", () => {
+    newer("vitest")
+    assert.deepInclude(install("run"), nothing)
+    assert.deepInclude(install("all"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
+  })
+
+  it.each([
+    ["npm knows", () => newer("effect")],
+    ["nobody knows", () => unlinkSync(path.join(folder, hidden))]
+  ])("keeps the packages for development that %s of when one for running is missing", (_, change) => {
+    change()
+    assert.deepInclude(install("run"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
+  })
+
+  it("brings only what running needs where there is nothing, or no more than that", () => {
+    const small = (commands: ReadonlyArray<string | undefined>) => {
+      assert.include(commands, "ci --omit=dev --include=optional --include=peer")
+      assert.isFalse(commands.some((command) => command?.includes("--include=dev")))
+    }
+    dropDevelopment()
+    newer("effect")
+    small(install("run").commands)
+    rmSync(path.join(folder, "node_modules"), { recursive: true })
+    small(install("run").commands)
+  })
+
+  it("goes on where it was interrupted", () => {
+    unlinkSync(path.join(folder, hidden))
+    writeFileSync(path.join(folder, "node_modules/.installed"), "begun run\n")
+    assert.include(install("run").commands, "ci --omit=dev --include=optional --include=peer")
+  })
+
+  it("never happens for tests", () => {
+    rmSync(path.join(folder, "node_modules"), { recursive: true })
+    assert.deepInclude(install("none"), nothing)
+  })
+})
+
+describe("a build that fails", () => {
+  it("leaves the one before", () => {
+    const built = path.join(folder, "dist/package/index.js")
+    mkdirSync(path.dirname(built), { recursive: true })
+    writeFileSync(built, "the one before")
+    writeFileSync(path.join(folder, "src/index.ts"), "export const broken = {")
+    const { status } = spawnSync(process.execPath, ["scripts/build.ts"], { cwd: folder, encoding: "utf8" })
+    assert.notStrictEqual(status, 0)
+    assert.strictEqual(readFileSync(built, "utf8"), "the one before")
+    assert.deepStrictEqual(readdirSync(path.join(folder, "dist")), ["package"])
+  })
+})

@@ -1,0 +1,32 @@
+/**
+ * A checkout of its own, for tests of the scripts: no test lets a script install or build in the repository itself.
+ */
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+
+export const root = path.join(import.meta.dirname, "../..")
+
+const own = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json", ".npmrc"]
+
+/** A folder with the sources and the repository's packages, without what was built of them. */
+export const unstamped = (): string => {
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "checkout-")))
+  for (const name of own) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
+  mkdirSync(path.join(folder, "node_modules"))
+  for (const name of readdirSync(path.join(root, "node_modules"))) {
+    if (name === ".cache" || name === ".installed") continue
+    symlinkSync(path.join(root, "node_modules", name), path.join(folder, "node_modules", name))
+  }
+  return folder
+}
+
+/** The same, which the scripts take for installed. */
+export const checkout = (): string => {
+  const folder = unstamped()
+  execFileSync("sh", ["-c", `echo "$(uname -sm) $(cksum <package-lock.json)" >node_modules/.installed`], {
+    cwd: folder
+  })
+  return folder
+}
