@@ -7,10 +7,10 @@ import path from "node:path"
 
 const root = path.join(import.meta.dirname, "../..")
 
-/** The program: what Node is given to run. Built when it is not there; fails with what is wrong in the sources. */
+/** The program: what Node is given to run. Built when it is not there, and never installed; fails with what is wrong in the sources. */
 export const service = execFileSync(
   "sh",
-  ["-euc", `. ./scripts/install.sh; . ./scripts/bundle.sh; printf %s "$service"`],
+  ["-euc", `scope=none; . ./scripts/install.sh; . ./scripts/bundle.sh; printf %s "$service"`],
   { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }
 )
 
