@@ -34,8 +34,8 @@ export const locked = (JSON.parse(readFileSync(path.join(root, "package-lock.jso
 /** Facts of a release. */
 export interface Facts {
   readonly version: string
-  /** 12 hex digits of the commit. */
-  readonly commit: string
+  /** The commit, whole. */
+  readonly revision: string
   /** Whether the tree has changes that are not in the commit. */
   readonly dirty: boolean
   /** The time of everything in the release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else the commit's. */
@@ -51,7 +51,7 @@ export const readFacts = (): Facts => {
   if (!/^\d+$/.test(epoch)) throw new Error("SOURCE_DATE_EPOCH must be a number of seconds since 1970")
   return {
     version: manifest.version,
-    commit: git("rev-parse", "--short=12", "HEAD").slice(0, 12),
+    revision: git("rev-parse", "HEAD"),
     dirty: git("status", "--porcelain") !== "",
     time: Number(epoch)
   }
@@ -63,5 +63,13 @@ export const isoTime = ({ time }: Facts): string => new Date(time * 1000).toISOS
 /** The day as `2026-11-20`. */
 export const isoDate = (facts: Facts): string => isoTime(facts).slice(0, 10)
 
+const named = (commit: string, { dirty }: Facts): string => dirty ? `${commit}-dirty` : commit
+
+/** The commit's first 12 hex digits. */
+export const shortCommit = ({ revision }: Facts): string => revision.slice(0, 12)
+
 /** The commit as builds show it. */
-export const commitName = ({ commit, dirty }: Facts): string => dirty ? `${commit}-dirty` : commit
+export const commitName = (facts: Facts): string => named(shortCommit(facts), facts)
+
+/** The commit as machines look it up. */
+export const revisionName = (facts: Facts): string => named(facts.revision, facts)

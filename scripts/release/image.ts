@@ -6,7 +6,7 @@ import path from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { needsOf } from "./binaries.ts"
-import { commitName, type Facts, isoTime, manifest } from "./facts.ts"
+import { type Facts, isoTime, manifest, revisionName } from "./facts.ts"
 import { type Entry, tar } from "./tar.ts"
 
 /** The user in the image. */
@@ -133,7 +133,7 @@ export const makeImage = async (
         Labels: {
           "org.opencontainers.image.title": manifest.name,
           "org.opencontainers.image.version": facts.version,
-          "org.opencontainers.image.revision": commitName(facts),
+          "org.opencontainers.image.revision": revisionName(facts),
           "org.opencontainers.image.licenses": manifest.license,
           "org.opencontainers.image.created": created
         }

@@ -7,7 +7,7 @@ import { parseArgs, promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { noticesOf, type Package } from "../bundle/packages.ts"
 import { buildInside, makeExecutable, tryExecutable } from "./executables.ts"
-import { commitName, type Facts, isoDate, isoTime, locked, manifest, readFacts } from "./facts.ts"
+import { commitName, type Facts, isoDate, isoTime, locked, manifest, readFacts, shortCommit } from "./facts.ts"
 import { makeImage } from "./image.ts"
 import { findNode, platforms, runsHere } from "./nodes.ts"
 import { buildPackage } from "./npmPackage.ts"
@@ -137,9 +137,18 @@ const describe = (
   published: ReadonlyArray<Published>,
   skipped: ReadonlyArray<Skipped>
 ): string => {
-  const { commit, dirty, version } = facts
+  const { dirty, version } = facts
   const files = published.map(({ content, ...file }) => ({ ...file, bytes: content.length, sha256: sha256(content) }))
-  const document = { name: manifest.name, version, commit, dirty, date: isoTime(facts), node, files, skipped }
+  const document = {
+    name: manifest.name,
+    version,
+    commit: shortCommit(facts),
+    dirty,
+    date: isoTime(facts),
+    node,
+    files,
+    skipped
+  }
   return `${JSON.stringify(document, undefined, 2)}\n`
 }
 

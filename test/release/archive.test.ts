@@ -55,7 +55,8 @@ describe("an archive", () => {
 
 describe.skipIf(process.platform !== "linux" || process.arch !== "x64")("the image", () => {
   const program = Buffer.from(readFileSync("/bin/cat"))
-  const facts = { version: "1.2.3", commit: "0123456789ab", dirty: false, time }
+  const revision = "0123456789abcdef0123456789abcdef01234567"
+  const facts = { version: "1.2.3", revision, dirty: false, time }
 
   it("is a layout of blobs named by their content, with a program on what it needs", async () => {
     const files = await makeImage(program, "the notices", facts)
@@ -77,7 +78,7 @@ describe.skipIf(process.platform !== "linux" || process.arch !== "x64")("the ima
     const manifest = parse(blob(listed))
     const config = parse(blob(manifest.config))
     assert.deepInclude(config.config, runConfig)
-    assert.strictEqual(config.config.Labels["org.opencontainers.image.revision"], "0123456789ab")
+    assert.strictEqual(config.config.Labels["org.opencontainers.image.revision"], revision)
     const [base, own] = manifest.layers.map(blob).map((name: string) => gunzipSync(read(name))) as [Buffer, Buffer]
     assert.deepEqual(
       [base, own].map((layer) => `sha256:${createHash("sha256").update(layer).digest("hex")}`),

@@ -122,7 +122,7 @@ describe("the bill of materials", () => {
     { name: "@effect/platform-node", version: "4.1.0", license: "MIT", text: "terms of one" },
     { name: "undici", version: "8.0.0", license: "(MIT OR Apache-2.0)", text: "terms of two" }
   ]
-  const facts = { version: "1.2.3", commit: "0123456789ab", dirty: true, time: 0 }
+  const facts = { version: "1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", dirty: true, time: 0 }
 
   it("has each package and Node, with version, address and licence, and says the same each time", () => {
     const made = makeSbom(packages, "26.0.0", facts)
