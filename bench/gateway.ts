@@ -1,14 +1,31 @@
 /**
  * The gateway beside a plain relay, in one run: CPU time of the process itself as a ratio, many open streams, time to first
- * byte, memory. Each target is a process of its own, and so is the upstream. Captures, records and history are off: they have
- * rows of their own elsewhere.
+ * byte, memory. Each target is a process of its own, and so is the upstream. What ships (captures, records, usage in a file, a
+ * log to a file) stands beside the same gateway with all of it off.
  */
 import { Agent, request } from "node:http"
 import { type Row, table } from "./table.ts"
-import { type Ask, ask, chat, cpuSeconds, messages, residentMb, type Target, withTargets } from "./targets.ts"
+import {
+  type Ask,
+  ask,
+  chat,
+  cpuSeconds,
+  type Kind,
+  messages,
+  residentMb,
+  type Target,
+  type Targets,
+  type Variant,
+  variants,
+  withTargets
+} from "./targets.ts"
 
-/** Runs `count` requests, `concurrency` at a time; gives the CPU time of the target's process for each, in µs. */
-const load = async (target: Target, what: Ask, count: number, concurrency: number): Promise<number> => {
+/** Less of it all, for a look at whether it runs: `BENCH_EFFORT=0.1`. */
+const effort = Number(process.env["BENCH_EFFORT"] ?? 1)
+
+/** Runs `most` requests, `concurrency` at a time; gives the CPU time of the target's process for each, in µs. */
+const load = async (target: Target, what: Ask, most: number, concurrency: number): Promise<number> => {
+  const count = Math.max(1, Math.round(most * effort))
   let left = count
   const worker = async () => {
     while (left-- > 0) await ask(target, what)
@@ -28,33 +45,37 @@ const median = (values: ReadonlyArray<number>): number => sorted(values)[values.
 const percentile = (values: ReadonlyArray<number>, part: number): number =>
   sorted(values)[Math.min(values.length - 1, Math.floor(values.length * part))]!
 
-const rounds = 5
+const rounds = Math.max(1, Math.round(5 * effort))
 
 interface Scenario {
   readonly name: string
-  readonly relay: Target
-  readonly gateway: Target
+  readonly kind: Kind
   readonly what: Ask
   readonly warmUp: number
   readonly count: number
   readonly concurrency: number
+  /** Of what ships to the relay. */
   readonly goal: string
 }
 
-/** CPU of both a reply, in turns, so that a change of the machine's speed meets both. */
-const compare = async ({ concurrency, count, gateway, relay, warmUp, what }: Scenario) => {
-  for (const target of [relay, gateway]) await load(target, what, warmUp, concurrency)
-  const relays: Array<number> = []
-  const gateways: Array<number> = []
-  const ratios: Array<number> = []
+const relayOf = (targets: Targets, kind: Kind): Target => kind === "openai" ? targets.serverRelay : targets.sessionRelay
+
+/** CPU of a reply for each target, the relay first, in turns, so that a change of the machine's speed meets all. */
+const compare = async (targets: Targets, scenario: Scenario, asked: ReadonlyArray<Variant>) => {
+  const { concurrency, count, kind, warmUp, what } = scenario
+  const compared = [relayOf(targets, kind)]
+  for (const variant of asked) compared.push(await targets.gateway(kind, variant))
+  for (const target of compared) await load(target, what, warmUp, concurrency)
+  const costs: Array<ReadonlyArray<number>> = []
   for (let round = 0; round < rounds; round++) {
-    const base = await load(relay, what, count, concurrency)
-    const own = await load(gateway, what, count, concurrency)
-    relays.push(base)
-    gateways.push(own)
-    ratios.push(own / base)
+    const costsNow: Array<number> = []
+    for (const target of compared) costsNow.push(await load(target, what, count, concurrency))
+    costs.push(costsNow)
   }
-  return { relay: median(relays), gateway: median(gateways), ratio: median(ratios) }
+  return compared.map((_, i) => ({
+    cost: median(costs.map((round) => round[i]!)),
+    ratio: median(costs.map((round) => round[i]! / round[0]!))
+  }))
 }
 
 const later = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
@@ -133,74 +154,139 @@ const steadily = async (target: Target, what: Ask, rate: number, seconds: number
   return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) }
 }
 
+const whole = { warmUp: 3000, count: 1000, concurrency: 50 }
+const streams = { warmUp: 400, count: 200, concurrency: 50 }
+const large = { warmUp: 30, count: 30, concurrency: 4 }
+const megabyte = "The quick brown fox jumps over the lazy dog. ".repeat(23_300)
+const markdown = JSON.stringify(
+  "# A list\n\n1. *One* of `them`:\n\n```ts\nconst a = [1, 2]\n```\n\n> said <b>so</b> | **two** | {three}\n\n".repeat(
+    20
+  )
+)
+const call = `!call lookup ${JSON.stringify({ word: "long ".repeat(20_000) })}`
+
+const scenarios: ReadonlyArray<Scenario> = [
+  { ...whole, kind: "session", name: "chat, whole", what: chat("!say short", false), goal: "1.7" },
+  { ...streams, kind: "session", name: "chat, stream of 200", what: chat("!count 200", true), goal: "1.3" },
+  {
+    ...streams,
+    kind: "session",
+    name: "chat, stream of 200, tools declared",
+    what: chat("!count 200", true, { tools: [lookup] }),
+    goal: "1.15 × the row above"
+  },
+  { ...streams, kind: "session", name: "chat, Markdown", what: chat(`!say ${markdown}`, true), goal: "" },
+  {
+    ...streams,
+    kind: "session",
+    name: "chat, Markdown, tools declared",
+    what: chat(`!say ${markdown}`, true, { tools: [lookup] }),
+    goal: "1.15 × the row above"
+  },
+  {
+    ...large,
+    kind: "session",
+    name: "chat, 100 kB of arguments in small pieces",
+    what: chat(call, true, { tools: [lookup] }),
+    goal: "1.2"
+  },
+  {
+    ...large,
+    kind: "session",
+    name: "1 MB of messages, whole",
+    what: chat(`${megabyte}\n!say short`, false),
+    goal: "1.5"
+  },
+  { ...whole, kind: "openai", name: "chat, whole, openai", what: chat("!say short", false), goal: "2.2" },
+  { ...streams, kind: "openai", name: "chat, stream of 200, openai", what: chat("!count 200", true), goal: "1.3" },
+  { ...whole, kind: "openai", name: "messages, whole, openai", what: messages("!say short", false), goal: "2.3" },
+  {
+    ...streams,
+    kind: "openai",
+    name: "messages, stream of 200, openai",
+    what: messages("!count 200", true),
+    goal: "1.4"
+  },
+  {
+    ...large,
+    kind: "openai",
+    name: "1 MB of messages, whole, openai",
+    what: chat(`${megabyte}\n!say short`, false),
+    goal: "1.5"
+  },
+  { ...whole, kind: "mounted", name: "chat, whole, in another app", what: chat("!say short", false), goal: "1.7" },
+  {
+    ...streams,
+    kind: "mounted",
+    name: "chat, stream of 200, in another app",
+    what: chat("!count 200", true),
+    goal: "1.3"
+  }
+]
+
+/** What ships, and nothing of it. */
+const both = ["all off", "as shipped"] as const satisfies ReadonlyArray<Variant>
+
 /** Prints what a reply costs, by kinds of requests. */
 export const gatewayBench = (): Promise<void> =>
-  withTargets(async ({ openai, serverRelay, session, sessionRelay }) => {
-    const overSession = { relay: sessionRelay, gateway: session, warmUp: 3000, count: 1000, concurrency: 50 }
-    const overServer = { relay: serverRelay, gateway: openai, warmUp: 3000, count: 1000, concurrency: 50 }
-    const streams = { warmUp: 400, count: 200 }
-    const megabyte = "The quick brown fox jumps over the lazy dog. ".repeat(23_300)
-    const scenarios: ReadonlyArray<Scenario> = [
-      { ...overSession, name: "chat, whole", what: chat("!say short", false), goal: "1.5" },
-      { ...overSession, ...streams, name: "chat, stream of 200", what: chat("!count 200", true), goal: "1.5" },
-      {
-        ...overSession,
-        ...streams,
-        name: "chat, stream of 200, tools declared",
-        what: chat("!count 200", true, { tools: [lookup] }),
-        goal: "1.15 × the row above"
-      },
-      { ...overServer, name: "chat, whole, openai", what: chat("!say short", false), goal: "" },
-      { ...overServer, ...streams, name: "chat, stream of 200, openai", what: chat("!count 200", true), goal: "" },
-      { ...overServer, name: "messages, whole, openai", what: messages("!say short", false), goal: "1.7" },
-      {
-        ...overServer,
-        ...streams,
-        name: "messages, stream of 200, openai",
-        what: messages("!count 200", true),
-        goal: "1.5"
-      },
-      {
-        ...overServer,
-        warmUp: 30,
-        count: 30,
-        concurrency: 4,
-        name: "1 MB of messages, whole, openai",
-        what: chat(`${megabyte}\n!say short`, false),
-        goal: "1.5"
-      }
-    ]
+  withTargets(async (targets) => {
     const rows: Array<Row> = []
     for (const scenario of scenarios) {
-      const { gateway, ratio, relay } = await compare(scenario)
-      rows.push([scenario.name, relay, gateway, ratio, scenario.goal])
+      const [relay, off, shipped] = await compare(targets, scenario, both)
+      rows.push([scenario.name, relay!.cost, off!.cost, off!.ratio, shipped!.cost, shipped!.ratio, scenario.goal])
     }
-    process.stdout.write(`${table(["CPU µs a reply", "relay", "gateway", "÷ relay", "goal"], rows)}\n`)
+    const head = ["CPU µs a reply", "relay", "all off", "÷ relay", "as shipped", "÷ relay", "goal as shipped"]
+    process.stdout.write(`${table(head, rows)}\n`)
   })
+
+/** Prints what each default by itself costs a whole reply. */
+export const defaultsBench = (): Promise<void> =>
+  withTargets(async (targets) => {
+    const head = ["CPU µs a reply", "relay", ...variants.flatMap((name) => [name, "÷ relay"])]
+    const rows: Array<Row> = []
+    for (
+      const scenario of scenarios.filter(({ kind, what }) => kind !== "mounted" && what.body.includes("!say short"))
+    ) {
+      const [relay, ...gateways] = await compare(targets, scenario, variants)
+      rows.push([scenario.name, relay!.cost, ...gateways.flatMap(({ cost, ratio }) => [cost, ratio])])
+    }
+    process.stdout.write(`${table(head, rows)}\n`)
+  })
+
+/** The relay, and the gateway with nothing and with all of what ships. */
+const sessionTargets = async ({ gateway, sessionRelay }: Targets): Promise<ReadonlyArray<Target>> => [
+  sessionRelay,
+  ...await Promise.all(both.map((variant) => gateway("session", variant)))
+]
 
 /** Prints what open streams cost: CPU an event, lateness, memory. */
 export const streamsBench = (): Promise<void> =>
-  withTargets(async ({ session, sessionRelay }) => {
+  withTargets(async (targets) => {
     const paced: Array<Row> = []
-    for (const target of [sessionRelay, session]) {
-      const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 500, 40, 5)
-      paced.push([`500 streams at 25 events a second, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
-    }
-    for (const target of [sessionRelay, session]) {
-      const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, 5000, 2000, 5)
-      paced.push([`5,000 open streams, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
+    for (
+      const [name, count, pace] of [
+        ["500 streams at 25 events a second", 500, 40],
+        ["5,000 open streams", 5000, 2000]
+      ] as const
+    ) {
+      for (const target of await sessionTargets(targets)) {
+        const { cpuPerEvent, kilobytes, late99, opened } = await openStreams(target, count * effort, pace, 5 * effort)
+        paced.push([`${name}, ${target.name}`, opened, cpuPerEvent, late99, kilobytes])
+      }
     }
     process.stdout.write(`${table(["", "opened", "CPU µs/event", "late p99 ms", "kB/stream"], paced)}\n`)
   })
 
-/** Prints the time to the first byte at a steady rate. */
+/** Prints the time to the first byte at a steady rate, and what a burst of small replies leaves in memory. */
 export const latencyBench = (): Promise<void> =>
-  withTargets(async ({ session, sessionRelay }) => {
+  withTargets(async (targets) => {
     const first: Array<Row> = []
-    for (const target of [sessionRelay, session]) {
+    for (const target of await sessionTargets(targets)) {
       await load(target, chat("!say short", true), 3000, 50)
-      const { p50, p99 } = await steadily(target, chat("!say short", true), 200, 5)
-      first.push([`first byte at 200 requests a second, ${target.name}`, p50, p99])
+      const { p50, p99 } = await steadily(target, chat("!say short", true), 200, 5 * effort)
+      await load(target, chat("!say short", false), 5000, 200)
+      first.push([target.name, p50, p99, residentMb(target.pid)])
     }
-    process.stdout.write(`${table(["", "p50 ms", "p99 ms"], first)}\n`)
+    const head = ["first byte at 200 requests a second", "p50 ms", "p99 ms", "MB after a burst of 5,000"]
+    process.stdout.write(`${table(head, first)}\n`)
   })

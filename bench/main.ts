@@ -1,9 +1,10 @@
 /**
- * `npm run bench [-- counts | gateway | streams | latency | collections | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
+ * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
+ * `BENCH_EFFORT=0.1` does a tenth of what `gateway`, `defaults`, `streams` and `latency` do: for a look at whether they run.
  */
 import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"
-import { gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
+import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { poolBench } from "./pool.ts"
 import { sieveBench } from "./sieve.ts"
@@ -14,6 +15,7 @@ import { usageBench } from "./usage.ts"
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   counts: countsBench,
   gateway: gatewayBench,
+  defaults: defaultsBench,
   streams: streamsBench,
   latency: latencyBench,
   collections: collectionsBench,

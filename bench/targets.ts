@@ -5,8 +5,10 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { Agent, request } from "node:http"
+import { tmpdir } from "node:os"
+import path from "node:path"
 import { createInterface } from "node:readline"
 import { PassThrough } from "node:stream"
 
@@ -18,21 +20,37 @@ export interface Target {
 
 const children: Array<ChildProcess> = []
 
-/** Starts a process and waits for the line of its output that matches; `heard` is told every line. */
-const start = (
-  args: ReadonlyArray<string>,
-  env: Record<string, string>,
-  ready: RegExp,
-  heard?: (line: string) => void
+/** Resolves with what a line of a file that a process writes says, once it is there. */
+const readLine = async (file: string, ready: RegExp, child: ChildProcess): Promise<string> => {
+  for (;;) {
+    const found = ready.exec(readFileSync(file, "utf8"))
+    if (found !== null) return found[1]!
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** How a process is started: `heard` is told every line of its output, which goes to a file where one is named. */
+interface Start {
+  readonly args: ReadonlyArray<string>
+  readonly env?: Record<string, string>
+  /** The line of its output that says that it is ready, and its port. */
+  readonly ready: RegExp
+  readonly heard?: ((line: string) => void) | undefined
+  readonly log?: string | undefined
+}
+
+/** Starts a process and waits until it is ready. */
+const start = async (
+  { args, env = {}, heard, log, ready }: Start
 ): Promise<{ readonly pid: number; readonly port: string }> => {
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe"]
-  })
+  const out = log === undefined ? "pipe" : openSync(log, "w")
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", out, out] })
   children.push(child)
+  if (log !== undefined) return { pid: child.pid!, port: await readLine(log, ready, child) }
   const said = new PassThrough()
-  child.stdout.pipe(said)
-  child.stderr.pipe(said)
+  child.stdout?.pipe(said)
+  child.stderr?.pipe(said)
   return new Promise((resolve, reject) => {
     createInterface({ input: said }).on("line", (line) => {
       const found = ready.exec(line)
@@ -110,18 +128,25 @@ export const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer
     outgoing.end(body)
   })
 
-const gatewayTarget = async (name: string, config: object, heard?: (line: string) => void): Promise<Target> => {
-  const { pid, port } = await start(
-    heard === undefined ? ["src/main.ts"] : ["--trace-gc", "src/main.ts"],
-    { PORT: "0", GATEWAY_CONFIG_JSON: JSON.stringify(config), GATEWAY_ADMIN_KEY: "bench", GATEWAY_LOG_LEVEL: "error" },
-    /listens on http:\/\/[^:]+:(\d+)/,
-    heard
+/** What a gateway does beside its answers: all that ships, none of it, or one part alone. */
+export const variants = ["all off", "records", "captures", "usage", "log", "as shipped"] as const
+
+export type Variant = (typeof variants)[number]
+
+/** What carries a gateway's answers: a driver of its own, or another app's server that it is mounted in. */
+export type Kind = "session" | "openai" | "mounted"
+
+const groups = { records: "requests", captures: "captures", usage: "usage" } as const
+
+/** The groups that a variant switches off. */
+const switchedOff = (variant: Variant): object =>
+  Object.fromEntries(
+    Object.entries(groups).filter(([name]) => variant !== "as shipped" && variant !== name)
+      .map(([, group]) => [group, { enabled: false }])
   )
-  return { name, url: `http://127.0.0.1:${port}`, pid }
-}
 
 const relayTarget = async (name: string, mode: string, url: string): Promise<Target> => {
-  const { pid, port } = await start(["bench/relay.ts", mode, url], {}, /listening (\d+)/)
+  const { pid, port } = await start({ args: ["bench/relay.ts", mode, url], ready: /listening (\d+)/ })
   return { name, url: `http://127.0.0.1:${port}`, pid }
 }
 
@@ -130,42 +155,77 @@ export interface Targets {
   readonly session: Target
   readonly serverRelay: Target
   readonly openai: Target
+  /** A gateway, which is started when it is first asked for; `session` and `openai` are those with all off. */
+  readonly gateway: (kind: Kind, variant: Variant) => Promise<Target>
 }
 
 /**
- * Runs a measurement against gateways and relays of its own. `heard` is told what the gateways say, which is then each of
- * their collections too.
+ * Runs a measurement against gateways and relays of its own. `heard` is told what the gateways with all off say, which is
+ * then each of their collections too.
  */
 export const withTargets = async (
   measure: (targets: Targets) => Promise<void>,
   heard?: (line: string) => void
 ): Promise<void> => {
   agent = new Agent({ keepAlive: true, maxSockets: 1000 })
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-"))
   try {
-    const upstream = await start(["src/upstream/reference/main.ts", "--port", "0"], {}, /http:\/\/[^:]+:(\d+)/)
+    const upstream = await start({
+      args: ["src/upstream/reference/main.ts", "--port", "0"],
+      ready: /http:\/\/[^:]+:(\d+)/
+    })
     const upstreamUrl = `http://127.0.0.1:${upstream.port}`
-    const server = await start(["bench/openaiServer.ts"], {}, /listening (\d+)/)
+    const server = await start({ args: ["bench/openaiServer.ts"], ready: /listening (\d+)/ })
     const serverUrl = `http://127.0.0.1:${server.port}`
-    const quiet = { captures: { enabled: false }, requests: { enabled: false }, usage: { enabled: false } }
-    const shared = {
-      keys: ["bench-key"],
-      runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 20_000 },
-      ...quiet
-    }
     const sessionConfig = {
-      ...shared,
       accounts: Array.from({ length: 40 }, (_, i) => ({ email: `bench${i}@example.com`, password: "bench" })),
       upstream: { driver: "session", base_url: upstreamUrl }
     }
+    const configs: Readonly<Record<Kind, object>> = {
+      session: sessionConfig,
+      mounted: sessionConfig,
+      openai: {
+        accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
+        upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
+      }
+    }
+    const startGateway = async (kind: Kind, variant: Variant): Promise<Target> => {
+      const own = path.join(folder, `${kind} ${variant}`)
+      const logged = variant === "log" || variant === "as shipped"
+      const config = {
+        keys: ["bench-key"],
+        runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 20_000 },
+        ...configs[kind],
+        ...switchedOff(variant)
+      }
+      // A service starts itself with this setting, an app is advised to.
+      const program = kind === "mounted" ? ["--no-allocation-site-pretenuring", "bench/mounted.ts"] : ["src/main.ts"]
+      const { pid, port } = await start({
+        args: heard === undefined ? program : ["--trace-gc", ...program],
+        env: {
+          PORT: "0",
+          GATEWAY_CONFIG_JSON: JSON.stringify(config),
+          GATEWAY_ADMIN_KEY: "bench",
+          GATEWAY_DATA_DIR: own,
+          ...(logged ? {} : { GATEWAY_LOG_LEVEL: "error" })
+        },
+        ready: /listens on http:\/\/[^:]+:(\d+)/,
+        ...(logged ? { log: `${own}.log` } : { heard })
+      })
+      return { name: variant, url: `http://127.0.0.1:${port}${kind === "mounted" ? "/ai" : ""}`, pid }
+    }
+    const gateways = new Map<string, Promise<Target>>()
+    const gateway = (kind: Kind, variant: Variant): Promise<Target> => {
+      const name = `${kind} ${variant}`
+      const known = gateways.get(name) ?? startGateway(kind, variant)
+      gateways.set(name, known)
+      return known
+    }
     const sessionRelay = await relayTarget("relay", "relay", upstreamUrl)
-    const session = await gatewayTarget("gateway", sessionConfig, heard)
+    const session = await gateway("session", "all off")
     const serverRelay = await relayTarget("relay", "openai", serverUrl)
-    const openai = await gatewayTarget("gateway", {
-      ...shared,
-      accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
-      upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
-    }, heard)
-    await measure({ sessionRelay, session, serverRelay, openai })
+    const openai = await gateway("openai", "all off")
+    await measure({ sessionRelay, session, serverRelay, openai, gateway })
   } finally {
     agent.destroy()
     for (const child of children) {
@@ -173,5 +233,6 @@ export const withTargets = async (
       if (child.exitCode === null) await once(child, "exit")
     }
     children.length = 0
+    rmSync(folder, { recursive: true })
   }
 }
