@@ -136,7 +136,9 @@ describe("the console's pages", () => {
       }
       assert.fail(`${name} is not reached by ${key}`)
     }
-    await focusOn("Accounts")
+    // From the page's heading back to the navigation.
+    await page.locator("h1:focus").waitFor()
+    await focusOn("Accounts", "Shift+Tab")
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
     await focusOn("Add accounts")
