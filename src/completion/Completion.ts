@@ -13,7 +13,7 @@ import * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
 import { Captures } from "../captures/Captures.ts"
 import { Deadlines } from "../clock/Deadlines.ts"
-import { holdBytes } from "../config/CurrentLimits.ts"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/CurrentLimits.ts"
 import { begunInSlices } from "../config/inSlices.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
@@ -61,23 +61,26 @@ export class Completion extends Context.Service<Completion, {
         : admitted()
     }
 
-    const opened = (input: CompletionInput, clock: Clock.Clock, scope: Scope.Scope, traced: boolean) =>
-      Effect.flatMapEager(
-        admit(input),
-        () =>
-          Effect.flatMapEager(input.whole === true ? holdBytes : Effect.undefined, (held) => {
-            if (held?.add(0) === false) return Effect.fail(tooMuchHeld)
-            return new Attempts(input, {
-              accounts,
-              startReply,
-              deadlines,
-              config: input.config,
-              makeBudget: () => new Budget(input.config.limits, clock, held),
-              scope,
-              traced
-            }).open()
-          })
-      )
+    const opened = (
+      input: CompletionInput,
+      clock: Clock.Clock,
+      held: HeldBytes,
+      scope: Scope.Scope,
+      traced: boolean
+    ) =>
+      Effect.flatMapEager(admit(input), () => {
+        const keepsReply = input.whole === true || input.kept === true
+        if (keepsReply && !held.add(0)) return Effect.fail(tooMuchHeld)
+        return new Attempts(input, {
+          accounts,
+          startReply,
+          deadlines,
+          config: input.config,
+          makeBudget: () => new Budget(input.config.limits, clock, held, keepsReply),
+          scope,
+          traced
+        }).open()
+      })
 
     return Completion.of({
       open: (input) =>
@@ -85,7 +88,11 @@ export class Completion extends Context.Service<Completion, {
           input.stats.record?.decoded(input.conversation)
           const scope = Context.getUnsafe(fiber.context, Scope.Scope)
           const traced = fiber.getRef(References.TracerEnabled)
-          const open = opened(input, fiber.getRef(Clock.Clock), scope, traced)
+          const held = input.stats.held ??= new HeldBytes(
+            fiber.getRef(CurrentBufferedBytes),
+            fiber.getRef(CurrentLimits)
+          )
+          const open = opened(input, fiber.getRef(Clock.Clock), held, scope, traced)
           return traced
             ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(open)
             : open

@@ -20,6 +20,8 @@ export interface CompletionInput {
   readonly config: GatewayConfig
   /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
   readonly whole?: boolean
+  /** All of a streamed reply's text stays in memory until its end, as where the last frame repeats it. */
+  readonly kept?: boolean
 }
 
 /** A reply that has begun. */

@@ -28,6 +28,11 @@ export class OpenCall {
     this.meter = meter
   }
 
+  /** Characters of the arguments so far. */
+  get length(): number {
+    return this.pieces.length
+  }
+
   get arguments(): string {
     return this.pieces.toString()
   }

@@ -3,6 +3,7 @@
  * request: it is written on the way and read once at the end.
  */
 import type { Effect } from "effect/Effect"
+import type { HeldBytes } from "../config/CurrentLimits.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
@@ -64,6 +65,8 @@ export interface RequestStats {
   embedding: "begun" | "done" | undefined
   /** What is kept of the request for operators to look at; `undefined` where nothing is. */
   record: RequestRecord | undefined
+  /** Bytes that the reply holds among those of all requests, from when a completion was asked for. */
+  held: HeldBytes | undefined
   /** Takes the record when the request is over, its body included; run once by whoever began the record. */
   ended: (() => Effect<void>) | undefined
 }
@@ -101,6 +104,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   brokenCalls: 0,
   embedding: undefined,
   record: undefined,
+  held: undefined,
   ended: undefined
 })
 

@@ -47,8 +47,8 @@ export const usageEntry = (stats: RequestStats, at: number, duration: number): U
 /** Takes the records of requests that are over. */
 export class UsageRecorder extends Context.Service<UsageRecorder, {
   /**
-   * Completes the record of a request of a style, its tokens among it, gives its place back and adds it to the history. To be
-   * called once, before anybody else reads the record.
+   * Completes the record of a request of a style, its tokens among it, gives back its place and the bytes that it holds, and
+   * adds it to the history. To be called once, before anybody else reads the record.
    */
   readonly ended: (stats: RequestStats) => void
 }>()("model-gateway/completion/UsageRecorder") {
@@ -67,6 +67,8 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           // The record may be kept for long: it must not keep the reply's machinery, nor all that hangs on it.
           stats.soFar = undefined
           stats.admission = undefined
+          stats.held?.release()
+          stats.held = undefined
         }
       })
     })

@@ -6,10 +6,11 @@ import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import type { Meter } from "../stream/steps.ts"
-import { compose, type Machine } from "../stream/transducer.ts"
+import { compose, type HoldingMachine, type Machine } from "../stream/transducer.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
 import { orderCalls } from "./orderCalls.ts"
+import type { ReplyPart } from "./ReplyPart.ts"
 
 export type { UsageSoFar }
 
@@ -20,16 +21,23 @@ export interface AssembleOptions extends FilterOptions, FinishOptions {
 }
 
 /** The machine of one reply, which can be asked for its tokens at any time. */
-export interface ReplyMachine extends Machine<UpstreamEvent, ReplyEvent>, UsageSoFar {}
+export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {}
 
 class Assembly implements ReplyMachine {
+  private readonly order: HoldingMachine<UpstreamEvent, ReplyPart>
+  private readonly filter: HoldingMachine<ReplyPart, ReplyPart>
   private readonly finish: FinishMachine
   private readonly machine: Machine<UpstreamEvent, ReplyEvent>
 
   constructor(options: AssembleOptions) {
-    const finish = finishReply(options)
-    this.finish = finish
-    this.machine = compose(compose(() => orderCalls(options.meter), () => filterText(options)), () => finish)()
+    this.order = orderCalls(options.meter)
+    this.filter = filterText(options)
+    this.finish = finishReply(options)
+    this.machine = compose(compose(() => this.order, () => this.filter), () => this.finish)()
+  }
+
+  get held(): number {
+    return this.order.held + this.filter.held + this.finish.held
   }
 
   usage(): Usage {

@@ -7,7 +7,7 @@ import { markerMachine } from "../stream/referenceMarkers.ts"
 import type { StopSequences } from "../stream/stopSequences.ts"
 import { stopMachine } from "../stream/stopSequences.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
-import { clear, type Machine } from "../stream/transducer.ts"
+import { clear, type HoldingMachine } from "../stream/transducer.ts"
 import type { Sieve } from "../tools/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
@@ -23,7 +23,7 @@ const text = (piece: string, out: Array<ReplyPart>): void => {
   if (piece !== "") out.push(Text(piece))
 }
 
-class TextFilter implements Machine<ReplyPart, ReplyPart> {
+class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   private readonly sieve: Sieve | undefined
   private readonly markers: ReturnType<typeof markerMachine> | undefined
   private readonly stop: ReturnType<typeof stopMachine> | undefined
@@ -40,6 +40,11 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
     this.sieve = options.sieve?.()
     this.markers = options.stripMarkers ? markerMachine() : undefined
     this.stop = options.stop === undefined ? undefined : stopMachine(options.stop)
+  }
+
+  /** Markers and stop sequences hold no more than their own length. */
+  get held(): number {
+    return (this.sieve?.held ?? 0) + (this.reasoning?.length ?? 0)
   }
 
   push(part: ReplyPart, out: Array<ReplyPart>): void {
@@ -140,4 +145,4 @@ class TextFilter implements Machine<ReplyPart, ReplyPart> {
 }
 
 /** Starts the machine for one reply. After the `Ending` whatever is pushed is dropped. */
-export const filterText = (options: FilterOptions): Machine<ReplyPart, ReplyPart> => new TextFilter(options)
+export const filterText = (options: FilterOptions): HoldingMachine<ReplyPart, ReplyPart> => new TextFilter(options)

@@ -2,18 +2,18 @@
  * Makes the canonical reply of its parts: numbers the calls, holds their limits, counts and estimates tokens, and says why the
  * reply ended.
  */
-import { estimateTokens } from "../domain/estimateTokens.ts"
-import type { FinishReason, ReplyEvent, SieveEvent } from "../domain/ReplyEvent.ts"
+import { TokenCounter } from "../domain/estimateTokens.ts"
+import type { FinishReason, ReplyEvent } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
 import type { PartialUsage, Usage } from "../domain/Usage.ts"
-import { TextPieces } from "../stream/TextPieces.ts"
-import type { Machine } from "../stream/transducer.ts"
+import type { HoldingMachine } from "../stream/transducer.ts"
+import type { ReasoningCalls } from "../tools/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
 
 /** How one reply is finished. */
 export interface FinishOptions {
-  /** Calls written at the end of the reasoning of a reply that has neither text nor calls. */
-  readonly reasoningCalls: ((reasoning: string) => ReadonlyArray<SieveEvent>) | undefined
+  /** Finds the calls at the end of the reasoning of a reply that has neither text nor calls; `undefined` without tools. */
+  readonly reasoningCalls: (() => Pick<ReasoningCalls, "push" | "end" | "held">) | undefined
   /** The reply ends after its first call. */
   readonly singleCall: boolean
   /** The model has reasoning to show; else it is dropped, but counted, and searched for calls. */
@@ -36,7 +36,7 @@ export interface UsageSoFar {
 }
 
 /** The machine, which can be asked for its tokens at any time, and whether it has told the end. */
-export interface FinishMachine extends Machine<ReplyPart, ReplyEvent>, UsageSoFar {
+export interface FinishMachine extends HoldingMachine<ReplyPart, ReplyEvent>, UsageSoFar {
   readonly finished: () => boolean
 }
 
@@ -57,11 +57,12 @@ const toldOf = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
 class Finisher implements FinishMachine {
   /** What the upstream has told. */
   private told: PartialUsage = {}
-  private readonly reasoning = new TextPieces()
-  /** Text and calls, for the estimate of tokens. */
-  private readonly written = new TextPieces()
-  /** Something other than blanks was written. */
-  private hasInk = false
+  private readonly reasoning = new TokenCounter()
+  /** Counts text and calls. */
+  private readonly written = new TokenCounter()
+  /** Looks for calls in the reasoning, as long as the reply has neither text other than blanks nor calls. */
+  private reasoningCalls: ReturnType<NonNullable<FinishOptions["reasoningCalls"]>> | undefined
+  private mayCallInReasoning: boolean
   private calls = 0
   private current = noCall
   /** Ids of the calls so far. */
@@ -72,6 +73,11 @@ class Finisher implements FinishMachine {
 
   constructor(options: FinishOptions) {
     this.options = options
+    this.mayCallInReasoning = options.reasoningCalls !== undefined
+  }
+
+  get held(): number {
+    return this.reasoningCalls?.held ?? 0
   }
 
   estimated(): boolean {
@@ -91,11 +97,12 @@ class Finisher implements FinishMachine {
     switch (part._tag) {
       case "Text":
         this.written.push(part.text)
-        this.hasInk ||= part.text.trim() !== ""
+        if (this.mayCallInReasoning && part.text.trim() !== "") this.leaveReasoning()
         out.push(Reply.TextDelta(part.text))
         return
       case "Reasoning":
         this.reasoning.push(part.text)
+        if (this.mayCallInReasoning) (this.reasoningCalls ??= this.options.reasoningCalls?.())?.push(part.text)
         if (this.options.showReasoning) out.push(Reply.ReasoningDelta(part.text))
         return
       case "CallBegun":
@@ -115,8 +122,8 @@ class Finisher implements FinishMachine {
   end(): void {}
 
   usage(): Usage {
-    const reasoningTokens = this.told.reasoningTokens ?? estimateTokens(this.reasoning.toString())
-    const completionTokens = this.told.completionTokens ?? reasoningTokens + estimateTokens(this.written.toString())
+    const reasoningTokens = this.told.reasoningTokens ?? this.reasoning.total()
+    const completionTokens = this.told.completionTokens ?? reasoningTokens + this.written.total()
     const promptTokens = this.told.promptTokens ?? this.options.promptTokens()
     return {
       promptTokens,
@@ -136,6 +143,7 @@ class Finisher implements FinishMachine {
   private begin({ id, name }: Pick<CallBegun, "id" | "name">, out: Array<ReplyEvent>): void {
     if (!this.options.addCall()) return this.finish("length", out)
     const index = this.calls++
+    this.leaveReasoning()
     this.ids ??= new Set()
     // An upstream's id tells its call from the others only where no other has it too.
     this.current = { id: id === undefined || this.ids.has(id) ? this.options.callId(index) : id, name }
@@ -156,16 +164,20 @@ class Finisher implements FinishMachine {
     if (this.options.singleCall) this.finish(whole ? "tool_calls" : "length", out)
   }
 
+  /** The reply has something beside its reasoning, which then has no calls. */
+  private leaveReasoning(): void {
+    this.mayCallInReasoning = false
+    this.reasoningCalls = undefined
+  }
+
   /** A reply that is nothing but reasoning may have its calls there. */
   private fromReasoning(out: Array<ReplyEvent>): void {
-    if (this.calls > 0 || this.hasInk || this.reasoning.length === 0 || this.options.reasoningCalls === undefined) {
-      return
-    }
-    for (const event of this.options.reasoningCalls(this.reasoning.toString())) {
+    for (const { arguments: args, name } of this.reasoningCalls?.end() ?? []) {
       if (this.isFinished) return
-      if (event._tag === "CallStarted") this.begin({ id: undefined, name: event.name }, out)
-      else if (event._tag === "CallArguments") this.grow(event.delta, out)
-      else if (event._tag === "CallFinished") this.over({ whole: true, arguments: event.arguments }, out)
+      this.begin({ id: undefined, name }, out)
+      if (this.isFinished) return
+      this.grow(args, out)
+      this.over({ whole: true, arguments: args }, out)
     }
   }
 

@@ -9,7 +9,7 @@
 import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
 import type { Meter } from "../stream/steps.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
-import type { Machine } from "../stream/transducer.ts"
+import type { HoldingMachine } from "../stream/transducer.ts"
 import { OpenCall } from "./OpenCall.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
@@ -30,7 +30,7 @@ interface WaitingText {
 
 const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
 
-class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
+class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
   private ended = false
   private open: OpenCall | undefined = undefined
   /** Calls that have not begun, by the upstream's number. */
@@ -38,10 +38,16 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
   /** What waits for its turn behind the open call, from `turn` on: text, and calls whose names are known. */
   private waiting: Array<WaitingText | WaitingCall> = []
   private turn = 0
+  /** Characters of what waits, and of calls that have no name yet. */
+  private waitingChars = 0
   private readonly meter: Meter | undefined
 
   constructor(meter: Meter | undefined) {
     this.meter = meter
+  }
+
+  get held(): number {
+    return this.waitingChars + (this.open?.length ?? 0)
   }
 
   push(event: UpstreamEvent, out: Array<ReplyPart>): void {
@@ -86,6 +92,7 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
   private begin(call: WaitingCall, out: Array<ReplyPart>): void {
     this.unopened?.delete(call.upstreamIndex)
     this.open = new OpenCall(call.upstreamIndex, this.meter)
+    this.waitingChars -= call.arguments.length
     out.push(CallBegun(call.id, call.name ?? ""))
     this.grow(this.open, call.arguments.toString(), out)
   }
@@ -114,6 +121,7 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
     }
     call.id ??= event.id
     call.arguments.push(event.argumentsDelta)
+    this.waitingChars += event.argumentsDelta.length
     if (call.name !== undefined || event.name === undefined) return
     call.name = event.name
     this.waiting.push(call)
@@ -127,6 +135,7 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
       out.push(textPart(event._tag, event.text))
       return
     }
+    this.waitingChars += event.text.length
     const last = this.waiting[this.waiting.length - 1]
     if (last?._tag === event._tag && this.turn < this.waiting.length) {
       last.text.push(event.text)
@@ -150,7 +159,10 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
       }
       this.turn++
       if (next._tag === "WaitingCall") this.begin(next, out)
-      else out.push(textPart(next._tag, next.text.toString()))
+      else {
+        this.waitingChars -= next.text.length
+        out.push(textPart(next._tag, next.text.toString()))
+      }
     }
     this.waiting = []
     this.turn = 0
@@ -180,4 +192,4 @@ class CallOrder implements Machine<UpstreamEvent, ReplyPart> {
 }
 
 /** Starts the machine for one reply. Ends with `Ending`, also where the upstream says nothing of an end. */
-export const orderCalls = (meter?: Meter): Machine<UpstreamEvent, ReplyPart> => new CallOrder(meter)
+export const orderCalls = (meter?: Meter): HoldingMachine<UpstreamEvent, ReplyPart> => new CallOrder(meter)

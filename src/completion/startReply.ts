@@ -17,12 +17,12 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { pieceChars } from "../stream/slices.ts"
 import { compileStopSequences } from "../stream/stopSequences.ts"
 import { reminder } from "../tools/declaration.ts"
-import { reasoningCalls } from "../tools/reasoningCalls.ts"
+import { ReasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
 import type { Budget } from "../upstream/budget.ts"
 import { pullOf } from "../upstream/pullOf.ts"
@@ -116,6 +116,7 @@ const turnOf = (
   pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
   machine: ReplyMachine,
   policy: PolicyMachine | undefined,
+  budget: Budget,
   estimate: Effect.Effect<unknown> | undefined
 ): Turn => {
   let ended = false
@@ -146,6 +147,7 @@ const turnOf = (
   const push = (chunk: ReadonlyArray<UpstreamEvent>): Turn["next"] => {
     const assembled: Array<ReplyEvent> = []
     for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
+    if (!budget.hold(machine.held + (policy?.held ?? 0))) machine.push(UpstreamFinish("length"), assembled)
     const batch = take(assembled)
     return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : ended ? Effect.undefined : read
   }
@@ -198,7 +200,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           const callId = callIds()
           const machine = assembleReply({
             sieve: enabled ? sieve({ tools, callId }) : undefined,
-            reasoningCalls: enabled ? (reasoning) => reasoningCalls({ tools, callId }, reasoning) : undefined,
+            reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
             stripMarkers: model.search && config.compat.strip_reference_markers,
             stop: compileStopSequences(conversation.stop),
             singleCall,
@@ -208,7 +210,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
             promptTokens: () => estimateConversation(conversation)
           })
           stats.soFar = machine
-          return turnOf(reply, pull, machine, policy, estimate)
+          return turnOf(reply, pull, machine, policy, budget, estimate)
         }
         return Effect.flatMapEager(
           isLate ? Effect.succeed(0) : begunInSlices(estimateSliced(conversation)),

@@ -5,10 +5,10 @@
 import type { ToolChoice } from "../domain/Conversation.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../stream/TextPieces.ts"
-import type { Machine } from "../stream/transducer.ts"
+import type { HoldingMachine } from "../stream/transducer.ts"
 
 /** A machine over reply events that knows how the reply kept to the choice. */
-export interface PolicyMachine extends Machine<ReplyEvent, ReplyEvent> {
+export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
   /** True once the reply has ended without the wanted call; its end was then held back. */
   readonly violated: () => boolean
 }
@@ -40,6 +40,9 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
   }
   return {
     violated: () => violated,
+    get held() {
+      return heldText.length
+    },
     push(event, out) {
       if (violated) return
       switch (event._tag) {

@@ -33,20 +33,33 @@ export interface Held {
   readonly add: (bytes: number) => boolean
 }
 
+/** What one request holds, until it is released. */
+export class HeldBytes implements Held {
+  private readonly sum: BufferedBytes
+  private readonly limits: () => Limits
+  private held = 0
+
+  constructor(sum: BufferedBytes, limits: () => Limits) {
+    this.sum = sum
+    this.limits = limits
+  }
+
+  add(bytes: number): boolean {
+    this.held += bytes
+    this.sum.used += bytes
+    return this.sum.used <= this.limits().buffered_bytes
+  }
+
+  /** Takes all of it off the sum. */
+  release(): void {
+    this.sum.used -= this.held
+    this.held = 0
+  }
+}
+
 /** Counts what a request holds until its scope closes. */
 export const holdBytes: Effect.Effect<Held, never, Scope.Scope> = Effect.withFiber((fiber) => {
-  const sum = fiber.getRef(CurrentBufferedBytes)
-  const limits = fiber.getRef(CurrentLimits)
-  let held = 0
-  const release = Effect.sync(() => {
-    sum.used -= held
-    held = 0
-  })
-  return Effect.as(Scope.addFinalizer(Context.getUnsafe(fiber.context, Scope.Scope), release), {
-    add: (bytes: number) => {
-      held += bytes
-      sum.used += bytes
-      return sum.used <= limits().buffered_bytes
-    }
-  })
+  const held = new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
+  const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+  return Effect.as(Scope.addFinalizer(scope, Effect.sync(() => held.release())), held)
 })

@@ -13,6 +13,11 @@ export interface Machine<in I, in out O> {
   readonly end: (out: Array<O>) => void
 }
 
+/** A machine that says how many characters of its input it holds. */
+export interface HoldingMachine<in I, in out O> extends Machine<I, O> {
+  readonly held: number
+}
+
 /** A transducer: starts a fresh machine for one stream. */
 export type Transducer<in I, in out O> = () => Machine<I, O>
 

@@ -29,6 +29,8 @@ export interface Sieve extends Machine<string, SieveEvent> {
    * is over, as at the end. What follows is read as more of the same text, except that no call of it began before.
    */
   readonly interrupt: (out: Array<SieveEvent>) => void
+  /** Characters that it holds: text that may become a call, and the arguments of the call that is open. */
+  readonly held: number
 }
 
 /** A form at work. */
@@ -114,6 +116,20 @@ export class Engine implements Sieve, Context {
     if (state._tag === "Fence") return this.begun(state.reply, text, out)
     this.run(state._tag === "Glance" ? state.text + text : text, 0, out)
     return false
+  }
+
+  get held(): number {
+    const { state } = this
+    switch (state._tag) {
+      case "Prose":
+        return 0
+      case "Fence":
+        return state.reply.length
+      case "Call":
+        return state.args.length + state.pending.length
+      default:
+        return state.text.length
+    }
   }
 
   end(out: Array<SieveEvent>): void {

@@ -31,7 +31,9 @@ export class FencedReply {
   private held = ""
   private fence = 0
   private fenceLength = 0
-  private length = 0
+  private info = 0
+  /** Characters of the closing run. */
+  private closing = 0
   private content: Machine<string, SieveEvent> | undefined
   private readonly found: Array<SieveEvent> = []
   private readonly tools: Tools
@@ -41,6 +43,11 @@ export class FencedReply {
   constructor(tools: Tools, makeContent: () => Machine<string, SieveEvent>) {
     this.tools = tools
     this.makeContent = makeContent
+  }
+
+  /** Characters that are held. */
+  get length(): number {
+    return this.held.length
   }
 
   /** The reply is none such, and what was held has been given back. */
@@ -73,7 +80,7 @@ export class FencedReply {
     if (this.content === undefined || this.state === ORDINARY) return this.held
     const events: Array<SieveEvent> = []
     this.content.end(events)
-    const isWhole = this.accept(events) && (this.state !== CLOSING || this.length >= this.fenceLength)
+    const isWhole = this.accept(events) && (this.state !== CLOSING || this.closing >= this.fenceLength)
     return isWhole && this.found.length > 0 ? this.found : this.held
   }
 
@@ -92,7 +99,7 @@ export class FencedReply {
     for (; this.state === INFO && i < text.length; i++) {
       const c = text.charCodeAt(i)
       if (c === NEWLINE) this.state = CONTENT
-      else if (c === BACKTICK || ++this.length > maximalInfo) return false
+      else if (c === BACKTICK || ++this.info > maximalInfo) return false
     }
     if (this.state < CONTENT || i === text.length) return true
     this.content ??= this.makeContent()
@@ -125,16 +132,16 @@ export class FencedReply {
   private acceptText(c: number): boolean {
     if (this.state === CONTENT && c === this.fence) {
       this.state = CLOSING
-      this.length = 1
+      this.closing = 1
       return true
     }
     if (this.state === CLOSING && c === this.fence) {
-      this.length++
+      this.closing++
       return true
     }
     if (!isBlank(c)) return false
     if (this.state === CLOSING) {
-      if (this.length < this.fenceLength) return false
+      if (this.closing < this.fenceLength) return false
       this.state = BEHIND
     }
     return true

@@ -34,6 +34,7 @@ const passThrough = (): Sieve => ({
     if (text !== "") out.push(TextDelta(text))
   },
   passes: () => true,
+  held: 0,
   interrupt: () => undefined,
   end: () => undefined
 })

@@ -73,14 +73,19 @@ export class Budget {
   /** Time that the reader has waited since the last new character. */
   private waited = 0
   private readonly held: Held | undefined
+  private keepsReply: boolean
   /** Bytes of this attempt's reply among those that are held. */
   private heldBytes = 0
 
-  /** Starts to count now: at the lease. `held`: where a reply that is kept whole counts among what all requests hold. */
-  constructor(limits: BudgetLimits, clock: MonotonicSource, held?: Held) {
+  /**
+   * Starts to count now: at the lease. What stays in memory of the reply counts into `held`: with `keepsReply` every
+   * character, else what `hold` says.
+   */
+  constructor(limits: BudgetLimits, clock: MonotonicSource, held?: Held, keepsReply = false) {
     this.limits = limits
     this.clock = clock
     this.held = held
+    this.keepsReply = keepsReply
     this.startedAt = monotonicMillis(clock)
   }
 
@@ -93,6 +98,11 @@ export class Budget {
     this.heldBytes = 0
     this.continues.reset()
     this.resumes.reset()
+  }
+
+  /** Says that the driver keeps the reply's text until its end: from now on every character counts as held. */
+  keepReply(): void {
+    this.keepsReply = true
   }
 
   /** Takes one call of the upstream; false where there is none left. */
@@ -124,14 +134,25 @@ export class Budget {
     const room = Math.max(0, this.limits.reply_chars - this.characters)
     this.characters += count
     if (count > 0) this.waited = 0
-    return Math.min(room, this.hold(count))
+    return Math.min(room, this.keep(count))
   }
 
-  /** Counts characters of a whole reply among what all requests hold: all of them, or none where that is too much. */
-  private hold(count: number): number {
-    if (this.held === undefined) return count
+  /** Counts characters of a reply that is kept among what all requests hold: all of them, or none where that is too much. */
+  private keep(count: number): number {
+    if (this.held === undefined || !this.keepsReply) return count
     this.heldBytes += 2 * count
     return this.held.add(2 * count) ? count : 0
+  }
+
+  /**
+   * Says how many characters of a streamed reply wait in memory now, such as the arguments of a call that is open. Returns
+   * false where they have become more and all requests together hold too much: the reply has to be cut.
+   */
+  hold(characters: number): boolean {
+    const more = 2 * characters - this.heldBytes
+    if (this.held === undefined || this.keepsReply || more === 0) return true
+    this.heldBytes += more
+    return this.held.add(more) || more < 0
   }
 
   /** Characters of this attempt's reply so far, shown or not. */

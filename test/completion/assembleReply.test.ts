@@ -354,12 +354,12 @@ describe("a reply's limits", () => {
     assert.strictEqual(usage?.completionTokens, 3)
     const called = assemble([UpstreamReasoning("CALL"), UpstreamFinish("stop")], {
       showReasoning: false,
-      reasoningCalls: (reasoning) => [
-        { _tag: "CallStarted", index: 0, id: "call_0", name: reasoning },
-        { _tag: "CallFinished", index: 0, id: "call_0", name: reasoning, arguments: "{}" }
-      ]
+      reasoningCalls: () => ({ push: () => undefined, held: 0, end: () => [{ name: "f", arguments: "{}" }] })
     })
-    assert.deepStrictEqual(called.map(({ _tag }) => _tag), ["CallStarted", "CallFinished", "UsageReported", "Finish"])
+    assert.deepStrictEqual(
+      called.map(({ _tag }) => _tag),
+      ["CallStarted", "CallArguments", "CallFinished", "UsageReported", "Finish"]
+    )
   })
 
   it("end it as by length at the call that is too many, and keep those before it", () => {

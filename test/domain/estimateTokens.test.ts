@@ -1,15 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { estimateTokens } from "../../src/domain/estimateTokens.ts"
-
-/** What the estimate may be off by where a long text is looked at in pieces of 64 Ki characters. */
-const pieces = (length: number): number => Math.ceil(length / 65536)
+import { estimateTokens, TokenCounter } from "../../src/domain/estimateTokens.ts"
+import { cutAt } from "../support/cuts.ts"
 
 describe("an estimate of tokens", () => {
   it("is one for each short word, however many there are", () => {
     fc.assert(fc.property(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 60_000 })), (count) => {
       const text = "words ".repeat(count).trimEnd()
-      assert.isAtMost(Math.abs(estimateTokens(text) - count), text.length < 65536 ? 0 : pieces(text.length))
+      assert.strictEqual(estimateTokens(text), count)
     }))
   })
 
@@ -30,6 +28,21 @@ describe("an estimate of tokens", () => {
     fc.assert(fc.property(text, text, text, (before, part, after) => {
       const whole = before + part + after
       assert.strictEqual(estimateTokens(whole, before.length, before.length + part.length), estimateTokens(part))
+    }))
+  })
+
+  it("is the same however the text is cut", () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "bc", "Z", "XY", "07", " ", "\n", "..", "{", "é", "漢", "😀", "\u0001"),
+      maxLength: 2000
+    })
+    fc.assert(fc.property(text, fc.array(fc.nat(4000), { maxLength: 40 }), (whole, positions) => {
+      const counter = new TokenCounter()
+      for (const piece of cutAt(whole, positions)) {
+        counter.push(piece)
+        counter.total()
+      }
+      assert.strictEqual(counter.total(), estimateTokens(whole))
     }))
   })
 

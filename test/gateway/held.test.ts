@@ -88,6 +88,63 @@ describe.each([false, true])("a request for a reply, streamed: %s,", (stream) =>
   })
 })
 
+describe("a streamed reply", () => {
+  const sum = () => Context.get(gateway.services, CurrentBufferedBytes)
+  const most = defaultLimits.buffered_bytes
+  const text = "y".repeat(1000)
+  const call = (args: string) =>
+    chunk({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: args } }] })
+  const ofText = () => streamed(...Array.from({ length: 300 }, () => ({ content: text })))
+  const ofOneCall = (): Answer => ({
+    pieces: [frames(
+      call("{\"text\":\""),
+      ...Array.from({ length: 300 }, () => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: "\"}" } }] }),
+      chunk({}, "tool_calls"),
+      "[DONE]"
+    )]
+  })
+  const chatTools = [{ type: "function", function: { name: "f" } }]
+
+  /** The frames of a reply for which the others leave room for so many bytes. */
+  const ask = async (path: string, body: object, room: number, reply: Answer) => {
+    server.answer(() => reply)
+    sum().used = most - room
+    const response = await fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", stream: true, ...body })
+    })
+    const all = await response.text()
+    sum().used -= most - room
+    await assertNothingHeld()
+    return all
+  }
+  const chat = (reply: Answer, room: number) =>
+    ask("/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools: chatTools }, room, reply)
+  const responses = (reply: Answer, room: number) => ask("/v1/responses", { input: "Hi", store: false }, room, reply)
+
+  it("of text holds nothing that has left, and is whole however little room there is", async () => {
+    const all = await chat(ofText(), 50_000)
+    assert.strictEqual(all.split(text).length - 1, 300)
+    assert.include(all, "\"finish_reason\":\"stop\"")
+  })
+
+  it("holds the arguments of a call until it is whole, and is cut where there is no room for them", async () => {
+    assert.include(await chat(ofOneCall(), 700_000), "\"finish_reason\":\"tool_calls\"")
+    const cut = await chat(ofOneCall(), 500_000)
+    assert.include(cut, "\"finish_reason\":\"length\"")
+    assert.notInclude(cut, "tool_calls\"}]")
+  })
+
+  it("of a style that repeats the text at its end holds all of it, and is cut where there is no room for it", async () => {
+    assert.include(await responses(ofText(), 700_000), "event: response.completed")
+    const cut = await responses(ofText(), 500_000)
+    assert.include(cut, "event: response.incomplete")
+    assert.include(cut, "max_output_tokens")
+  })
+})
+
 describe("a conversation whose prompt there is no room for", () => {
   it("is refused before the upstream is called", async () => {
     const sum = Context.get(gateway.services, CurrentBufferedBytes)

@@ -6,7 +6,8 @@ import { Text } from "../../src/domain/Conversation.ts"
 import { declareTools, reminder } from "../../src/tools/declaration.ts"
 import { disarm } from "../../src/tools/disarm.ts"
 import { renderResult } from "../../src/tools/history.ts"
-import { reasoningCalls } from "../../src/tools/reasoningCalls.ts"
+import { ReasoningCalls, reasoningCalls } from "../../src/tools/reasoningCalls.ts"
+import { cutsOf } from "../support/cuts.ts"
 import { runs } from "../support/effort.ts"
 import { callId, callsOf, feed, replyOf, tools } from "./support.ts"
 
@@ -235,5 +236,31 @@ describe("calls in the reasoning", () => {
     ) {
       assert.deepStrictEqual(found(reasoning), [])
     }
+  })
+
+  it("are the same however the reasoning is cut, of which nothing but calls is held", () => {
+    const piece = fc.constantFrom(
+      "words and ",
+      "\n",
+      " ",
+      call,
+      `\`${call}\``,
+      call.slice(0, -30),
+      "<tool_call>",
+      "```\n"
+    )
+    const whole = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(""))
+    fc.assert(
+      fc.property(whole.chain((text) => fc.tuple(fc.constant(text), cutsOf(text))), ([text, cuts]) => {
+        const calls = new ReasoningCalls(tools)
+        for (const cut of cuts) calls.push(cut)
+        const expected = callsOf(replyOf(reasoningCalls({ tools, callId }, text)))
+        assert.deepStrictEqual(calls.end().map(({ name }) => name), expected.map(({ name }) => name))
+      }),
+      { numRuns: runs(200) }
+    )
+    const plain = new ReasoningCalls(tools)
+    for (let i = 0; i < 1000; i++) plain.push("Some words of a long reasoning. ")
+    assert.strictEqual(plain.held, 0)
   })
 })

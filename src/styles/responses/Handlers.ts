@@ -125,7 +125,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             asked,
             model,
             conversation,
-            { whole, frames: begin, failure: (error) => begin().failure(error) },
+            { whole, frames: begin, failure: (error) => begin().failure(error), keepsText: true },
             // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
             Effect.catchIf(
               (error) => error.code === "tool_choice_violation",

@@ -45,6 +45,8 @@ export interface Wording {
   readonly frames: (output: CompletionOutput) => FrameRenderer
   /** The frames of a failure before there is a reply. */
   readonly failure: (error: GatewayError) => string
+  /** The renderer keeps all of the reply's text until its end. */
+  readonly keepsText?: boolean
 }
 
 /** Opens a completion. */
@@ -101,10 +103,18 @@ export const makeAnswers = Effect.gen(function*() {
       { caller, config, stats }: Begun,
       model: Model,
       conversation: Conversation,
-      { failure, frames, whole }: Wording,
+      { failure, frames, keepsText = false, whole }: Wording,
       around?: (opening: Opening) => Opening
     ) => {
-      const opening = completion.open({ caller, model, conversation, stats, config, whole: !stats.stream })
+      const opening = completion.open({
+        caller,
+        model,
+        conversation,
+        stats,
+        config,
+        whole: !stats.stream,
+        kept: keepsText
+      })
       return stats.stream
         ? streamReply(around === undefined ? opening : around(opening), frames, failure, {
           deadlines,

@@ -132,6 +132,8 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     const { budget, credential, onSession } = request
     return Effect.flatMapEager(credential.token, (token) => {
       budget.startReply()
+      // Its patches change a document, which has all of the text.
+      budget.keepReply()
       if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("session"))
       return Effect.flatMap(client.createSession(token), (sessionId) => {
         const goOn = Effect.withFiber<CompletionReply, UpstreamFailure, Scope.Scope>((fiber) =>

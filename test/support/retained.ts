@@ -1,0 +1,23 @@
+/**
+ * What an object keeps in memory of the texts and bytes that went through it, counted and not measured: the characters of all
+ * strings and the bytes of all buffers that its properties, elements, entries and their like lead to.
+ */
+
+/** Characters and bytes that are reached from `root`, each object once. What only a closure holds is not seen. */
+export const retainedBy = (root: unknown): number => {
+  const seen = new Set<object>()
+  const open: Array<unknown> = [root]
+  let sum = 0
+  while (open.length > 0) {
+    const value = open.pop()
+    if (typeof value === "string") {
+      sum += value.length
+    } else if (typeof value === "object" && value !== null && !seen.has(value)) {
+      seen.add(value)
+      if (ArrayBuffer.isView(value)) sum += value.byteLength
+      else if (value instanceof Map || value instanceof Set) open.push(...value.keys(), ...value.values())
+      else for (const key of Reflect.ownKeys(value)) open.push(Reflect.get(value, key))
+    }
+  }
+  return sum
+}
