@@ -3,7 +3,7 @@
  */
 import type * as Stream from "effect/Stream"
 import type { SieveEvent } from "./domain/ReplyEvent.ts"
-import { transduce } from "./embed/transduce.ts"
+import { transduce } from "./stream/transduce.ts"
 import { sieve } from "./tools/sieve.ts"
 import type { SieveOptions } from "./tools/sieve.ts"
 

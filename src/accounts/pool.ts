@@ -116,11 +116,6 @@ export const makePool: Effect.Effect<
       return driver
     })
   const currentDriver = Effect.flatMap(upstream.driver, applied)
-  /** The same for whoever runs already: at once where nothing has changed. */
-  const driverNow = (): Effect.Effect<Driver> => {
-    const driver = upstream.driverUnsafe?.()
-    return driver === undefined ? currentDriver : applied(driver)
-  }
 
   const health: AccountHealthKeeper = yield* makeAccountHealth(
     state,
@@ -255,9 +250,9 @@ export const makePool: Effect.Effect<
       }
       // A wait may have been long enough for another upstream to be configured.
       if (slot?.account.cleanUp !== undefined) {
-        return Effect.flatMap(cleanUp.settled(slot.account), () => Effect.map(driverNow(), given))
+        return Effect.flatMap(cleanUp.settled(slot.account), () => Effect.map(currentDriver, given))
       }
-      return Effect.mapEager(hasWaited ? driverNow() : Effect.succeed(firstDriver), given)
+      return Effect.mapEager(hasWaited ? currentDriver : Effect.succeed(firstDriver), given)
     }
     // What gives the slot back stands before there is one: nothing can come between.
     const giveBack = Effect.sync(() => {
@@ -324,8 +319,9 @@ export const makePool: Effect.Effect<
       caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens
         ? Effect.suspend(directTokensOff)
         : Effect.withFiber((fiber) =>
-          Effect.flatMapEager(driverNow(), (driver) =>
-            lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), driver))
+          Effect.flatMap(upstream.driver, (driver) =>
+            Effect.flatMapEager(applied(driver), () =>
+              lease(caller, options, Context.getUnsafe(fiber.context, Scope.Scope), driver)))
         ),
     status: Effect.map(Effect.andThen(currentDriver, Clock.Clock), (clock) => {
       const now = monotonicMillis(clock)

@@ -1,8 +1,8 @@
 /**
  * The one way from a conversation to its reply: an account, attempts with failover, the reply's events.
  *
- * `open` returns at the first reply event, or at the last one of a reply that is wanted whole. Until then a failed attempt
- * has shown nothing and may be tried again elsewhere; from then on a failure is one of the events' stream.
+ * `stream` returns at the first reply event, `whole` at the last one. Until then a failed attempt has shown nothing and may
+ * be tried again elsewhere; from then on a failure is one of the stream's.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -24,10 +24,11 @@ import { Budget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
-import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
+import type { CompletionInput, CompletionOutput, WholeOutput } from "./CompletionInput.ts"
+import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { replyStarter } from "./startReply.ts"
 
-export type { CompletionInput, CompletionOutput }
+export type { CompletionInput, CompletionOutput, WholeOutput }
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
@@ -41,7 +42,9 @@ export class Completion extends Context.Service<Completion, {
    * Opens a reply. Fails with the caller's error when nothing could be shown; the scope holds the account and the
    * connection, and closing it early stops the upstream.
    */
-  readonly open: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
+  readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
+  /** The same for a reply in one piece: every failure up to its end may be tried again. */
+  readonly whole: (input: CompletionInput) => Effect.Effect<WholeOutput, GatewayError, Scope.Scope>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts
@@ -66,10 +69,11 @@ export class Completion extends Context.Service<Completion, {
       clock: Clock.Clock,
       held: HeldBytes,
       scope: Scope.Scope,
-      traced: boolean
+      traced: boolean,
+      whole: boolean
     ) =>
       Effect.flatMapEager(admit(input), () => {
-        const keepsReply = input.whole === true || input.kept === true
+        const keepsReply = whole || input.kept === true
         if (keepsReply && !held.add(0)) return Effect.fail(tooMuchHeld)
         return new Attempts(input, {
           accounts,
@@ -78,25 +82,29 @@ export class Completion extends Context.Service<Completion, {
           config: input.config,
           makeBudget: () => new Budget(input.config.limits, clock, held, keepsReply),
           scope,
-          traced
+          traced,
+          whole
         }).open()
       })
 
+    const open = (input: CompletionInput, whole: boolean): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
+      Effect.withFiber((fiber) => {
+        input.stats.record?.decoded(input.conversation)
+        const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+        const traced = fiber.getRef(References.TracerEnabled)
+        const held = input.stats.held ??= new HeldBytes(
+          fiber.getRef(CurrentBufferedBytes),
+          fiber.getRef(CurrentLimits)
+        )
+        const opening = opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole)
+        return traced
+          ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
+          : opening
+      })
+
     return Completion.of({
-      open: (input) =>
-        Effect.withFiber((fiber) => {
-          input.stats.record?.decoded(input.conversation)
-          const scope = Context.getUnsafe(fiber.context, Scope.Scope)
-          const traced = fiber.getRef(References.TracerEnabled)
-          const held = input.stats.held ??= new HeldBytes(
-            fiber.getRef(CurrentBufferedBytes),
-            fiber.getRef(CurrentLimits)
-          )
-          const open = opened(input, fiber.getRef(Clock.Clock), held, scope, traced)
-          return traced
-            ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(open)
-            : open
-        })
+      stream: (input) => Effect.map(open(input, false), streamOf),
+      whole: (input) => Effect.flatMap(open(input, true), wholeOf)
     })
   })
 

@@ -1,6 +1,5 @@
 /** What goes into a completion, and what comes out once its reply has begun. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -18,11 +17,12 @@ export interface CompletionInput {
   readonly stats: RequestStats
   /** The configuration that was in effect when the request began: all of it is done by that. */
   readonly config: GatewayConfig
-  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
-  readonly whole?: boolean
   /** All of a streamed reply's text stays in memory until its end, as where the last frame repeats it. */
   readonly kept?: boolean
 }
+
+/** Events that came together. */
+export type Batch = NonEmptyReadonlyArray<ReplyEvent>
 
 /** A reply that has begun. */
 export interface CompletionOutput {
@@ -30,16 +30,15 @@ export interface CompletionOutput {
   readonly id: string
   /** The name of the driver that answers; `embedded` for the upstream inside the gateway. */
   readonly driver: string
-  /** All events, where the reply was wanted whole; the account has been given back then. */
-  readonly whole?: NonEmptyReadonlyArray<ReplyEvent> | undefined
   /**
    * The reply; ends with `Finish`, or fails. Its chunks are never empty and the first one is there already. The account is
-   * given back when the stream ends, fails or is left.
+   * given back with the last chunk, when the stream fails, or when the scope closes in which it was opened. For one reader.
    */
   readonly events: Stream.Stream<ReplyEvent, GatewayError>
-  /**
-   * What `events` is made of, for one reader in its place who costs no scope and no stream: the account is given back at the
-   * end, or when the scope closes in which the reply was opened. Absent where the reply is not made by attempts.
-   */
-  readonly pull?: Pull.Pull<NonEmptyReadonlyArray<ReplyEvent>, GatewayError> | undefined
+}
+
+/** A reply that is complete; the account has been given back. */
+export interface WholeOutput extends Omit<CompletionOutput, "events"> {
+  /** All events; neighbouring pieces of one text are one event. */
+  readonly events: Batch
 }

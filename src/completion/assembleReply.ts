@@ -21,7 +21,10 @@ export interface AssembleOptions extends FilterOptions, FinishOptions {
 }
 
 /** The machine of one reply, which can be asked for its tokens at any time. */
-export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {}
+export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {
+  /** `Finish` was emitted; nothing more is wanted of the upstream. */
+  readonly finished: () => boolean
+}
 
 class Assembly implements ReplyMachine {
   private readonly order: HoldingMachine<UpstreamEvent, ReplyPart>
@@ -38,6 +41,10 @@ class Assembly implements ReplyMachine {
 
   get held(): number {
     return this.order.held + this.filter.held + this.finish.held
+  }
+
+  finished(): boolean {
+    return this.finish.finished()
   }
 
   usage(): Usage {

@@ -4,9 +4,13 @@
  * Nothing of an attempt has been shown before its first event, so a failure until then may be tried again elsewhere. Control
  * goes by what is counted here; the request's record is written and never read.
  */
+import type * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { AccountPool, Lease } from "../accounts/Accounts.ts"
 import type { Deadlines } from "../clock/Deadlines.ts"
 import { within } from "../clock/within.ts"
@@ -17,11 +21,10 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
-import type { CompletionInput, CompletionOutput } from "./CompletionInput.ts"
-import { PulledOutput, WholeOutput } from "./outputs.ts"
-import { closeAttempt, noteEvents, replyPull } from "./replyStream.ts"
+import type { Batch, CompletionInput } from "./CompletionInput.ts"
+import type { OpenReply } from "./openReply.ts"
 import { retryDelay } from "./retryDelay.ts"
-import type { Batch, ReplyStarter, StartedReply } from "./startReply.ts"
+import type { ReplyStarter } from "./startReply.ts"
 
 /** Attempts of one request, the first included (behaviour: failover). */
 const mostAttempts = 3
@@ -42,18 +45,17 @@ export interface AttemptOptions {
   readonly scope: Scope.Scope
   /** Attempts are spans of a trace. */
   readonly traced: boolean
+  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
+  readonly whole: boolean
 }
 
-/** A reply that has begun, with what has come of it. */
-interface Begun {
-  readonly reply: StartedReply<UpstreamFailure | GatewayError>
-  /** The first events; all of them where the reply is wanted whole. */
-  readonly batch: Batch
-}
+/** What an attempt has brought. */
+type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
+
+const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
 /** Fails what ended without anything to show, and what was withdrawn before anything was. */
-const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFailure> => {
-  if (batch === undefined) return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
+const checkFirst = (batch: Batch): Effect.Effect<Batch, UpstreamFailure> => {
   const last = batch[batch.length - 1]!
   if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
   if (last.reason === "content_filter") {
@@ -61,7 +63,7 @@ const checkFirst = (batch: Batch | undefined): Effect.Effect<Batch, UpstreamFail
   }
   // A stop sequence at the very start makes a reply without text that is whole all the same.
   if (last.reason === "stop_sequence") return Effect.succeed(batch)
-  return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
+  return empty
 }
 
 const isShown = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
@@ -90,7 +92,7 @@ export class Attempts {
   }
 
   /** Tries until there is a reply, or no other try is worth it. */
-  open(): Effect.Effect<CompletionOutput, GatewayError> {
+  open(): Effect.Effect<OpenReply, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.input
     // A request that is over gives nothing back any more.
@@ -122,9 +124,9 @@ export class Attempts {
   private on(
     lease: Lease,
     attempt: Scope.Closeable
-  ): Effect.Effect<CompletionOutput, GatewayError, Scope.Scope> {
-    const { config, deadlines } = this.options
-    const { conversation, model, stats } = this.input
+  ): Effect.Effect<OpenReply, GatewayError, Scope.Scope> {
+    const { config, deadlines, scope } = this.options
+    const { caller, conversation, model, stats } = this.input
     stats.queued += lease.waited
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
@@ -142,7 +144,17 @@ export class Attempts {
       Effect.matchEffect(span.within(this.begin(lease, attempt)), {
         onSuccess: (begun) => {
           over()
-          return this.output(lease, attempt, span, begun)
+          return Effect.succeed<OpenReply>({
+            ...begun,
+            next: span.within(begun.next),
+            driver: lease.driver.name,
+            lease,
+            attempt,
+            scope,
+            direct: caller._tag === "Direct",
+            stats,
+            span
+          })
         },
         onFailure: (failure) => {
           over()
@@ -166,15 +178,23 @@ export class Attempts {
     lease: Lease,
     attempt: Scope.Scope
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
-    const { config, deadlines, makeBudget, startReply } = this.options
+    const { config, deadlines, makeBudget, startReply, whole } = this.options
     const { input } = this
     const budget = this.budget ??= makeBudget()
     const most = Math.max(1, config.upstream.timeouts.attempts * 1000 - this.spent)
     let produced = 0
     const first = Effect.flatMap(
       startReply({ ...input, budget, config }, lease, attempt),
-      (reply) =>
-        Effect.flatMap(reply.next, (batch) => Effect.mapEager(checkFirst(batch), (batch) => ({ reply, batch })))
+      ({ events, id, isOver }) =>
+        // Unlike that of `Stream.toPull`, this pull has no lock, which is five steps for each chunk.
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
+          Effect.matchCauseEffect(next, {
+            onSuccess: (batch) => Effect.mapEager(checkFirst(batch), (first): Begun => ({ id, isOver, first, next })),
+            onFailure: (cause) =>
+              Pull.isDoneCause(cause)
+                ? empty
+                : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
+          }))
     )
     return within(
       first,
@@ -188,40 +208,15 @@ export class Attempts {
         return isGrowing ? progressEvery : 0
       }
     ).pipe(
-      Effect.flatMap(({ batch, reply }) => {
+      Effect.flatMap((begun) => {
         input.stats.firstEventAt = deadlines.now()
         input.stats.record?.progressed()
         return Effect.flatMapEager(lease.report(undefined, undefined), () =>
-          input.whole === true
-            ? Effect.mapEager(collectReply(batch, reply.next), (whole): Begun => ({ reply, batch: whole }))
-            : Effect.succeed<Begun>({ reply, batch }))
+          whole
+            ? Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
+            : Effect.succeed(begun))
       })
     )
-  }
-
-  private output(
-    lease: Lease,
-    attempt: Scope.Closeable,
-    span: AttemptSpan,
-    { batch, reply }: Begun
-  ): Effect.Effect<CompletionOutput> {
-    const { caller, stats, whole } = this.input
-    const driver = lease.driver.name
-    const closing = { attempt, isOver: reply.isOver, scope: this.options.scope }
-    if (whole === true) {
-      noteEvents(batch, stats, span)
-      return Effect.as(closeAttempt(closing, Exit.void), new WholeOutput(reply.id, driver, batch))
-    }
-    const pull = replyPull({
-      first: batch,
-      next: span.within(reply.next),
-      lease,
-      ...closing,
-      direct: caller._tag === "Direct",
-      stats,
-      span
-    })
-    return Effect.succeed(new PulledOutput(reply.id, driver, pull, attempt))
   }
 
   /** There is one account at most: another try asks the same server the same. */
@@ -236,7 +231,7 @@ export class Attempts {
     lease: Lease,
     attempt: Scope.Closeable,
     span: AttemptSpan
-  ): Effect.Effect<CompletionOutput, GatewayError> {
+  ): Effect.Effect<OpenReply, GatewayError> {
     const { caller, stats } = this.input
     // Whoever asked has left: what the upstream broke off is no fault of anybody's.
     if (attempt.state._tag === "Closed") return Effect.interrupt
@@ -259,7 +254,7 @@ export class Attempts {
     const isLast = judged.retry === "no" || this.count >= mostAttempts ||
       this.spent >= this.options.config.upstream.timeouts.attempts * 1000
     const isPinned = caller._tag === "Managed" && caller.target !== undefined
-    const next = Effect.suspend((): Effect.Effect<CompletionOutput, GatewayError> => {
+    const next = Effect.suspend((): Effect.Effect<OpenReply, GatewayError> => {
       if (isLast || (isPinned && !refresh)) return Effect.fail(judged.error)
       if (refresh) {
         this.refreshed.add(lease.account)

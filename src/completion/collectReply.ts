@@ -2,10 +2,12 @@
  * A reply that is wanted whole, kept as it comes: neighbouring pieces of text, reasoning and arguments are one event, so that
  * what is held is the reply's characters and not an object for each of them.
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, ReasoningDelta, TextDelta } from "../domain/ReplyEvent.ts"
-import type { Batch } from "./startReply.ts"
+import type { Batch } from "./CompletionInput.ts"
 
 type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta" | "CallArguments" }>
 
@@ -61,16 +63,16 @@ class Joined {
 }
 
 /** Waits for all that follows the first events, and gives everything; at once where they are the last ones. */
-export const collectReply = <E>(
-  first: Batch,
-  next: Effect.Effect<Batch | undefined, E>
-): Effect.Effect<Batch, E> => {
+export const collectReply = <E>(first: Batch, next: Pull.Pull<Batch, E>): Effect.Effect<Batch, E> => {
   const joined = new Joined()
-  const take = (batch: Batch | undefined): Effect.Effect<Batch, E> => {
-    if (batch === undefined) return Effect.succeed(joined.batch())
+  const take = (batch: Batch): Effect.Effect<Batch, E> => {
     for (const event of batch) joined.push(event)
     return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
   }
-  const step = Effect.flatMap(next, take)
+  const step: Effect.Effect<Batch, E> = Pull.matchEffect(next, {
+    onSuccess: take,
+    onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
+    onDone: () => Effect.succeed(joined.batch())
+  })
   return take(first)
 }

@@ -2,10 +2,10 @@
  * A reply on one lease: one turn with the upstream, and a second one that reminds the model when a call that was asked for
  * is missing. What a turn yields has been through the machines: calls, markers, stop sequences, usage, policy.
  */
-import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import type { Captures } from "../captures/Captures.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -21,25 +21,22 @@ import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { pieceChars } from "../stream/slices.ts"
 import { compileStopSequences } from "../stream/stopSequences.ts"
+import { once, transduce } from "../stream/transduce.ts"
+import { clear, type Machine } from "../stream/transducer.ts"
 import { reminder } from "../tools/declaration.ts"
 import { ReasoningCalls } from "../tools/reasoningCalls.ts"
 import { sieve } from "../tools/sieve.ts"
 import type { Budget } from "../upstream/budget.ts"
-import { pullOf } from "../upstream/pullOf.ts"
-import type { CompletionReply } from "../upstream/Upstream.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
 import { demandsCall, toolPolicy } from "./toolPolicy.ts"
 
-/** Events that came together; never none. */
-export type Batch = NonEmptyReadonlyArray<ReplyEvent>
-
 /** A reply that the upstream has begun. */
-export interface StartedReply<E> {
+export interface StartedReply {
   readonly id: string
-  /** The next events; `undefined` after the end. */
-  readonly next: Effect.Effect<Batch | undefined, E>
+  /** The reply's events; they fail before the first one where the reply came to nothing. */
+  readonly events: Stream.Stream<ReplyEvent, UpstreamFailure | GatewayError>
   /** Leaving the upstream takes no time. */
   readonly isOver: () => boolean
 }
@@ -77,13 +74,6 @@ const withReminder = (conversation: Conversation): Conversation => ({
   }]
 })
 
-/** One turn with the upstream, as it runs. */
-interface Turn {
-  readonly id: string
-  readonly next: Effect.Effect<Batch | undefined, UpstreamFailure>
-  readonly isOver: () => boolean
-}
-
 /** Characters up to which a prompt's tokens are estimated whether or not they are asked for: one slice of work. */
 const shortPrompt = pieceChars
 
@@ -107,59 +97,61 @@ const tellPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
 
 const mayTakeAWhile = () => false
 
-/**
- * Runs the upstream's events through the machines of a turn. `estimate` counts the prompt's tokens ahead of the end where the
- * upstream has not told them; `undefined` where they are known.
- */
-const turnOf = (
-  { id, isOver = mayTakeAWhile }: CompletionReply,
-  pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>,
-  machine: ReplyMachine,
-  policy: PolicyMachine | undefined,
-  budget: Budget,
-  estimate: Effect.Effect<unknown> | undefined
-): Turn => {
-  let ended = false
-  let counting = estimate
-  /** Goes on once the prompt's tokens are known, where the end is near that tells them. */
-  const counted = (isTold: boolean, go: () => Turn["next"]): Turn["next"] => {
-    const work = counting
-    if (work === undefined) return go()
-    counting = undefined
-    return isTold || machine.promptTold() ? go() : Effect.flatMap(work, go)
+/** What the upstream's events of one turn become: assembled, held to the caller's `tool_choice`, and cut where they hold too much. */
+class Turn implements Machine<UpstreamEvent, ReplyEvent> {
+  private readonly assembly: ReplyMachine
+  private readonly policy: PolicyMachine | undefined
+  private readonly budget: Budget
+  private readonly assembled: Array<ReplyEvent> = []
+
+  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: Budget) {
+    this.assembly = assembly
+    this.policy = policy
+    this.budget = budget
   }
-  /** What the machine has made of the last chunk, after the policy. */
-  const take = (assembled: Array<ReplyEvent>): Array<ReplyEvent> => {
-    ended ||= assembled.at(-1)?._tag === "Finish"
-    if (policy === undefined) return assembled
-    const out: Array<ReplyEvent> = []
-    for (const event of assembled) policy.push(event, out)
-    return out
+
+  push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
+    const { assembly, budget, policy } = this
+    const to = policy === undefined ? out : this.assembled
+    assembly.push(event, to)
+    if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
+    this.applyPolicy(out)
   }
-  const read: Turn["next"] = Pull.matchEffect(pull, {
-    onSuccess: (chunk) =>
-      counting !== undefined && chunk[chunk.length - 1]!._tag === "UpstreamFinish"
-        ? counted(tellPrompt(chunk), () => push(chunk))
-        : push(chunk),
-    onFailure: Effect.failCause,
-    onDone: () => counted(false, end)
-  })
-  const push = (chunk: ReadonlyArray<UpstreamEvent>): Turn["next"] => {
-    const assembled: Array<ReplyEvent> = []
-    for (let i = 0; i < chunk.length; i++) machine.push(chunk[i]!, assembled)
-    if (!budget.hold(machine.held + (policy?.held ?? 0))) machine.push(UpstreamFinish("length"), assembled)
-    const batch = take(assembled)
-    return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : ended ? Effect.undefined : read
+
+  end(out: Array<ReplyEvent>): void {
+    this.assembly.end(this.policy === undefined ? out : this.assembled)
+    this.applyPolicy(out)
   }
-  const end = (): Turn["next"] => {
-    ended = true
-    const assembled: Array<ReplyEvent> = []
-    machine.end(assembled)
-    const batch = take(assembled)
-    return isReadonlyArrayNonEmpty(batch) ? Effect.succeed(batch) : Effect.undefined
+
+  private applyPolicy(out: Array<ReplyEvent>): void {
+    for (const event of this.assembled) this.policy?.push(event, out)
+    clear(this.assembled)
   }
-  return { id, next: Effect.suspend(() => ended ? Effect.undefined : read), isOver }
 }
+
+/**
+ * Counts the prompt's tokens ahead of the reply's end where the upstream has not told them by then: a long prompt takes many
+ * slices of work, and the machine that needs the figure cannot wait.
+ */
+const countingBeforeEnd =
+  (isTold: () => boolean, count: Effect.Effect<unknown>) =>
+  <E, R>(events: Stream.Stream<UpstreamEvent, E, R>): Stream.Stream<UpstreamEvent, E, R> => {
+    let isCounted = false
+    const counted = <A, E>(then: Effect.Effect<A, E>, isTold: boolean): Effect.Effect<A, E> => {
+      if (isCounted || isTold) return then
+      isCounted = true
+      return Effect.andThen(count, then)
+    }
+    return Stream.transformPull(events, (pull) =>
+      Effect.succeed(Effect.matchCauseEffect(pull, {
+        onSuccess: (chunk) =>
+          counted(
+            Effect.succeed(chunk),
+            chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isTold() || tellPrompt(chunk)
+          ),
+        onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isTold())
+      })))
+  }
 
 /** Starts a reply on a lease. */
 export type ReplyStarter = ReturnType<typeof replyStarter>
@@ -173,9 +165,8 @@ export const replyStarter = (captures: Captures["Service"]) => {
     { budget, caller, config, model, stats }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
-    policy: PolicyMachine | undefined,
-    scope: Scope.Scope
-  ): Effect.Effect<Turn, UpstreamFailure, Scope.Scope> =>
+    policy: PolicyMachine | undefined
+  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMap(
       lease.driver.complete({
         model,
@@ -189,68 +180,76 @@ export const replyStarter = (captures: Captures["Service"]) => {
           stats.continues++
         }
       }),
-      (reply) => {
+      ({ events, id, isOver = mayTakeAWhile }) => {
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
         const singleCall = enabled && !conversation.parallelToolCalls
         // What ends a reply in the midst of a chunk has no time to count.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
-        const estimate = isLate ? inSlices(estimateSliced(conversation)) : undefined
-        const start = (pull: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure>): Turn => {
-          const callId = callIds()
-          const machine = assembleReply({
-            sieve: enabled ? sieve({ tools, callId }) : undefined,
-            reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
-            stripMarkers: model.search && config.compat.strip_reference_markers,
-            stop: compileStopSequences(conversation.stop),
-            singleCall,
-            showReasoning: model.reasoning,
-            addCall: () => budget.addCall(),
-            callId,
-            promptTokens: () => estimateConversation(conversation)
-          })
-          stats.soFar = machine
-          return turnOf(reply, pull, machine, policy, budget, estimate)
-        }
-        return Effect.flatMapEager(
-          isLate ? Effect.succeed(0) : begunInSlices(estimateSliced(conversation)),
-          () =>
-            reply.pull === undefined
-              ? Effect.map(pullOf(reply.events, scope), start)
-              : Effect.succeed(start(reply.pull))
+        const callId = callIds()
+        const assembly = assembleReply({
+          sieve: enabled ? sieve({ tools, callId }) : undefined,
+          reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
+          stripMarkers: model.search && config.compat.strip_reference_markers,
+          stop: compileStopSequences(conversation.stop),
+          singleCall,
+          showReasoning: model.reasoning,
+          addCall: () => budget.addCall(),
+          callId,
+          promptTokens: () => estimateConversation(conversation)
+        })
+        stats.soFar = assembly
+        const turn = transduce<UpstreamEvent, ReplyEvent>(
+          once(new Turn(assembly, policy, budget)),
+          () => assembly.finished()
         )
+        const estimate = estimateSliced(conversation)
+        if (isLate) {
+          const counting = countingBeforeEnd(() => assembly.promptTold(), inSlices(estimate))
+          return Effect.succeed({ id, events: turn(counting(events)), isOver })
+        }
+        return Effect.mapEager(begunInSlices(estimate), () => ({ id, events: turn(events), isOver }))
       }
     )
+
+  /** One turn; a second one that reminds the model where the call that was asked for is missing. */
+  const startWithReminder = (
+    input: ReplyInput,
+    lease: Lease,
+    scope: Scope.Scope
+  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
+    const { conversation } = input
+    const start = (conversation: Conversation, isSecond: boolean) => {
+      const policy = toolPolicy(conversation.toolChoice, isSecond)
+      return Effect.map(startTurn(input, lease, conversation, policy), (turn) => ({ turn, policy }))
+    }
+    /** The events of a turn up to its end, after which nothing is wanted of the upstream, and what follows a violation. */
+    const withNext = (
+      { policy, turn }: Effect.Success<ReturnType<typeof start>>,
+      next: () => StartedReply["events"]
+    ): StartedReply["events"] =>
+      Stream.concat(turn.events, Stream.suspend(() => policy.violated() ? next() : Stream.empty))
+    return Effect.map(start(conversation, false), (first) => {
+      let { isOver } = first.turn
+      const second = () =>
+        Stream.unwrap(
+          Effect.map(Scope.provide(start(withReminder(conversation), true), scope), (second) => {
+            isOver = second.turn.isOver
+            return withNext(second, () => Stream.fail(violation(conversation)))
+          })
+        )
+      return { id: first.turn.id, events: withNext(first, second), isOver: () => isOver() }
+    })
+  }
 
   return (
     input: ReplyInput,
     lease: Lease,
     scope: Scope.Scope
-  ): Effect.Effect<StartedReply<UpstreamFailure | GatewayError>, UpstreamFailure, Scope.Scope> => {
+  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation } = input
-    if (!toolsEnabled(conversation) || !demandsCall(conversation.toolChoice)) {
-      return startTurn(input, lease, conversation, undefined, scope)
-    }
-    let policy = toolPolicy(conversation.toolChoice, false)
-    return Effect.map(startTurn(input, lease, conversation, policy, scope), (first) => {
-      let turn = first
-      let second = false
-      const next: Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> = Effect.suspend(() =>
-        Effect.flatMap(turn.next, (batch): Effect.Effect<Batch | undefined, UpstreamFailure | GatewayError> => {
-          if (batch !== undefined || !policy.violated()) return Effect.succeed(batch)
-          if (second) return Effect.fail(violation(conversation))
-          second = true
-          policy = toolPolicy(conversation.toolChoice, true)
-          return Effect.flatMap(
-            Scope.provide(startTurn(input, lease, withReminder(conversation), policy, scope), scope),
-            (started) => {
-              turn = started
-              return next
-            }
-          )
-        })
-      )
-      return { id: turn.id, next, isOver: () => turn.isOver() }
-    })
+    return toolsEnabled(conversation) && demandsCall(conversation.toolChoice)
+      ? startWithReminder(input, lease, scope)
+      : startTurn(input, lease, conversation, undefined)
   }
 }

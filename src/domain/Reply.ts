@@ -91,3 +91,10 @@ export const replyReasoning = (reply: Reply): string => joined(reply, "Reasoning
 /** A reply's calls, in order. */
 export const replyCalls = (reply: Reply): ReadonlyArray<ReplyCall> =>
   reply.blocks.filter((block): block is ReplyCall => block._tag === "Call")
+
+/** The whole reply that these events make. */
+export const replyOf = (events: Iterable<ReplyEvent>): Reply => {
+  const fold = foldReply()
+  for (const event of events) fold.push(event)
+  return fold.reply()
+}

@@ -8,11 +8,10 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
 import { Completion } from "../completion/Completion.ts"
-import type { CompletionOutput } from "../completion/Completion.ts"
+import type { CompletionInput, CompletionOutput } from "../completion/Completion.ts"
 import { makeRequestStats } from "../completion/RequestStats.ts"
 import { CurrentRequestWatch } from "../completion/RequestWatch.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
-import { wholeReply } from "../completion/wholeReply.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { Text } from "../domain/Conversation.ts"
@@ -20,7 +19,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { modelNotFound } from "../domain/modelNotFound.ts"
 import { resolveModel } from "../domain/models.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import type { Reply } from "../domain/Reply.ts"
+import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 
@@ -53,14 +52,16 @@ const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcess
 })
 
 /**
- * Opens a reply: succeeds at its first event, or at its last one when it is wanted whole. The scope holds the account; what was learned of the request goes to the
- * `CurrentRequestWatch` when it closes.
+ * Asks for a completion; `ask` says in which form. What was learned of the request goes to the `CurrentRequestWatch` when the
+ * scope closes.
  */
-export const openReply = Effect.fnUntraced(function*(
+const asked = Effect.fnUntraced(function*<A>(
   request: InProcessRequest,
-  // Without its type it is `any` to who imports this.
-  whole: boolean = false
-): Effect.fn.Return<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> {
+  ask: (
+    completion: Completion["Service"],
+    input: CompletionInput
+  ) => Effect.Effect<A, GatewayError, Scope.Scope>
+) {
   const completion = yield* Completion
   const config = (yield* ConfigStore).unsafeCurrent()
   const watch = yield* CurrentRequestWatch
@@ -85,26 +86,37 @@ export const openReply = Effect.fnUntraced(function*(
       stats.error = error.code
       stats.cause = error.cause
     })
-  const output = yield* completion.open({
-    caller: request.caller ?? pooled,
-    model,
-    conversation: conversationOf(request),
-    stats,
-    config,
-    whole
-  }).pipe(Effect.tapError(noteFailure))
+  const output = yield* Effect.tapError(
+    ask(completion, {
+      caller: request.caller ?? pooled,
+      model,
+      conversation: conversationOf(request),
+      stats,
+      config
+    }),
+    noteFailure
+  )
   stats.status = 200
-  return { ...output, events: Stream.tapError(output.events, noteFailure) }
+  return { output, noteFailure }
 })
+
+/** Opens a reply: succeeds at its first event. The scope holds the account. */
+export const openReply = (
+  request: InProcessRequest
+): Effect.Effect<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> =>
+  Effect.map(
+    asked(request, (completion, input) => completion.stream(input)),
+    ({ noteFailure, output }) => ({ ...output, events: Stream.tapError(output.events, noteFailure) })
+  )
 
 /** The whole reply. */
 export const complete = (
   request: InProcessRequest
 ): Effect.Effect<InProcessReply, GatewayError, Completion | ConfigStore> =>
-  Effect.gen(function*() {
-    const output = yield* openReply(request, true)
-    return { id: output.id, ...(yield* wholeReply(output)) }
-  }).pipe(Effect.scoped)
+  asked(request, (completion, input) => completion.whole(input)).pipe(
+    Effect.map(({ output }) => ({ id: output.id, ...replyOf(output.events) })),
+    Effect.scoped
+  )
 
 /** The reply as it comes; leaving the stream stops the upstream. */
 export const completeStream = (

@@ -17,10 +17,10 @@ import type { JsonSchema, StructuredOutput, ToolChoice, ToolDeclaration } from "
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { FinishReason, ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
+import { transduce } from "../stream/transduce.ts"
 import type { Machine } from "../stream/transducer.ts"
 import { complete, openReply } from "./complete.ts"
 import type { InProcessRequest } from "./complete.ts"
-import { transduce } from "./transduce.ts"
 import { turnsOf } from "./turnsOf.ts"
 
 /** Which model to ask the gateway for, and on whose behalf. */

@@ -24,7 +24,6 @@ import { CurrentRequestWatch } from "../completion/RequestWatch.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import { CurrentSliceWatch } from "../config/inSlices.ts"
-import { CurrentClientWriter } from "./ClientWriter.ts"
 
 /** What modules read of the running request's context without naming it as a requirement. */
 const readByThemselves: ReadonlyArray<Context.Key<unknown, unknown>> = [
@@ -37,7 +36,6 @@ const readByThemselves: ReadonlyArray<Context.Key<unknown, unknown>> = [
   CurrentLimits,
   CurrentBufferedBytes,
   CurrentSliceWatch,
-  CurrentClientWriter,
   CurrentRequestWatch,
   Deadlines
 ]

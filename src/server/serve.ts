@@ -18,7 +18,6 @@ import { CurrentShutdown, Shutdown } from "../clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { storeSettings } from "../config/storeSettings.ts"
-import { CurrentClientWriter } from "../http/ClientWriter.ts"
 import { GivenNodeId } from "../nodes/Nodes.ts"
 import { Store } from "../store/Store.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
@@ -29,7 +28,6 @@ import { builtAssets } from "./assets.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
 import { inContainer, isLoopback } from "./container.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
-import { nodeClientWriter } from "./nodeClientWriter.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
@@ -73,7 +71,6 @@ const serveServices = <A, E, R>(
       }))
     ),
     Layer.provideMerge(services),
-    Layer.provide(Layer.succeed(CurrentClientWriter, nodeClientWriter)),
     Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
     Layer.provideMerge(node.server),
     Layer.provide(Observability)

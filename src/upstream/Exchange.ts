@@ -64,6 +64,9 @@ const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 /** Seconds after which another node, or the next start, may serve. */
 const retryAfterShutdown = 5
 
+/** Bytes of a body, or how it ended. */
+export type BytesExit = Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>>
+
 type State = "head" | "body" | "complete" | "failed" | "left"
 
 const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
@@ -162,10 +165,31 @@ export class Exchange {
   }
 
   /**
-   * The bytes that have come since the last read, as one piece; waits where there are none. Fails with `transport` or
-   * `timeout`; what came before is read first.
+   * Gives `take` the bytes that have come since the last read, as one piece, or the end of the body; waits where there is
+   * neither. What ends the body by `transport` or `timeout` comes after what came before. `take` runs as soon as something
+   * comes, which saves the steps of a pull and a match for each chunk.
    */
-  readonly bytes: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.suspend(() => this.bytesExit() ?? this.bytesToCome)
+  read<A, E>(take: (bytes: BytesExit) => Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.callback((resume) => {
+      const go = (now?: number): void => {
+        const bytes = this.bytesExit(now)
+        if (bytes === undefined) return this.waitFor(go)
+        let taken: Effect.Effect<A, E>
+        try {
+          taken = take(bytes)
+        } catch (defect) {
+          taken = Effect.die(defect)
+        }
+        resume(taken)
+      }
+      go()
+    })
+  }
+
+  /** The bytes that have come since the last read, as a pull. */
+  get bytes(): Pull.Pull<Uint8Array, UpstreamFailure> {
+    return this.read((bytes) => bytes)
+  }
 
   /** The body is complete, and all of it was read. */
   get isRead(): boolean {
@@ -254,12 +278,8 @@ export class Exchange {
     return this.failure !== undefined && this.status === 0 ? Exit.fail(this.failure) : Exit.void
   }
 
-  private readonly bytesToCome: Pull.Pull<Uint8Array, UpstreamFailure> = Effect.callback((resume) => {
-    this.waitFor((now) => resume(this.bytesExit(now) ?? this.bytesToCome))
-  })
-
   /** What there is; `now` where a look at the clock was taken just before. */
-  private bytesExit(now?: number): Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>> | undefined {
+  private bytesExit(now?: number): BytesExit | undefined {
     if (this.chunks.length > 0) {
       // Bytes that are always there at once leave the deadline no turn.
       const left = this.budget?.timeLeft(0, now ?? this.deadlines.now())

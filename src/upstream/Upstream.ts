@@ -3,10 +3,8 @@
  *
  * A driver holds no accounts: whoever calls it brings a credential (a lease of the pool, or a caller's own token).
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -99,8 +97,6 @@ export interface CompletionReply {
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
   /** Nothing has to be told to the upstream any more: leaving takes no time. Where it is absent, that may take a while. */
   readonly isOver?: (() => boolean) | undefined
-  /** What `events` is made of, for one reader in its place; it needs nothing but the scope of the completion. */
-  readonly pull?: Pull.Pull<NonEmptyReadonlyArray<UpstreamEvent>, UpstreamFailure> | undefined
 }
 
 /** An upstream session, as listed. */
@@ -170,6 +166,4 @@ export interface Driver {
 export class Upstream extends Context.Service<Upstream, {
   /** The driver of the current configuration; the same object as long as its configuration stands. */
   readonly driver: Effect.Effect<Driver>
-  /** The same at once, where it is there already; else `undefined`. */
-  readonly driverUnsafe?: () => Driver | undefined
 }>()("model-gateway/upstream/Upstream") {}

@@ -41,15 +41,15 @@ export const decodeBody = <A>(
     decoder.end(out)
     return emit(out)
   }
-  const read: DecodedBody<A> = Effect.matchCauseEffect(exchange.bytes, {
-    onSuccess: (bytes) => {
-      const out: Array<A> = []
-      decoder.push(bytes, out)
-      // What is over with these bytes is told with them.
-      const isOver = decoder.done() || (exchange.isRead && decoder.failure() === undefined)
-      return isOver ? end(out) : emit(out)
-    },
-    onFailure: (cause) => decoder.complete() || Pull.isDoneCause(cause) ? end([]) : over(cause)
+  const read: DecodedBody<A> = exchange.read((bytes) => {
+    if (bytes._tag === "Failure") {
+      return decoder.complete() || Pull.isDoneCause(bytes.cause) ? end([]) : over(bytes.cause)
+    }
+    const out: Array<A> = []
+    decoder.push(bytes.value, out)
+    // What is over with these bytes is told with them.
+    const isOver = decoder.done() || (exchange.isRead && decoder.failure() === undefined)
+    return isOver ? end(out) : emit(out)
   })
   const next = (): DecodedBody<A> => {
     const failure = decoder.failure()

@@ -57,9 +57,9 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Laye
     const deadlines = yield* Deadlines
     const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
-    const current = Effect.suspend(() => {
+    const driver = Effect.suspend(() => {
       const config = store.unsafeCurrent().upstream
-      if (made !== undefined && made.config === config) return Effect.succeed(made.driver)
+      if (made?.config === config) return Effect.succeed(made.driver)
       return makeDriver(exchanges, config).pipe(
         Effect.provideService(Recordings, recordings),
         Effect.provideService(Deadlines, deadlines),
@@ -69,9 +69,6 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Laye
         })
       )
     })
-    return Upstream.of({
-      driver: current,
-      driverUnsafe: () => made?.config === store.unsafeCurrent().upstream ? made.driver : undefined
-    })
+    return Upstream.of({ driver })
   })
 ).pipe(Layer.provide(Deadlines.layer))

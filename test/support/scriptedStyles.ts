@@ -24,6 +24,7 @@ import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesGroup } from "../../src/styles/messages/Api.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
+import { scriptedCompletion } from "./scriptedCompletion.ts"
 import { usageInMemory } from "./usage.ts"
 
 export const businessKey = "test-key"
@@ -43,13 +44,12 @@ const noUpstream = Layer.succeed(Upstream, Upstream.of({ driver: Effect.die("no 
 /** Serves the styles; `inputs` are the completions that were asked for. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const inputs: Array<CompletionInput> = []
-  const completion = Completion.of({
-    open: (input) =>
-      Effect.suspend(() => {
-        inputs.push(input)
-        return Effect.map(script(input), (events) => ({ id: "session-1", driver: "session" as const, events }))
-      })
-  })
+  const completion = scriptedCompletion((input) =>
+    Effect.suspend(() => {
+      inputs.push(input)
+      return Effect.map(script(input), (events) => ({ id: "session-1", driver: "session" as const, events }))
+    })
+  )
   const { dispose, handler } = HttpRouter.toWebHandler(
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),

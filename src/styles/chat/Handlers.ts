@@ -7,9 +7,9 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
-import { wholeReply } from "../../completion/wholeReply.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
+import { replyOf } from "../../domain/Reply.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
@@ -41,10 +41,9 @@ export const ChatHandlers = HttpApiBuilder.group(
         const model = findModel(asked, body.model)
         if (model instanceof GatewayError) return yield* model
         const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeChat(body)))
-        const info = ({ id }: CompletionOutput) => ({ id, created: asked.created, model: body.model })
+        const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: asked.created, model: body.model })
         return yield* answer(asked, model, conversation, {
-          whole: (output) =>
-            Effect.map(wholeReply(output), (reply) => respond(completions, chatCompletion(info(output), reply))),
+          whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure
         })

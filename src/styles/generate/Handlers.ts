@@ -8,12 +8,12 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
-import { wholeReply } from "../../completion/wholeReply.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { listedModels, type Model, resolveModel } from "../../domain/models.ts"
+import { replyOf } from "../../domain/Reply.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
@@ -61,17 +61,17 @@ export const GenerateHandlers = HttpApiBuilder.group(
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
         const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
-        const info = ({ id }: CompletionOutput): GenerateReplyInfo => ({
+        const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
           id,
           model: requested,
           thoughts: showsThoughts(body)
         })
         return yield* answer(asked, model, conversation, {
           whole: (output) =>
-            Effect.map(wholeReply(output), (reply) =>
-              respond(endpoints.generateContent, generateResponse(info(output), reply))),
-          frames: (output) =>
-            generateFrames(info(output)),
+            Effect.succeed(
+              respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
+            ),
+          frames: (output) => generateFrames(info(output)),
           failure: generateFailure
         })
       })

@@ -8,13 +8,13 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
-import { wholeReply } from "../../completion/wholeReply.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
 import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
+import { replyOf } from "../../domain/Reply.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
@@ -61,7 +61,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
       const promptTokens = stats.stream ? yield* begunInSlices(estimateSliced(conversation)) : 0
-      const info = ({ id }: CompletionOutput): MessagesReplyInfo => ({
+      const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
         thinking: isSlowMessagesModel(body.model),
@@ -69,7 +69,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
       })
       return yield* answer(asked, model, conversation, {
         whole: (output) =>
-          Effect.map(wholeReply(output), (reply) => respond(endpoints.create, messageObject(info(output), reply))),
+          Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),
         failure: messagesFailure(stats.id)
       })

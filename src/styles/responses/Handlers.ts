@@ -9,8 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Deadlines } from "../../clock/Deadlines.ts"
-import type { CompletionOutput } from "../../completion/Completion.ts"
-import { wholeEvents } from "../../completion/wholeReply.ts"
+import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { directRoutes } from "../../http/directRoutes.ts"
@@ -89,21 +88,20 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           // Anyone may have any number of tokens: when the store is full they are one owner.
           const share = caller._tag === "Direct" ? "direct" : caller.owner
 
-          const whole = (output: CompletionOutput) =>
-            Effect.flatMap(wholeEvents(output), (events) => {
-              let final = ""
-              const renderer = responseFrames(info, {
-                now,
-                settled(text) {
-                  final = text
-                }
-              })
-              for (const event of events) renderer.frames.push(event, [])
-              const response = jsonText(final)
-              return keep
-                ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
-                : Effect.succeed(response)
+          const whole = ({ events }: WholeOutput) => {
+            let final = ""
+            const renderer = responseFrames(info, {
+              now,
+              settled(text) {
+                final = text
+              }
             })
+            for (const event of events) renderer.frames.push(event, [])
+            const response = jsonText(final)
+            return keep
+              ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
+              : Effect.succeed(response)
+          }
 
           let stored: OpenResponse | undefined
           const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import { keyOf } from "../../completion/admission.ts"
-import type { CompletionOutput } from "../../completion/Completion.ts"
+import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
 import { Completion } from "../../completion/Completion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -39,7 +39,7 @@ export interface Begun {
 export interface Wording {
   /** The reply in one piece. */
   readonly whole: (
-    output: CompletionOutput
+    output: WholeOutput
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError>
   /** Starts the renderer of a stream. */
   readonly frames: (output: CompletionOutput) => FrameRenderer
@@ -106,21 +106,13 @@ export const makeAnswers = Effect.gen(function*() {
       { failure, frames, keepsText = false, whole }: Wording,
       around?: (opening: Opening) => Opening
     ) => {
-      const opening = completion.open({
-        caller,
-        model,
-        conversation,
-        stats,
-        config,
-        whole: !stats.stream,
-        kept: keepsText
+      const input = { caller, model, conversation, stats, config, kept: keepsText }
+      if (!stats.stream) return Effect.flatMap(completion.whole(input), whole)
+      const opening = completion.stream(input)
+      return streamReply(around === undefined ? opening : around(opening), frames, failure, {
+        deadlines,
+        client: config.upstream.timeouts.client * 1000
       })
-      return stats.stream
-        ? streamReply(around === undefined ? opening : around(opening), frames, failure, {
-          deadlines,
-          client: config.upstream.timeouts.client * 1000
-        })
-        : Effect.flatMap(opening, whole)
     }
   }
 })

@@ -11,9 +11,9 @@ import { begunInSlices } from "../../config/inSlices.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { fromPullOnce } from "../../stream/transduce.ts"
 import { decodeBody } from "../decodeBody.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
-import { PulledReply } from "../PulledReply.ts"
 import { parseRetryAfter } from "../retryAfter.ts"
 import type {
   CompletionReply,
@@ -177,8 +177,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
               )
             }
             const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
-            const pull = Effect.suspend(decodeBody(exchange, decoder))
-            return Effect.succeed(new PulledReply(id, undefined, pull, leavesAtOnce))
+            const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder)))
+            return Effect.succeed({ id, events, isOver: leavesAtOnce })
           })
         })
     )

@@ -9,8 +9,8 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { begunInSlices } from "../../config/inSlices.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { fromPullOnce } from "../../stream/transduce.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
-import { PulledReply } from "../PulledReply.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamModel } from "../Upstream.ts"
 import { makeSessionClient, type StreamCall } from "./client.ts"
 import type { MessageId } from "./decodeReply.ts"
@@ -119,7 +119,12 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       const call = { path: "chat/completion", phase: "completion", body, token } as const
       return Effect.map(
         openRound(request, sessionId, call, rounds.begun),
-        (first) => new PulledReply(sessionId, sessionId, rounds.events(first), rounds.isOver)
+        (first) => ({
+          id: sessionId,
+          sessionId,
+          events: fromPullOnce(rounds.events(first)),
+          isOver: rounds.isOver
+        })
       )
     }
     return Effect.flatMap(

@@ -19,6 +19,7 @@ import { apiId } from "../../../src/http/reply.ts"
 import { ResponsesStore } from "../../../src/responses-store/ResponsesStore.ts"
 import { ResponsesGroup } from "../../../src/styles/responses/Api.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
+import { scriptedCompletion } from "../../support/scriptedCompletion.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { usageInMemory } from "../../support/usage.ts"
 
@@ -39,7 +40,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
         Callers.layer,
         usageInMemory,
         ResponsesStore.layer,
-        Layer.succeed(Completion, Completion.of({ open }))
+        Layer.succeed(Completion, scriptedCompletion(open))
       ]),
       Layer.provide(ConfigStore.layerJson({ keys: ["key"] })),
       Layer.provide(HttpServer.layerServices),

@@ -6,9 +6,9 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../../src/clock/Deadlines.ts"
-import { wholeReply } from "../../../src/completion/wholeReply.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
+import { replyOf } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { businessEdge } from "../../../src/http/edge.ts"
 import { bodyOf } from "../../../src/http/jsonBody.ts"
@@ -64,12 +64,11 @@ export const ToyHandlers = HttpApiBuilder.group(
         const model = findModel(asked, body.toy)
         if (model instanceof GatewayError) return yield* model
         return yield* answer(asked, model, conversationOf(body.say), {
-          whole: (output) =>
-            Effect.map(
-              wholeReply(output),
-              ({ blocks }) =>
-                respond(play, { said: blocks.map((block) => block._tag === "Text" ? block.text : "").join("") })
-            ),
+          whole: ({ events }) => {
+            const { blocks } = replyOf(events)
+            const said = blocks.map((block) => block._tag === "Text" ? block.text : "").join("")
+            return Effect.succeed(respond(play, { said }))
+          },
           frames,
           failure
         })
