@@ -292,10 +292,23 @@ describe("the cookie", () => {
     assert.strictEqual((await call("GET", "/metrics", { headers })).status, 401)
   })
 
-  it("ends when the password changes", async () => {
+  it("sets a password only with the present one, and ends then", async () => {
     const { token } = await signIn()
     const headers = { ...sameOrigin, ...cookieOf(token) }
-    const changed = await call("POST", "/admin/settings/password", { headers, body: { new_password: "correct horse" } })
+    const change = (body: object) => call("POST", "/admin/settings/password", { headers, body })
+    const refusals: ReadonlyArray<readonly [object, string]> = [
+      [{}, "current_password is required"],
+      [{ current_password: null }, "current_password is required"],
+      [{ current_password: "" }, "current_password is not the password in force"],
+      [{ current_password: "a wrong one" }, "current_password is not the password in force"]
+    ]
+    for (const [present, reason] of refusals) {
+      const refused = await change({ ...present, new_password: "correct horse" })
+      assert.strictEqual(refused.status, 400)
+      assert.include(JSON.stringify(refused.json), reason)
+    }
+    assert.strictEqual((await call("GET", "/admin/config", { headers })).status, 200)
+    const changed = await change({ current_password: adminKey, new_password: "correct horse" })
     assert.strictEqual(changed.status, 200)
     assert.strictEqual((await call("GET", "/admin/config", { headers })).status, 401)
     assert.deepStrictEqual((await call("GET", "/admin/session", { headers })).json, { active: false })

@@ -338,5 +338,12 @@ describe("the password", () => {
     )
     assert.strictEqual((await call("GET", "/admin/settings", { bearer: "first password" })).status, 401)
     assert.strictEqual((await call("GET", "/admin/settings", { bearer: "second one" })).status, 200)
+    const change = (current_password: string) =>
+      call("POST", "/admin/settings/password", {
+        bearer: "second one",
+        body: { current_password, new_password: "third one" }
+      })
+    assert.strictEqual((await change("first password")).status, 400)
+    assert.strictEqual((await change("second one")).status, 200)
   })
 })

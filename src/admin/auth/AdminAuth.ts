@@ -74,6 +74,8 @@ export class AdminAuth extends Context.Service<AdminAuth, {
    * it is tried again until it is.
    */
   readonly logout: (token: string) => Effect.Effect<boolean>
+  /** Whether this is the admin key or password in force. Counts as a login: an address that guesses waits for its turn. */
+  readonly isPresent: (key: string, address: string) => Effect.Effect<boolean, GatewayError>
   /** Sets the password and invalidates every JWT. */
   readonly setPassword: (
     password: string
@@ -240,6 +242,10 @@ export class AdminAuth extends Context.Service<AdminAuth, {
             onNone: () => Effect.succeed(true),
             onSome: (claims) => claims.jti === "" ? Effect.succeed(true) : config.endedLogins.end(claims)
           }))
+        ),
+      isPresent: (key, address) =>
+        Effect.suspend(() => isRight(key, config.unsafeCurrent().admin, address)).pipe(
+          Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(tooMany(retryAfter)))
         ),
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
         if (chosen.length < minPassword) {

@@ -73,8 +73,11 @@ export const SettingsSaved = Schema.Struct({
   ...lasting
 })
 
-/** The password under either name. */
+/** The password under either name, and the one in force. */
 export const PasswordRequest = Schema.Struct({
+  current_password: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
+    description: "The admin key or password in force. Required where the session cookie is the credential."
+  }),
   new_password: Schema.optionalKey(Schema.NullOr(Schema.String)),
   password: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({ identifier: "PasswordRequest" })
@@ -112,8 +115,9 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
   HttpApiEndpoint.post("password", "/admin/settings/password", { payload: PasswordRequest, success: PasswordReply })
     .annotateMerge(documented({
       summary: "Set the admin password",
-      description: "Invalidates every JWT that was issued before.",
+      description: "Invalidates every JWT that was issued before. A browser's session gives the present password too.",
       errors: changing,
-      example: { new_password: "a long new password" }
+      // Whoever sends the example as it stands sets no password that the documents tell everybody.
+      example: { current_password: "", new_password: "" }
     }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: runtime settings and password") {}

@@ -9,7 +9,9 @@ import { type GatewayError, gatewayError, invalidRequest } from "../../domain/Ga
 import { apiId, respond } from "../../http/reply.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
+import { adminCredential } from "../auth/sessionCookie.ts"
 import { changed, lastingOf } from "../changes.ts"
+import { addressOf } from "../edgeLayers.ts"
 import { AdminSettingsGroup } from "./Api.ts"
 import { settingsFields } from "./fields.ts"
 import { namesIn, patchSettings } from "./patch.ts"
@@ -99,6 +101,14 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
           const password = body.new_password ?? body.password
           if (password === undefined || password === null) {
             return yield* invalidRequest("new_password is required", "new_password")
+          }
+          const present = body.current_password ?? undefined
+          // A browser sends its cookie for whoever makes the page ask.
+          if (present === undefined && adminCredential(request)?._tag === "Cookie") {
+            return yield* invalidRequest("current_password is required with the session cookie", "current_password")
+          }
+          if (present !== undefined && !(yield* auth.isPresent(present, addressOf(request)))) {
+            return yield* invalidRequest("current_password is not the password in force", "current_password")
           }
           const saved = yield* changed("the password was changed", auth.setPassword(password))
           return respond(endpoint, {

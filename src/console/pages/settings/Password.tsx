@@ -8,13 +8,17 @@ import { useTexts } from "../../state/preferences.ts"
 
 export const Password = () => {
   const t = useTexts().settings
-  const field = useRef<HTMLInputElement>(null)
+  const present = useRef<HTMLInputElement>(null)
+  const chosen = useRef<HTMLInputElement>(null)
   const [busy, setBusy] = useState(false)
   const change = async (event: Event) => {
     event.preventDefault()
     setBusy(true)
     const reply = await act(
-      (client) => client["admin-settings"].password({ payload: { new_password: field.current?.value ?? "" } }),
+      (client) =>
+        client["admin-settings"].password({
+          payload: { current_password: present.current?.value ?? "", new_password: chosen.current?.value ?? "" }
+        }),
       { done: () => t.passwordChanged }
     )
     setBusy(false)
@@ -25,8 +29,12 @@ export const Password = () => {
       <h2>{t.password}</h2>
       <div class="row">
         <label class="field">
+          <span>{t.presentPassword}</span>
+          <input ref={present} type="password" autocomplete="current-password" required />
+        </label>
+        <label class="field">
           <span>{t.newPassword}</span>
-          <input ref={field} type="password" autocomplete="new-password" required aria-describedby="password-hint" />
+          <input ref={chosen} type="password" autocomplete="new-password" required aria-describedby="password-hint" />
         </label>
         <button type="submit" disabled={busy}>{t.changePassword}</button>
       </div>

@@ -47,6 +47,7 @@ export const configurationTexts = (count: Count) => ({
     configured: "Configured",
     inEffect: "In effect",
     password: "Password",
+    presentPassword: "Present admin key or password",
     newPassword: "New password",
     changePassword: "Change password",
     passwordHint:

@@ -45,6 +45,7 @@ export const configurationTexts: Pick<Texts, "settings" | "samples" | "transfer"
     configured: "配置值",
     inEffect: "生效值",
     password: "密码",
+    presentPassword: "当前管理密钥或密码",
     newPassword: "新密码",
     changePassword: "更改密码",
     passwordHint: "此后它将代替管理密钥，并结束所有会话，包括当前会话。至少 8 个字符。",
