@@ -20,6 +20,8 @@ export const layerLimits: Layer.Layer<never, never, ConfigStore> = Layer.effect(
 /** Bytes that requests hold in memory: bodies, prompts, whole replies, clients' queues. */
 export interface BufferedBytes {
   used: number
+  /** Bytes of the largest reply that was refused since room was last made. */
+  refused?: number
 }
 
 /** The sum over all requests; every gateway of a process shares it unless another is provided. */

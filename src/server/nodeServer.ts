@@ -2,20 +2,18 @@
  * The node HTTP server: listens, keeps clients within bounds, drains when its scope ends, closes idle connections meanwhile.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createServer, type Server } from "node:http"
 import { CurrentHurry, Shutdown } from "../clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { watchConnections } from "./connections.ts"
+import { watchConnections } from "./connections/Connections.ts"
+import { withinLimits } from "./connections/withinLimits.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
 /** Where to listen; port 0 lets the system choose. */
@@ -55,16 +53,8 @@ const maxHeaderSize = 16 * 1024
 /** A body may take as long as it goes on coming (`limits.body_seconds`). */
 const requestTimeout = 0
 
-const refusedConnections = Metric.counter("gateway_connections_refused_total", {
-  description: "Connections that were closed at once because there were too many",
-  incremental: true
-})
-
 /** How long requests that are ended have to tell their callers and the upstream so. */
 const telling = "3 seconds"
-
-/** How often clients that take nothing are looked for, in milliseconds: an eighth of their time, within these bounds. */
-const sweepEvery = (patience: number): number => Math.min(5000, Math.max(20, patience / 8))
 
 /** Node knows no address of a local socket that was handed over: `name` stands in for it. */
 const nameAddress = (node: Server, name: string): void => {
@@ -106,18 +96,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     Effect.gen(function*() {
       const lifecycle = yield* Lifecycle
       const config = yield* ConfigStore
-      const clock = yield* Clock.Clock
-      const metrics = yield* Effect.context<never>()
-      connections.limit(
-        () => config.unsafeCurrent().limits.connections,
-        () => refusedConnections.updateUnsafe(1, metrics)
-      )
-      const patience = () => config.unsafeCurrent().upstream.timeouts.client * 1000
-      yield* Effect.suspend(() => Effect.sleep(sweepEvery(patience()))).pipe(
-        Effect.andThen(Effect.sync(() => connections.sweep(monotonicMillis(clock), patience()))),
-        Effect.forever,
-        Effect.forkScoped
-      )
+      yield* withinLimits(connections)
       const hurry = yield* CurrentHurry
       const hurried = Effect.callback<void>((resume) => {
         const unwatch = hurry.watch(() => resume(Effect.void))
