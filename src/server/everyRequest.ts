@@ -21,7 +21,16 @@ import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
 import { originHeaders } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
+import { framingHeaders } from "./framing.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+
+const everyReply = { ...originHeaders, ...framingHeaders }
+
+/** What every reply says. A page that has a policy of its own keeps it. */
+const pageHeaders = ({ headers }: HttpServerResponse.HttpServerResponse) => {
+  const policy = headers["content-security-policy"]
+  return policy === undefined ? everyReply : { ...everyReply, "content-security-policy": policy }
+}
 
 /** Ids that callers may choose for themselves; anything else is replaced. */
 const acceptableId = /^[\w.:-]{1,128}$/
@@ -73,8 +82,8 @@ export const EveryRequest = HttpRouter.middleware(
       const told = HttpServerResponse.setHeaders(
         response,
         lifecycle.isDraining()
-          ? { ...originHeaders, "x-request-id": id, connection: "close" }
-          : { ...originHeaders, "x-request-id": id }
+          ? { ...pageHeaders(response), "x-request-id": id, connection: "close" }
+          : { ...pageHeaders(response), "x-request-id": id }
       )
       return isConsolePath(path) ? HttpServerResponse.setHeaders(told, consoleHeaders) : told
     }

@@ -4,6 +4,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect } from "effect"
 import { HttpApi, type OpenApi } from "effect/http-api"
+import { createHash } from "node:crypto"
+import { once } from "node:events"
+import { get, type IncomingMessage } from "node:http"
+import { buffer } from "node:stream/consumers"
+import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { GatewayApi, makeAdminClient } from "../../src/api.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -131,7 +136,74 @@ describe("/openapi.json", () => {
   })
 })
 
+describe.each(["/openapi.json", "/docs"])("%s", (path) => {
+  const ask = async (headers: Record<string, string>) => {
+    const { hostname, port } = new URL(gateway.url)
+    const [response] = await once(get({ hostname, port, path, headers }), "response") as [IncomingMessage]
+    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
+  }
+
+  it("is compressed as the client takes it, and not sent to a client that has it", async () => {
+    const plain = await ask({})
+    const gz = await ask({ "accept-encoding": "gzip" })
+    const br = await ask({ "accept-encoding": "gzip, br" })
+    assert.isUndefined(plain.headers["content-encoding"])
+    assert.strictEqual(gz.headers["content-encoding"], "gzip")
+    assert.strictEqual(br.headers["content-encoding"], "br")
+    assert.deepStrictEqual(gunzipSync(gz.body), plain.body)
+    assert.deepStrictEqual(brotliDecompressSync(br.body), plain.body)
+    assert.isBelow(gz.body.length, plain.body.length / 2)
+    for (const { headers } of [plain, gz, br]) {
+      assert.strictEqual(headers["vary"], "Accept-Encoding")
+      const accept = headers["content-encoding"] ?? "identity"
+      const again = await ask({ "accept-encoding": accept, "if-none-match": headers["etag"] ?? "" })
+      assert.deepInclude({ status: again.status, bytes: again.body.length }, { status: 304, bytes: 0 })
+    }
+  })
+})
+
+describe("every reply", () => {
+  const replies: ReadonlyArray<readonly [string, string]> = [
+    ["GET", "/"],
+    ["GET", "/healthz"],
+    ["GET", "/v1/models"],
+    ["GET", "/docs"],
+    ["GET", "/openapi.json"],
+    ["GET", "/console/"],
+    ["GET", "/console"],
+    ["GET", "/console/assets/none"],
+    ["GET", "/admin/config"],
+    ["POST", "/v1/chat/completions"],
+    ["POST", "/admin/login"],
+    ["GET", "/none"],
+    ["PUT", "/v1/models"],
+    ["OPTIONS", "/v1/models"]
+  ]
+
+  it.each(replies)("to %s %s is kept out of frames and taken for what it says", async (method, path) => {
+    const { headers } = await fetch(`${gateway.url}${path}`, { method, redirect: "manual" })
+    assert.include(headers.get("content-security-policy"), "frame-ancestors 'none'")
+    assert.strictEqual(headers.get("x-frame-options"), "DENY")
+    assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+  })
+})
+
 describe("/docs", () => {
+  it("runs the script that is in it, and no other", async () => {
+    const response = await fetch(`${gateway.url}/docs`)
+    const policy = response.headers.get("content-security-policy") ?? ""
+    const scripts = [...(await response.text()).matchAll(/<script>([^]*?)<\/script>/g)].map(([, script]) => script!)
+    assert.lengthOf(scripts, 1)
+    const hash = createHash("sha256").update(scripts[0]!).digest("base64")
+    assert.include(policy, `script-src 'sha256-${hash}';`)
+    assert.include(policy, "default-src 'none'")
+  })
+
+  it("has no example of a password that the gateway would take", () => {
+    const example = bodyOf(document.paths["/admin/settings/password"]!.post!)
+    assert.deepStrictEqual(example, { current_password: "", new_password: "" })
+  })
+
   it("shows the document and loads nothing from elsewhere", async () => {
     const response = await fetch(`${gateway.url}/docs`)
     const page = await response.text()

@@ -2,21 +2,11 @@
  * The console's files as they were built: read when somebody first asks for them, and kept.
  */
 import * as Effect from "effect/Effect"
-import { createHash } from "node:crypto"
 import { assets } from "../assets.ts"
-
-/** A file in the forms that a browser may take. */
-export interface ConsoleFile {
-  readonly plain: Uint8Array
-  readonly gz: Uint8Array
-  readonly br: Uint8Array
-  readonly contentType: string
-  /** The beginning of SHA-256 of the plain form. */
-  readonly hash: string
-}
+import { type SentFile, sentFile } from "../sentFile.ts"
 
 /** Files by their path below `/console/`; the page is `index.html`. */
-export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
+export type ConsoleFiles = ReadonlyMap<string, SentFile>
 
 const contentTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
@@ -27,13 +17,13 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 /** The files among named contents. */
 const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
-  const files = new Map<string, ConsoleFile>()
+  const files = new Map<string, SentFile>()
   for (const [name, plain] of contents) {
     const contentType = contentTypes[name.split(".").at(-1)!]
     const gz = contents.get(`${name}.gz`)
     const br = contents.get(`${name}.br`)
     if (contentType === undefined || gz === undefined || br === undefined) continue
-    files.set(name, { plain, gz, br, contentType, hash: createHash("sha256").update(plain).digest("hex").slice(0, 16) })
+    files.set(name, sentFile({ plain, gz, br, contentType }))
   }
   return files
 }

@@ -1,12 +1,14 @@
+import { framingHeaders } from "../framing.ts"
+
 /**
  * What every reply below `/console/` says, whoever gives it: the page runs its own files, talks to its own origin and is
  * shown in no other page.
  */
 export const consoleHeaders = {
+  ...framingHeaders,
   "content-security-policy":
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff"
+  "referrer-policy": "no-referrer"
 }
 
 /** Whether a path of the gateway's own is one of the console's. */

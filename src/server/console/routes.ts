@@ -8,7 +8,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type ConsoleFile, consoleFiles } from "./files.ts"
+import { sendFile, type SentFile } from "../sentFile.ts"
+import { consoleFiles } from "./files.ts"
 import { consoleHeaders } from "./headers.ts"
 
 const plainText = (status: number, text: string, more: Readonly<Record<string, string>> = {}) =>
@@ -18,35 +19,8 @@ const notFound = plainText(404, "Not found")
 
 const notBuilt = plainText(404, "The console's files are not there; the log says why.")
 
-/** What a browser takes at its best, of what there is: an encoding with `q=0` is refused. */
-const encodingOf = (accepted: string): "br" | "gz" | "plain" => {
-  const taken = new Map(
-    accepted.toLowerCase().split(",").map((entry) => {
-      const [name = "", ...parameters] = entry.split(";").map((part) => part.trim())
-      return [name, !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))] as const
-    })
-  )
-  const takes = (name: string): boolean => taken.get(name) ?? taken.get("*") ?? false
-  if (takes("br")) return "br"
-  return takes("gzip") ? "gz" : "plain"
-}
-
-const contentEncodings = { br: "br", gz: "gzip", plain: undefined } as const
-
-const send = (request: HttpServerRequest.HttpServerRequest, file: ConsoleFile, cacheControl: string) => {
-  const encoding = encodingOf(request.headers["accept-encoding"] ?? "")
-  const etag = `"${file.hash}-${encoding}"`
-  const about = { ...consoleHeaders, "cache-control": cacheControl, etag, vary: "Accept-Encoding" }
-  const known = request.headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-  if (known?.some((tag) => tag === etag || tag === "*") === true) {
-    return HttpServerResponse.empty({ status: 304, headers: about })
-  }
-  const contentEncoding = contentEncodings[encoding]
-  return HttpServerResponse.uint8Array(file[encoding], {
-    contentType: file.contentType,
-    headers: contentEncoding === undefined ? about : { ...about, "content-encoding": contentEncoding }
-  })
-}
+const send = (request: HttpServerRequest.HttpServerRequest, file: SentFile, cacheControl: string) =>
+  sendFile(request, file, { ...consoleHeaders, "cache-control": cacheControl })
 
 /** A route is asked with its path as it came: routers take `/console` and `/console/` for the same. */
 const pathBelow = (url: string): string | undefined => {

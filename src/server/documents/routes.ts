@@ -1,47 +1,79 @@
 /**
  * `/openapi.json` and `/docs`: the API's document, and a page that shows it and sends requests, without any other host.
  *
- * Both are made when they are first asked for. Paths are relative to where the document is.
+ * Each is made once, when it is first asked for, and sent to everybody as the same bytes. Paths are relative to where the document
+ * is.
  */
 import * as Effect from "effect/Effect"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
 import { GatewayApi } from "../Api.ts"
+import { sendFile, type SentFile, sentFile } from "../sentFile.ts"
 
 /** Below whatever path a proxy or an app has the gateway, its server is where its document is. */
 const api = GatewayApi.annotate(OpenApi.Servers, [{ url: "." }])
 
-/** Makes a reply when it is first asked for. */
-const kept = <E, R>(make: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
-  let made: HttpServerResponse.HttpServerResponse | undefined
-  return Effect.suspend(() =>
-    made !== undefined
-      ? Effect.succeed(made)
-      : Effect.tap(make, (response) => {
-        made = response
-        return Effect.void
-      })
+const [toBrotli, toGzip] = [promisify(brotliCompress), promisify(gzip)]
+
+/** Half as long again as by the best quality, which takes seconds. */
+const brotliQuality = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }
+
+/** What is sent of a document. */
+interface Made {
+  readonly file: SentFile
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const made = async (text: string, contentType: string, headers: Made["headers"]): Promise<Made> => {
+  const plain = Buffer.from(text)
+  const [br, gz] = await Promise.all([toBrotli(plain, brotliQuality), toGzip(plain)])
+  // Its address stays and its content does not: who has it asks whether it is the same.
+  return { file: sentFile({ plain, br, gz, contentType }), headers: { "cache-control": "no-cache", ...headers } }
+}
+
+/** The reply with a document that the first request makes. Others wait for it, and go on waiting where the first one leaves. */
+const sent = (make: () => Promise<Made>) => {
+  let making: Promise<Made> | undefined
+  return Effect.map(
+    Effect.all([HttpServerRequest.HttpServerRequest, Effect.promise(() => making ??= make())]),
+    ([request, { file, headers }]) => sendFile(request, file, headers)
   )
 }
 
-const document = kept(
-  Effect.sync(() => HttpServerResponse.text(JSON.stringify(OpenApi.fromApi(api)), { contentType: "application/json" }))
-)
+const document = () => made(JSON.stringify(OpenApi.fromApi(api)), "application/json", {})
+
+const swaggerPage = Effect.gen(function*() {
+  const { layer } = yield* Effect.promise(() => import("effect/http-api/HttpApiSwagger"))
+  const router = yield* HttpRouter.make
+  yield* Layer.build(Layer.provide(layer(api), Layer.succeed(HttpRouter.HttpRouter, router)))
+  const request = HttpServerRequest.fromWeb(new Request("http://localhost/docs"))
+  const response = yield* Effect.provideService(router.asHttpEffect(), HttpServerRequest.HttpServerRequest, request)
+  return yield* Effect.promise(() => HttpServerResponse.toWeb(response).text())
+}).pipe(Effect.scoped, Effect.orDie)
+
+/** The page runs the script that is in it and no other, and talks to its own origin. */
+const policyOf = (page: string): string => {
+  const start = page.indexOf("<script>") + "<script>".length
+  const script = page.slice(start, page.indexOf("</script>", start))
+  const hash = createHash("sha256").update(script).digest("base64")
+  return `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src 'self' data:; ` +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
 
 /** The page as the library makes it: its script is in it, so it is loaded only when somebody looks at it. */
-const page = kept(
-  Effect.gen(function*() {
-    const { layer } = yield* Effect.promise(() => import("effect/http-api/HttpApiSwagger"))
-    const router = yield* HttpRouter.make
-    yield* Layer.build(Layer.provide(layer(api), Layer.succeed(HttpRouter.HttpRouter, router)))
-    return yield* router.asHttpEffect()
-  }).pipe(Effect.scoped, Effect.orDie)
-)
+const page = async () => {
+  const text = await Effect.runPromise(swaggerPage)
+  return made(text, "text/html; charset=utf-8", { "content-security-policy": policyOf(text) })
+}
 
 /** The routes of the documents. */
 export const Documents = HttpRouter.addAll([
-  HttpRouter.route("GET", "/openapi.json", document),
-  HttpRouter.route("GET", "/docs", page)
+  HttpRouter.route("GET", "/openapi.json", sent(document)),
+  HttpRouter.route("GET", "/docs", sent(page))
 ])
