@@ -1,6 +1,6 @@
 /**
- * What holds for every request, whatever route it takes: its id, what browsers are told, its place in the count that drain
- * waits for, and the refusal of new ones while the gateway drains, and of those that no route takes.
+ * What holds for every request, whatever route it takes: its id, what browsers are told, room for its reply, its place in the
+ * count that drain waits for, and the refusal of new ones while the gateway drains, and of those that no route takes.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -23,6 +23,7 @@ import { originHeaders } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { framingHeaders } from "./framing.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+import { withRoom } from "./roomForReply.ts"
 
 const everyReply = { ...originHeaders, ...framingHeaders }
 
@@ -110,7 +111,7 @@ export const EveryRequest = HttpRouter.middleware(
           // Whoever serves the request restores its context at the end.
           fiber.setContext(Context.add(context, CurrentRequest, stats))
           return Effect.matchEffect(httpEffect, {
-            onSuccess: (response) => Effect.succeed(named(response, id, path)),
+            onSuccess: (response) => Effect.succeed(named(withRoom(fiber, response, method, path, stats), id, path)),
             onFailure: (error) =>
               isRouteNotFound(error)
                 ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))
