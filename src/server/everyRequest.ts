@@ -111,7 +111,8 @@ export const EveryRequest = HttpRouter.middleware(
           // Whoever serves the request restores its context at the end.
           fiber.setContext(Context.add(context, CurrentRequest, stats))
           return Effect.matchEffect(httpEffect, {
-            onSuccess: (response) => Effect.succeed(named(withRoom(fiber, response, method, path, stats), id, path)),
+            onSuccess: (response) =>
+              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => named(given, id, path)),
             onFailure: (error) =>
               isRouteNotFound(error)
                 ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))

@@ -31,8 +31,7 @@ beforeEach(() => {
   makesDeaf = false
 })
 afterEach(async () => {
-  for (const client of clients.splice(0)) client.destroy()
-  deaf.length = 0
+  for (const socket of [...clients.splice(0), ...deaf.splice(0)]) socket.destroy()
   await gateway.stop()
 })
 

@@ -5,8 +5,8 @@ import { once } from "node:events"
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
+import { Turns } from "../../src/clock/Turns.ts"
 import { watchConnections } from "../../src/server/connections/Connections.ts"
-import { Turns } from "../../src/server/connections/Turns.ts"
 import { cutsOf } from "../support/cuts.ts"
 import { runs } from "../support/effort.ts"
 import { untilHolds } from "../support/until.ts"
@@ -128,7 +128,7 @@ describe("requests that are sent ahead", () => {
 
 describe("connections that have sent ahead", () => {
   it("are served a few in each turn of the event loop, in order, each once", async () => {
-    const turns = new Turns()
+    const turns = new Turns(8)
     const served: Array<number> = []
     const perTurn: Array<number> = []
     for (let i = 0; i < 20; i++) {

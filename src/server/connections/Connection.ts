@@ -6,11 +6,11 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { Turns } from "../../clock/Turns.ts"
 import type { BufferedBytes } from "../../config/CurrentLimits.ts"
 import { HalfClosed } from "./HalfClosed.ts"
 import { Intake, type IntakeOwner } from "./Intake.ts"
 import { isShared } from "./sharedBytes.ts"
-import type { Turns } from "./Turns.ts"
 
 /** What all connections of a server have in common. */
 export interface Common {

@@ -6,9 +6,9 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { Turns } from "../../clock/Turns.ts"
 import type { BufferedBytes } from "../../config/CurrentLimits.ts"
 import { type Common, Connection } from "./Connection.ts"
-import { Turns } from "./Turns.ts"
 
 /** What connections are kept within. */
 export interface ConnectionBounds {
@@ -39,10 +39,13 @@ export interface Connections {
 /** A client that has taken something within so many milliseconds is not closed to make room. */
 const grace = 1000
 
+/** Connections that have sent ahead and are served in one turn of the event loop. */
+const mostInTurn = 8
+
 /** Watches a server that has no connections yet. */
 export const watchConnections = (server: Server): Connections => {
   const connections = new Map<Socket, Connection>()
-  const common: Common = { turns: new Turns(), sum: { used: 0 }, now: () => performance.now() }
+  const common: Common = { turns: new Turns(mostInTurn), sum: { used: 0 }, now: () => performance.now() }
   let closing = false
   let most = () => Number.POSITIVE_INFINITY
   let mostBytes = () => Number.POSITIVE_INFINITY

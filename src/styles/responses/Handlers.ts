@@ -15,9 +15,10 @@ import { GatewayError, gatewayError, invalidRequest } from "../../domain/Gateway
 import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { bodyOf, holdPrompt } from "../../http/jsonBody.ts"
+import { beforeReply } from "../../http/largeReply.ts"
 import { apiId, jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
-import { jsonSizeSliced } from "../../responses-store/jsonSize.ts"
+import { asText, jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
 import { ResponsesStore } from "../../responses-store/ResponsesStore.ts"
 import { findModel, makeAnswers } from "../shared/answers.ts"
@@ -160,6 +161,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           if (page === undefined) {
             return yield* invalidRequest("after must be the id of one of the input items", "after")
           }
+          yield* beforeReply(yield* inSlices(jsonSizeSliced(page.data, asText)))
           return respond(endpoint, page)
         })
       )

@@ -1,18 +1,20 @@
 /**
- * The order in which connections are served that have sent a further request before the reply to the last one: one request each,
- * a few connections in each turn of the event loop. Other connections are served between two turns.
+ * An order for work that must not keep others waiting: a little of it in each turn of the event loop, first come, first served.
+ * Everything else is served between two turns.
  *
- * Holds at most one entry for each connection.
+ * Holds one entry for each function that waits; what joins bounds their number.
  */
-
-/** Connections that are served in one turn of the event loop. */
-const mostInTurn = 8
-
 export class Turns {
   private readonly waiting = new Set<() => void>()
+  private readonly most: number
   private isScheduled = false
 
-  /** Calls `serve` when the connection's turn comes. A connection that waits already keeps its place. */
+  /** `most` functions are called in one turn of the event loop. */
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** Calls `serve` when its turn comes. A function that waits already keeps its place. */
   join(serve: () => void): void {
     this.waiting.add(serve)
     this.schedule()
@@ -32,7 +34,7 @@ export class Turns {
     this.isScheduled = false
     let served = 0
     for (const serve of this.waiting) {
-      if (served++ === mostInTurn) break
+      if (served++ === this.most) break
       this.waiting.delete(serve)
       serve()
     }

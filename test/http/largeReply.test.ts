@@ -1,0 +1,56 @@
+/** Large replies: one in each turn of the event loop, and what waits for its turn counts. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
+import { defaultLimits } from "../../src/domain/limits.ts"
+import { beforeReply, inTurn, largeReply } from "../../src/http/largeReply.ts"
+
+const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+const within = (sum: BufferedBytes, buffered_bytes: number) => <A, E>(effect: Effect.Effect<A, E>) =>
+  effect.pipe(
+    Effect.provideService(CurrentBufferedBytes, sum),
+    Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes }))
+  )
+
+describe("large replies", () => {
+  it.effect("are sent one in each turn, in order, and hold their bytes until then", () =>
+    Effect.gen(function*() {
+      const sum: BufferedBytes = { used: 0 }
+      const sent: Array<number> = []
+      for (let i = 0; i < 5; i++) {
+        yield* Effect.forkChild(within(sum, 1000)(Effect.andThen(inTurn(10), Effect.sync(() => sent.push(i)))), {
+          startImmediately: true
+        })
+      }
+      assert.strictEqual(sum.used, 50)
+      const perTurn: Array<number> = []
+      while (sent.length < 5) {
+        const before = sent.length
+        yield* turn
+        assert.strictEqual(sum.used, 50 - 10 * sent.length)
+        perTurn.push(sent.length - before)
+      }
+      assert.isTrue(perTurn.every((count) => count <= 1))
+      assert.deepStrictEqual(sent, [0, 1, 2, 3, 4])
+    }))
+
+  it.effect("hold nothing any more when their client leaves while they wait", () =>
+    Effect.gen(function*() {
+      const sum: BufferedBytes = { used: 0 }
+      const waiting = yield* Effect.forkChild(within(sum, 1000)(inTurn(10)), { startImmediately: true })
+      assert.strictEqual(sum.used, 10)
+      yield* Fiber.interrupt(waiting)
+      assert.strictEqual(sum.used, 0)
+    }))
+
+  it.effect("are refused before they are made where there is no room, and ask for it", () =>
+    Effect.gen(function*() {
+      const sum: BufferedBytes = { used: 1 }
+      const refused = yield* Effect.exit(within(sum, largeReply)(beforeReply(largeReply)))
+      assert.isTrue(Exit.isFailure(refused))
+      assert.deepStrictEqual(sum, { used: 1, refused: largeReply })
+      yield* within(sum, largeReply + 1)(beforeReply(largeReply))
+      assert.strictEqual(sum.used, 1)
+    }))
+})
