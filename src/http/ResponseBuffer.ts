@@ -31,8 +31,8 @@ export interface ResponseBufferOptions {
   readonly limits: () => Limits
   /** What all requests hold; what waits here is part of it. */
   readonly sum: BufferedBytes
-  /** Receives all text that is sent, for the request's record. */
-  readonly sent: (text: string) => void
+  /** Receives what is handed to the connection, for the request's record. */
+  readonly sent: (piece: string | Uint8Array) => void
   /** Sends text past the buffer, where nothing waits on the way to the client. Returns false where it cannot. */
   readonly sendNow: ((text: string) => boolean) | undefined
 }
@@ -68,10 +68,9 @@ export class ResponseBuffer {
   write(text: string): void {
     const { deadlines, sendNow, sent, sum } = this.options
     const now = deadlines.now()
-    sent(text)
     this.quiet.at = now + keepAliveEvery
     // The reader waits again: all that was written before has been handed to the connection.
-    if (this.reader !== undefined && this.hasBegun && sendNow?.(text) === true) return
+    if (this.reader !== undefined && this.hasBegun && sendNow?.(text) === true) return sent(text)
     const piece = Buffer.from(text)
     this.pieces.push(piece)
     this.bytes += piece.length
@@ -145,9 +144,10 @@ export class ResponseBuffer {
       this.first = 0
     } else {
       // What was sent must not be kept until the rest is.
-      this.pieces.fill(nothing, from, this.first)
+      for (let i = from; i < this.first; i++) this.pieces[i] = nothing
       this.unread.at = this.options.deadlines.now() + this.options.patience
     }
+    this.options.sent(taken)
     this.wakeWriter()
     return Effect.succeed([taken])
   }

@@ -137,7 +137,7 @@ export const streamReply = <R>(
       },
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
-      sent: (frames) => stats.record?.sent(Buffer.from(frames)),
+      sent: (frames) => stats.record?.sent(typeof frames === "string" ? Buffer.from(frames) : frames),
       sendNow: sendNow(Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest))
     }, keepAliveBefore)
     const settle = (known: NonNullable<typeof answer>) => {
@@ -155,13 +155,13 @@ export const streamReply = <R>(
     /** The reply is over: the response ends, and what the reply needs is closed. */
     const over = (isInterrupted: boolean): Effect.Effect<void> => {
       isOver = true
-      const closing = Scope.closeUnsafe(attempts, Exit.void)
       buffer.close(isInterrupted)
-      return closing ?? Effect.void
+      return Scope.close(attempts, Exit.void)
     }
     const ended = (cause: Cause.Cause<GatewayError | Cause.Done>): Effect.Effect<void> => {
       if (Pull.isDoneCause(cause)) return over(false)
       if (answer === undefined) {
+        isOver = true
         settle(Effect.failCause(cause as Cause.Cause<GatewayError>))
         return over(false)
       }

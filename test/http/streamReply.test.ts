@@ -65,6 +65,24 @@ describe("a streamed reply", () => {
       assert.deepStrictEqual(exit, Exit.fail(failure))
     }))
 
+  it.effect("closes all that it opened when a failure is its answer", () =>
+    Effect.gen(function*() {
+      const failure = gatewayError("upstream_error", "no")
+      let open = 0
+      const held = Effect.acquireRelease(
+        Effect.sync(() => open++),
+        () => Effect.andThen(Effect.yieldNow, Effect.sync(() => open--))
+      )
+      // At once, and after a wait in which the request waits too.
+      for (const wait of [Effect.void, Effect.sleep("1 seconds")]) {
+        const opening = Effect.andThen(Effect.andThen(held, wait), Effect.fail(failure))
+        const answering = yield* Effect.forkScoped(Effect.exit(Effect.scoped(answer(opening))))
+        yield* TestClock.adjust("1 seconds")
+        assert.deepStrictEqual(yield* Fiber.join(answering), Exit.fail(failure))
+        assert.strictEqual(open, 0)
+      }
+    }))
+
   it.effect("sends its headers after 10 s of silence, and comments until the first frame", () =>
     Effect.gen(function*() {
       const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
