@@ -110,6 +110,11 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.budget = budget
   }
 
+  /** `Finish` came; nothing more is wanted of the upstream. */
+  get isDone(): boolean {
+    return this.assembly.finished()
+  }
+
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
     const { assembly, budget, policy } = this
     const to = policy === undefined ? out : this.assembled
@@ -128,6 +133,8 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     clear(this.assembled)
   }
 }
+
+const isDone = (turn: Turn): boolean => turn.isDone
 
 /**
  * Counts the prompt's tokens ahead of the reply's end where the upstream has not told them by then: a long prompt takes many
@@ -199,10 +206,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
           promptTokens: () => estimateConversation(conversation)
         })
         stats.soFar = assembly
-        const turn = transduce<UpstreamEvent, ReplyEvent>(
-          once(new Turn(assembly, policy, budget)),
-          () => assembly.finished()
-        )
+        const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
         const estimate = estimateSliced(conversation)
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptTold(), inSlices(estimate))

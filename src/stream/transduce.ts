@@ -70,7 +70,8 @@ const never = () => false
 
 /**
  * Runs a transducer over a stream, chunk by chunk: what is decided of a chunk is emitted with it, and what is still held
- * when the stream ends comes last. Where `isDone` holds after a chunk the stream ends there, and no more is read.
+ * when the stream ends comes last. Where `isDone` holds after a chunk the stream ends there, and no more is read. (It must be
+ * a function of a module: what it reaches is kept like what the stream reaches.)
  */
 export const transduce = <I, O, M extends Machine<I, O> = Machine<I, O>>(
   start: () => M & Machine<I, O>,
