@@ -22,6 +22,8 @@ const mostAtOnce = 64 * 1024
 
 const nothing = new Uint8Array()
 
+const comment = (): string => ": keep-alive\n\n"
+
 /** What a buffer is made with. */
 export interface ResponseBufferOptions {
   readonly deadlines: Deadlines["Service"]
@@ -39,10 +41,10 @@ export interface ResponseBufferOptions {
 
 /** One writer, one reader. */
 export class ResponseBuffer {
-  /** What is sent after a silence. */
-  keepAliveText: () => string
-  /** The reply is complete but for what is written from now on: its writer no longer waits for the client. */
-  isLast = false
+  /** What is sent after a silence; a comment until the style says it. */
+  keepAliveText: () => string = comment
+  /** The reply is complete but for what is written from now on. */
+  private isLast = false
   private readonly options: ResponseBufferOptions
   private readonly pieces: Array<Uint8Array> = []
   /** The first piece that was not taken. */
@@ -57,9 +59,8 @@ export class ResponseBuffer {
   private readonly unread: Deadline
   private readonly quiet: Deadline
 
-  constructor(options: ResponseBufferOptions, keepAliveText: () => string) {
+  constructor(options: ResponseBufferOptions) {
     this.options = options
-    this.keepAliveText = keepAliveText
     this.unread = options.deadlines.add(Infinity, options.leave)
     this.quiet = options.deadlines.add(Infinity, () => this.keepAlive())
   }
@@ -84,6 +85,11 @@ export class ResponseBuffer {
   readonly offer = (text: string): Effect.Effect<void> => {
     if (text !== "") this.write(text)
     return this.hasRoom ? Effect.void : this.room
+  }
+
+  /** Says that the reply's end comes next, whose writer must not wait for the client. */
+  readonly last = (): void => {
+    this.isLast = true
   }
 
   /** Says that nothing more comes. An interrupted reply interrupts the response, so that it does not look complete. */

@@ -24,70 +24,25 @@ import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { once, transduce } from "../stream/transduce.ts"
-import type { Machine } from "../stream/transducer.ts"
 import { toGatewayError } from "./edge.ts"
+import { type FrameRenderer, Rendering } from "./FrameRenderer.ts"
 import { CurrentRequest } from "./Request.ts"
 import { ResponseBuffer } from "./ResponseBuffer.ts"
 import { sendNow } from "./sendNow.ts"
 
-/** How a style writes one reply's frames. */
-export interface FrameRenderer {
-  /** Frames as text, ready to send. */
-  readonly frames: Machine<ReplyEvent, string>
-  /** What keeps the connection alive once the first frame is out. */
-  readonly keepAlive: () => string
-  /** What has to be done before what was rendered may leave, once; `undefined` where that is nothing. */
-  readonly pending?: () => Effect.Effect<void> | undefined
-  /** The frames with which a reply ends that fails after its first frame. */
-  readonly failure: (error: GatewayError) => string
-}
-
-/** What the times of a streamed reply are kept by. */
-export interface StreamTimes {
-  readonly deadlines: Deadlines["Service"]
-  /** A client that does not read at all for so many milliseconds is left. */
-  readonly client: number
-}
-
 /** Milliseconds of upstream silence after which the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
-
-const comment = ": keep-alive\n\n"
-const keepAliveBefore = () => comment
 
 const responseOptions = {
   contentType: "text/event-stream",
   headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
 }
 
-/** The style's frames, with a note in the buffer once they are the last ones. */
-class Rendering implements Machine<ReplyEvent, string> {
-  private readonly frames: FrameRenderer["frames"]
-  private readonly buffer: ResponseBuffer
-
-  constructor(frames: FrameRenderer["frames"], buffer: ResponseBuffer) {
-    this.frames = frames
-    this.buffer = buffer
-  }
-
-  push(event: ReplyEvent, out: Array<string>): void {
-    this.frames.push(event, out)
-    if (event._tag === "Finish") this.buffer.isLast = true
-  }
-
-  end(out: Array<string>): void {
-    this.frames.end(out)
-  }
-}
-
 /** The style's frames of a reply, as texts. */
-const framesOf = (
-  { events }: CompletionOutput,
-  { frames }: FrameRenderer,
-  buffer: ResponseBuffer
-): Stream.Stream<string, GatewayError> => transduce<ReplyEvent, string>(once(new Rendering(frames, buffer)))(events)
+const framesOf = ({ events }: CompletionOutput, { frames }: FrameRenderer, buffer: ResponseBuffer) =>
+  transduce<ReplyEvent, string>(once(new Rendering(frames, buffer.last)))(events)
 
-/** Sends frames to the end of the stream, which is a failure of the pull too. The scope holds the stream. */
+/** Sends frames, to the end or the failure of their stream, which the scope holds. */
 const send = (
   frames: Stream.Stream<string, GatewayError>,
   { pending }: FrameRenderer,
@@ -110,13 +65,15 @@ const send = (
  * Opens a completion and answers with its stream.
  *
  * `render` starts the style's renderer once the reply has begun; `failureBefore` renders the frames of a failure that comes
- * after the headers but before there is a reply. Fails with the caller's error while no header has been sent.
+ * after the headers but before there is a reply. A client that takes nothing for `client` milliseconds is left. Fails with the
+ * caller's error while no header has been sent.
  */
 export const streamReply = <R>(
   open: Effect.Effect<CompletionOutput, GatewayError, R>,
   render: (output: CompletionOutput) => FrameRenderer,
   failureBefore: (error: GatewayError) => string,
-  { client, deadlines }: StreamTimes
+  deadlines: Deadlines["Service"],
+  client: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R | CurrentRequest | Scope.Scope> =>
   Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
     const { context } = fiber
@@ -128,6 +85,7 @@ export const streamReply = <R>(
     let answered: (() => void) | undefined
     let running: Fiber.Fiber<void> | undefined
     let isOver = false
+    const request = Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest)
     const buffer = new ResponseBuffer({
       deadlines,
       patience: client,
@@ -138,8 +96,8 @@ export const streamReply = <R>(
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
       sent: (frames) => stats.record?.sent(typeof frames === "string" ? Buffer.from(frames) : frames),
-      sendNow: sendNow(Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest))
-    }, keepAliveBefore)
+      sendNow: sendNow(request)
+    })
     const settle = (known: NonNullable<typeof answer>) => {
       answer = known
       answered?.()
@@ -158,7 +116,7 @@ export const streamReply = <R>(
       buffer.close(isInterrupted)
       return Scope.close(attempts, Exit.void)
     }
-    const ended = (cause: Cause.Cause<GatewayError | Cause.Done>): Effect.Effect<void> => {
+    const reply = Effect.catchCause(run, (cause): Effect.Effect<void> => {
       if (Pull.isDoneCause(cause)) return over(false)
       if (answer === undefined) {
         isOver = true
@@ -175,21 +133,18 @@ export const streamReply = <R>(
           return over(false)
         })
       })
-    }
-    const reply = Effect.catchCause(run, ended)
-
-    const close = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-      buffer.release()
-      return Scope.closeUnsafe(attempts, exit) ?? Effect.void
-    }
+    })
     /** The attempts are closed once nothing runs any more that might begin another one. */
-    const end = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-      isOver || running === undefined
-        ? close(exit)
-        : Effect.flatMap(Fiber.interrupt(running), () => close(exit))
+    const end = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+      const stopped = isOver || running === undefined ? Effect.void : Fiber.interrupt(running)
+      return Effect.flatMapEager(stopped, () => {
+        buffer.release()
+        return Scope.closeUnsafe(attempts, exit) ?? Effect.void
+      })
+    }
     const wait = Effect.callback<HttpServerResponse.HttpServerResponse, GatewayError>((resume) => {
       const late = deadlines.add(deadlines.now() + headersAfter, () => {
-        buffer.write(comment)
+        buffer.write(buffer.keepAliveText())
         begin()
       })
       answered = () => {

@@ -10,8 +10,9 @@ import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.t
 import { defaultLimits } from "../../src/domain/limits.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { Finish, TextDelta } from "../../src/domain/ReplyEvent.ts"
+import type { FrameRenderer } from "../../src/http/FrameRenderer.ts"
 import { CurrentRequest } from "../../src/http/Request.ts"
-import { type FrameRenderer, streamReply } from "../../src/http/streamReply.ts"
+import { streamReply } from "../../src/http/streamReply.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const renderer = (): FrameRenderer => ({
@@ -34,11 +35,10 @@ const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutp
 /** Answers with a stream; what has been sent can be read at any time. */
 const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutput, GatewayError, R>) {
   const deadlines = Context.get(yield* Layer.build(Deadlines.layer), Deadlines)
-  const response = yield* streamReply(open, renderer, (error) => `[failed before ${error.code}]`, {
-    deadlines,
-    client: 120_000
-  })
-    .pipe(Effect.provideService(CurrentRequest, makeRequestStats("id", 0)))
+  const failureBefore = (error: GatewayError) => `[failed before ${error.code}]`
+  const response = yield* streamReply(open, renderer, failureBefore, deadlines, 120_000).pipe(
+    Effect.provideService(CurrentRequest, makeRequestStats("id", 0))
+  )
   return response
 })
 

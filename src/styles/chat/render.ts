@@ -7,7 +7,7 @@ import { replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
-import type { FrameRenderer } from "../../http/streamReply.ts"
+import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { ChatCompletion, ChatUsage } from "./Api.ts"
 
 /** What the frames of one reply have in common. */

@@ -9,7 +9,7 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
-import type { FrameRenderer } from "../../http/streamReply.ts"
+import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 
 /** What the chunks of one reply have in common. */

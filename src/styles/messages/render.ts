@@ -9,7 +9,7 @@ import type { Reply } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
-import type { FrameRenderer } from "../../http/streamReply.ts"
+import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
 
 type Block = typeof ReplyBlock.Type

@@ -6,7 +6,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
 import type { Usage } from "../../domain/Usage.ts"
-import type { FrameRenderer } from "../../http/streamReply.ts"
+import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import type { ResponseInfo, ResponseState } from "./responseText.ts"
 import { inProgressText, responseText } from "./responseText.ts"

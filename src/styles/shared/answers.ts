@@ -22,8 +22,9 @@ import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { type Model, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
 import { counting } from "../../http/counting.ts"
+import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
-import { type FrameRenderer, streamReply } from "../../http/streamReply.ts"
+import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 
 /** A request that has begun. All that it does is by the configuration that was in effect then. */
@@ -109,10 +110,8 @@ export const makeAnswers = Effect.gen(function*() {
       const input = { caller, model, conversation, stats, config, kept: keepsText }
       if (!stats.stream) return Effect.flatMap(completion.whole(input), whole)
       const opening = completion.stream(input)
-      return streamReply(around === undefined ? opening : around(opening), frames, failure, {
-        deadlines,
-        client: config.upstream.timeouts.client * 1000
-      })
+      const timeout = config.upstream.timeouts.client * 1000
+      return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
     }
   }
 })
