@@ -16,10 +16,10 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
 import { blotBytes, blotText, cutText, plainUrl } from "./blot.ts"
-import { makeByteLogs } from "./byteLog.ts"
+import { Spares } from "./byteLog.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
-import { type Hold, makeRoundBytes, type RoundBytes } from "./RoundBytes.ts"
+import { type Hold, type HoldLimit, RoundBytes } from "./RoundBytes.ts"
 
 /** What a driver tells of a round before it begins. */
 export type RoundInfo = Parameters<Recorder["round"]>[0]
@@ -65,7 +65,7 @@ const headOf = (entry: Entry) => ({
   account: entry.account,
   status: entry.status,
   contentType: entry.contentType,
-  truncated: entry.log?.isTruncated() ?? false,
+  truncated: entry.log?.truncated ?? false,
   closed: entry.closed,
   cause: entry.cause,
   chainKey: entry.chainKey
@@ -74,7 +74,7 @@ const headOf = (entry: Entry) => ({
 const summaryOf = (entry: Entry): RoundSummary => ({
   ...headOf(entry),
   requestBytes: Buffer.byteLength(entry.requestBody),
-  responseBytes: entry.log?.size() ?? 0
+  responseBytes: entry.log?.kept ?? 0
 })
 
 const shown = (entry: Entry): CapturedRound => {
@@ -128,7 +128,7 @@ export class Captures extends Context.Service<Captures, {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
-    const makeLog = makeByteLogs()
+    const spares = new Spares()
     const settings = () => config.unsafeCurrent().captures
     /** Oldest first. */
     const ring: Array<Entry> = []
@@ -149,9 +149,11 @@ export class Captures extends Context.Service<Captures, {
       if (surplus > 0) drop(ring.splice(0, surplus))
     }
 
-    const mostBytes = () => {
-      const { enabled, max_body_bytes } = settings()
-      return enabled ? max_body_bytes : 0
+    const mostBytes: HoldLimit = {
+      allow() {
+        const { enabled, max_body_bytes } = settings()
+        return enabled ? max_body_bytes : 0
+      }
     }
 
     const capture = (info: RoundInfo, account: string, requestId: string, bytes: RoundBytes): Entry => {
@@ -187,7 +189,7 @@ export class Captures extends Context.Service<Captures, {
       if (!settings().enabled && watch === undefined) return undefined
       return {
         round(info) {
-          const bytes = makeRoundBytes(makeLog())
+          const bytes = new RoundBytes(spares)
           const entry = settings().enabled ? capture(info, account, requestId, bytes) : undefined
           const watching = watch?.round({ captureId: entry?.id ?? "", account, info, bytes })
           return {

@@ -1,91 +1,97 @@
 /**
- * The bytes of one reply of the upstream, kept once for all who hold them: a capture, and the record of the request. Each
- * holds as much of their beginning as its own limit allows.
+ * The bytes of one reply, kept once for all who hold them: a capture, and the record of the request. Each holds as much of
+ * their beginning as its own limit allows.
  */
-import type { ByteLog, Mark } from "./byteLog.ts"
+import { ByteLog, type Chunk, type Mark, type Spares } from "./byteLog.ts"
+
+/** How many bytes a hold may have. */
+export interface HoldLimit {
+  /** Asked at every chunk, where the hold could have `next` bytes in `chunks` chunks. */
+  readonly allow: (next: number, chunks: number) => number
+}
 
 /** One who holds the beginning of the bytes. */
-export interface Hold {
-  /** How many bytes it has. */
-  readonly size: () => number
-  /** The reply was longer than what it has. */
-  readonly isTruncated: () => boolean
-  /** What it has, in an array of its own. */
-  readonly bytes: () => Uint8Array
-  /** Where the chunks of what it has end, and when they came. */
-  readonly marks: () => ReadonlyArray<Mark>
-  /** Lets go of it. */
-  readonly release: () => void
-}
+export class Hold {
+  kept = 0
+  truncated = false
+  readonly limit: HoldLimit
+  readonly #bytes: RoundBytes
 
-export interface RoundBytes {
-  /** `limit` is asked at every chunk how many bytes the hold may have, where it could have `next` in `chunks` chunks. */
-  readonly hold: (limit: (next: number, chunks: number) => number) => Hold
-  readonly push: (chunk: Uint8Array, at: number) => void
-  /** No more comes: what is held takes no more memory than it needs from now on. */
-  readonly close: () => void
-}
-
-interface Holder {
-  readonly limit: (next: number, chunks: number) => number
-  kept: number
-  truncated: boolean
-}
-
-/** Makes the bytes of a reply that is about to come. */
-export const makeRoundBytes = (log: ByteLog): RoundBytes => {
-  const holders: Array<Holder> = []
-  let received = 0
-  let chunks = 0
-  let closed = false
-
-  const tidy = () => {
-    if (holders.length === 0) log.release()
-    else if (closed) log.compact(Math.max(...holders.map(({ kept }) => kept)))
+  constructor(bytes: RoundBytes, limit: HoldLimit) {
+    this.#bytes = bytes
+    this.limit = limit
   }
 
-  return {
-    hold(limit) {
-      const holder: Holder = { limit, kept: 0, truncated: false }
-      holders.push(holder)
-      return {
-        size: () => holder.kept,
-        isTruncated: () => holder.truncated,
-        bytes: () => log.bytes(holder.kept),
-        marks() {
-          const marks: Array<Mark> = []
-          for (const { at, end } of log.marks()) {
-            if ((marks.at(-1)?.end ?? 0) >= holder.kept) break
-            marks.push({ at, end: Math.min(end, holder.kept) })
-          }
-          return marks
-        },
-        release() {
-          const place = holders.indexOf(holder)
-          if (place === -1) return
-          holders.splice(place, 1)
-          holder.kept = 0
-          tidy()
-        }
-      }
-    },
-    push(chunk, at) {
-      received += chunk.length
-      chunks++
-      let most = 0
-      for (let i = 0; i < holders.length; i++) {
-        const holder = holders[i]!
-        if (holder.truncated) continue
-        const allowed = holder.limit(received, chunks)
-        holder.kept = Math.max(holder.kept, Math.min(received, allowed))
-        holder.truncated = allowed < received
-        if (holder.kept > most) most = holder.kept
-      }
-      if (most > log.size()) log.push(chunk, most, at)
-    },
-    close() {
-      closed = true
-      tidy()
+  /** What it has, in an array of its own. */
+  bytes(): Uint8Array {
+    return this.#bytes.log.bytes(this.kept)
+  }
+
+  /** Where the chunks of what it has end, and when they came. */
+  marks(): ReadonlyArray<Mark> {
+    const marks: Array<Mark> = []
+    for (const { at, end } of this.#bytes.log.marks()) {
+      if ((marks.at(-1)?.end ?? 0) >= this.kept) break
+      marks.push({ at, end: Math.min(end, this.kept) })
     }
+    return marks
+  }
+
+  /** Lets go of it. */
+  release(): void {
+    this.#bytes.left(this)
+    this.kept = 0
+  }
+}
+
+/** The bytes of a reply that is about to come. */
+export class RoundBytes {
+  readonly log: ByteLog
+  readonly #holds: Array<Hold> = []
+  #received = 0
+  #chunks = 0
+  #closed = false
+
+  constructor(spares: Spares) {
+    this.log = new ByteLog(spares)
+  }
+
+  hold(limit: HoldLimit): Hold {
+    const hold = new Hold(this, limit)
+    this.#holds.push(hold)
+    return hold
+  }
+
+  left(hold: Hold): void {
+    const place = this.#holds.indexOf(hold)
+    if (place === -1) return
+    this.#holds.splice(place, 1)
+    this.#tidy()
+  }
+
+  push(chunk: Chunk, at: number): void {
+    const length = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    const received = this.#received += length
+    const chunks = ++this.#chunks
+    let most = 0
+    for (const hold of this.#holds) {
+      if (hold.truncated) continue
+      const allowed = hold.limit.allow(received, chunks)
+      hold.kept = Math.max(hold.kept, Math.min(received, allowed))
+      hold.truncated = allowed < received
+      if (hold.kept > most) most = hold.kept
+    }
+    if (most > this.log.size) this.log.push(chunk, length, most, at)
+  }
+
+  /** No more comes: what is held takes no more memory than it needs from now on. */
+  close(): void {
+    this.#closed = true
+    this.#tidy()
+  }
+
+  #tidy(): void {
+    if (this.#holds.length === 0) this.log.release()
+    else if (this.#closed) this.log.compact(this.#holds.reduce((most, { kept }) => Math.max(most, kept), 0))
   }
 }

@@ -1,14 +1,17 @@
 /**
  * Bytes that grow chunk by chunk, in memory of their own, with when each chunk came.
  *
- * What arrives are views of network buffers, often a few bytes of a large one: they are copied, so that keeping them keeps
- * nothing else alive and a reply of many tiny chunks costs no more than one of few.
+ * Chunks of bytes are views of network buffers, often a few bytes of a large one: they are copied, so that keeping them keeps
+ * nothing else alive and a reply of many tiny chunks costs no more than one of few. Texts exist anyway until they are sent:
+ * the log refers to them and encodes them together, a block's worth at a time.
  */
 
-/** Bytes by which the memory of a log grows. */
+/** Bytes by which the memory of a log grows, at most. */
 export const blockSize = 16 * 1024
-/** Blocks that wait to be used again. */
-const mostSpares = 64
+/** Bytes by which it grows first, at least: each block is about twice as large as the one before. */
+const smallestBlock = 256
+/** Bytes of blocks that wait to be used again. */
+const mostSpareBytes = 1024 * 1024
 
 /** Where a chunk ends, and when it came: milliseconds of whatever clock the writer goes by. */
 export interface Mark {
@@ -19,98 +22,190 @@ export interface Mark {
 /** Bytes of memory that a chunk's mark takes. */
 export const markSize = 16
 
-export interface ByteLog {
-  /** Appends what fits below `limit` bytes in all. */
-  readonly push: (chunk: Uint8Array, limit: number, at: number) => void
-  /** How many bytes it holds. */
-  readonly size: () => number
-  /** The first `most` bytes, in an array of their own. */
-  readonly bytes: (most: number) => Uint8Array
-  /** The chunks' marks, first to last. */
-  readonly marks: () => ReadonlyArray<Mark>
-  /** Keeps the first `most` bytes, in little more memory than they need. Nothing may be appended afterwards. */
-  readonly compact: (most: number) => void
-  /** Gives the memory back; the log must not be used afterwards. */
-  readonly release: () => void
+/** Bytes of memory that a text takes beside its characters. */
+const textSize = 32
+
+/** Bytes of memory that a log may take beside its marks while `size` bytes are in it and more may come. */
+export const openSize = (size: number): number => size + Math.min(size + smallestBlock, blockSize)
+
+/** A chunk as bytes, or as text that stands for its UTF-8. */
+export type Chunk = Uint8Array | string
+
+/** The size of a block that can be used again, which has room for `bytes` where any has. */
+const reusableSize = (bytes: number): number => Math.min(blockSize, 1 << (32 - Math.clz32(bytes - 1)))
+
+/** Blocks of released logs, to be used again. */
+export class Spares {
+  readonly #bySize = new Map<number, Array<Buffer>>()
+  #bytes = 0
+
+  take(size: number): Buffer | undefined {
+    const block = this.#bySize.get(size)?.pop()
+    if (block !== undefined) this.#bytes -= size
+    return block
+  }
+
+  give(blocks: ReadonlyArray<Buffer>): void {
+    for (const block of blocks) {
+      const { length } = block
+      if (length < smallestBlock || length !== reusableSize(length) || this.#bytes + length > mostSpareBytes) continue
+      const alike = this.#bySize.get(length)
+      if (alike === undefined) this.#bySize.set(length, [block])
+      else alike.push(block)
+      this.#bytes += length
+    }
+  }
 }
 
-/** Makes empty logs, each of which takes up to a block more than it holds. Blocks of released logs are used again. */
-export const makeByteLogs = (): () => ByteLog => {
-  const spares: Array<Uint8Array> = []
-  return () => {
-    let blocks: Array<Uint8Array> = []
-    let ends: Array<number> = []
-    let times: Array<number> = []
-    let size = 0
+/** Its writer bounds it: `push` appends up to a limit. */
+export class ByteLog {
+  readonly #spares: Spares
+  /** All but the last one are full. */
+  #blocks: Array<Buffer> = []
+  /** Bytes that the last block has room for. */
+  #room = 0
+  /** What comes behind the blocks, at most a block's worth. */
+  #texts: Array<string> = []
+  #textBytes = 0
+  #ends: Array<number> = []
+  #times: Array<number> = []
+  #size = 0
+  #isCompact = false
 
-    const append = (chunk: Uint8Array) => {
-      let from = 0
-      while (from < chunk.length) {
-        const used = size % blockSize
-        // Not cleared: only what was written is ever read. Not out of the shared pool, which it would keep alive.
-        if (used === 0) blocks.push(spares.pop() ?? Buffer.allocUnsafeSlow(blockSize))
-        const count = Math.min(chunk.length - from, blockSize - used)
-        blocks[blocks.length - 1]!.set(count === chunk.length ? chunk : chunk.subarray(from, from + count), used)
-        size += count
-        from += count
-      }
-    }
+  constructor(spares: Spares) {
+    this.#spares = spares
+  }
 
-    const bytes = (most: number): Uint8Array => {
-      const length = Math.min(most, size)
-      const whole = Buffer.allocUnsafeSlow(length)
-      let at = 0
-      for (const block of blocks) {
-        if (at >= length) break
-        whole.set(block.length <= length - at ? block : block.subarray(0, length - at), at)
-        at += block.length
-      }
-      return whole
-    }
+  /** How many bytes it holds. */
+  get size(): number {
+    return this.#size
+  }
 
-    const giveBack = (unused: ReadonlyArray<Uint8Array>) => {
-      for (const block of unused) {
-        if (spares.length >= mostSpares) return
-        if (block.length === blockSize) spares.push(block)
-      }
+  /** Appends what fits below `limit` bytes in all; the chunk has `length` bytes. */
+  push(chunk: Chunk, length: number, limit: number, at: number): void {
+    const room = Math.max(0, limit - this.#size)
+    if (room === 0 || length === 0) return
+    if (typeof chunk === "string" && length <= room) {
+      this.#texts.push(chunk)
+      this.#textBytes += length
+      this.#size += length
+      if (this.#textBytes + textSize * this.#texts.length >= blockSize) this.#encode()
+    } else {
+      this.#encode()
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk
+      const fitting = length <= room ? bytes : bytes.subarray(0, room)
+      this.#append(fitting, fitting.length)
+      this.#size += fitting.length
     }
+    this.#ends.push(this.#size)
+    this.#times.push(at)
+  }
 
-    return {
-      push(chunk, limit, at) {
-        const room = Math.max(0, limit - size)
-        if (room === 0 || chunk.length === 0) return
-        append(chunk.length <= room ? chunk : chunk.subarray(0, room))
-        ends.push(size)
-        times.push(at)
-      },
-      size: () => size,
-      bytes,
-      marks: () => ends.map((end, index) => ({ end, at: times[index]! })),
-      compact(most) {
-        const kept = Math.min(most, size)
-        const whole = Math.floor(kept / blockSize)
-        const rest = kept - whole * blockSize
-        // Whole blocks stay as they are; of the last one there is a copy of its own size, so that it can be used again.
-        const last = rest === 0 ? undefined : blocks[whole]!
-        const exact = last === undefined || last.length === rest ? last : Buffer.allocUnsafeSlow(rest)
-        if (last !== undefined && exact !== last) exact!.set(last.subarray(0, rest))
-        giveBack(blocks.slice(exact === last && last !== undefined ? whole + 1 : whole))
-        blocks = exact === undefined ? blocks.slice(0, whole) : [...blocks.slice(0, whole), exact]
-        const count = ends.findIndex((end) => end >= kept) + 1
-        if (count > 0) {
-          ends = ends.slice(0, count)
-          times = times.slice(0, count)
-          ends[count - 1] = kept
-        }
-        size = kept
-      },
-      release() {
-        giveBack(blocks)
-        blocks = []
-        ends = []
-        times = []
-        size = 0
-      }
+  /** The first `most` bytes, in an array of their own. */
+  bytes(most: number): Uint8Array {
+    this.#encode()
+    const length = Math.min(most, this.#size)
+    const whole = Buffer.allocUnsafeSlow(length)
+    let at = 0
+    for (const block of this.#blocks) {
+      if (at >= length) break
+      whole.set(block.length <= length - at ? block : block.subarray(0, length - at), at)
+      at += block.length
     }
+    return whole
+  }
+
+  /** The chunks' marks, first to last. */
+  marks(): ReadonlyArray<Mark> {
+    return this.#ends.map((end, index) => ({ end, at: this.#times[index]! }))
+  }
+
+  /** Keeps the first `most` bytes, in little more memory than they need. Nothing may be appended afterwards. */
+  compact(most: number): void {
+    if (this.#isCompact && most >= this.#size) return
+    this.#isCompact = true
+    this.#encode()
+    const size = Math.min(most, this.#size)
+    const blocks: Array<Buffer> = []
+    let kept = 0
+    for (const block of this.#blocks) {
+      const rest = size - kept
+      // Of the last block there is a copy of its own size, so that it can be used again.
+      const exact = rest >= block.length ? block : rest === 0 ? undefined : Buffer.allocUnsafeSlow(rest)
+      if (exact !== block) {
+        exact?.set(block.subarray(0, rest))
+        this.#spares.give([block])
+      }
+      if (exact !== undefined) blocks.push(exact)
+      kept += exact?.length ?? 0
+    }
+    this.#blocks = blocks
+    this.#room = 0
+    if (size === this.#size) return
+    const count = this.#ends.findIndex((end) => end >= size) + 1
+    this.#ends = this.#ends.slice(0, count)
+    this.#times = this.#times.slice(0, count)
+    if (count > 0) this.#ends[count - 1] = size
+    this.#size = size
+  }
+
+  /** Gives the memory back; the log must not be used afterwards. */
+  release(): void {
+    this.#spares.give(this.#blocks)
+    this.#blocks = []
+    this.#room = 0
+    this.#texts = []
+    this.#textBytes = 0
+    this.#ends = []
+    this.#times = []
+    this.#size = 0
+  }
+
+  #encode(): void {
+    if (this.#texts.length === 0) return
+    const texts = this.#texts
+    let coming = this.#textBytes
+    this.#texts = []
+    this.#textBytes = 0
+    for (const text of texts) {
+      if (this.#room === 0) this.#grow(coming)
+      const block = this.#blocks[this.#blocks.length - 1]!
+      let length: number
+      // A character takes three bytes at most.
+      if (coming <= this.#room || 3 * text.length <= this.#room) {
+        length = block.write(text, block.length - this.#room)
+        this.#room -= length
+      } else {
+        const bytes = Buffer.from(text)
+        length = bytes.length
+        this.#append(bytes, coming)
+      }
+      coming -= length
+    }
+  }
+
+  /** Copies bytes behind what is there; `coming` says how many are known to come, they among them. */
+  #append(bytes: Uint8Array, coming: number): void {
+    let from = 0
+    while (from < bytes.length) {
+      if (this.#room === 0) this.#grow(coming - from)
+      const block = this.#blocks[this.#blocks.length - 1]!
+      const count = Math.min(bytes.length - from, this.#room)
+      block.set(count === bytes.length ? bytes : bytes.subarray(from, from + count), block.length - this.#room)
+      this.#room -= count
+      from += count
+    }
+  }
+
+  #grow(coming: number): void {
+    const last = this.#blocks.at(-1)
+    // Of a small reply that comes at once nothing more comes: its block is as large as it is.
+    const size = last === undefined && coming >= smallestBlock
+      ? Math.min(blockSize, coming)
+      : reusableSize(Math.max(coming, last === undefined ? smallestBlock : last.length + 1))
+    // Not cleared: only what was written is ever read. Not out of the shared pool, which it would keep alive.
+    const block = this.#spares.take(size) ?? Buffer.allocUnsafeSlow(size)
+    this.#blocks.push(block)
+    this.#room = size
   }
 }

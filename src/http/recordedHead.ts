@@ -16,9 +16,13 @@ const withheld: ReadonlySet<string> = new Set([
   "x-host-protection-bypass"
 ])
 
-const shown = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> => {
-  const kept: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
+/** Adds all that may be shown. */
+const addShown = (
+  kept: Record<string, string>,
+  headers: Readonly<Record<string, string | undefined>>
+): Record<string, string> => {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
     if (value !== undefined && !withheld.has(name)) kept[name] = value
   }
   return kept
@@ -38,15 +42,16 @@ const shownPath = (url: string): string => {
 export const headOf = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest): RequestHead => ({
   method,
   path: shownPath(originalUrl.replace(/^https?:\/\/[^/]*/, "")),
-  headers: shown(headers)
+  headers: addShown({}, headers)
 })
 
 /** The headers of a reply. */
 export const replyHeaders = (
   { body, headers }: HttpServerResponse.HttpServerResponse,
   requestId: string
-): Record<string, string> => ({
-  ...("contentType" in body && body.contentType !== undefined ? { "content-type": body.contentType } : {}),
-  ...shown(headers),
-  "x-request-id": requestId
-})
+): Record<string, string> => {
+  const shown: Record<string, string> = {}
+  if ("contentType" in body && body.contentType !== undefined) shown["content-type"] = body.contentType
+  addShown(shown, headers)["x-request-id"] = requestId
+  return shown
+}

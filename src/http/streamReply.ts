@@ -95,7 +95,7 @@ export const streamReply = <R>(
       },
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
-      sent: (frames) => stats.record?.sent(typeof frames === "string" ? Buffer.from(frames) : frames),
+      sent: (frames) => stats.record?.sent(frames),
       sendNow: sendNow(request)
     })
     const settle = (known: NonNullable<typeof answer>) => {

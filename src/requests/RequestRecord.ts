@@ -5,9 +5,10 @@
  */
 import * as Redacted from "effect/Redacted"
 import { cutText, plainUrl } from "../captures/blot.ts"
-import { blockSize, type makeByteLogs, type Mark, markSize } from "../captures/byteLog.ts"
+import { type Chunk, type Mark, markSize, openSize, type Spares } from "../captures/byteLog.ts"
 import type { RoundsWatch } from "../captures/Captures.ts"
-import { type Hold, makeRoundBytes, type RoundBytes } from "../captures/RoundBytes.ts"
+import { type Hold, type HoldLimit, RoundBytes } from "../captures/RoundBytes.ts"
+import type { Account } from "../config/Account.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { directKey } from "../usage/UsageEntry.ts"
 import { conversationSize } from "./conversation.ts"
@@ -43,17 +44,44 @@ export interface RecordedRound {
   readonly reply: RecordedBytes
 }
 
-/** What is paid for the bytes of one side. */
-interface Account {
-  /** For the hold: how many bytes it may have. */
-  readonly limit: (next: number, chunks: number) => number
+/** What a record pays for the bytes of one side, at most until the record has forgotten them. */
+class Payment implements HoldLimit {
+  readonly #record: RequestRecord
+  readonly #most: number
+  #paid = 0
+  #have = 0
+  #marks = 0
+
+  constructor(record: RequestRecord, most: number) {
+    this.#record = record
+    this.#most = most
+  }
+
+  allow(next: number, chunks: number): number {
+    const wanted = Math.min(next, this.#most)
+    if (this.#pay(openSize(wanted) + markSize * chunks)) {
+      this.#have = wanted
+      this.#marks = chunks
+    }
+    return this.#have
+  }
+
   /** No more comes: pays for what is there, and no longer for memory that might be needed. */
-  readonly settle: () => void
+  settle(): void {
+    this.#pay(this.#have + markSize * this.#marks)
+  }
+
+  #pay(bytes: number): boolean {
+    if (!this.#record.pay(bytes - this.#paid)) return false
+    this.#paid = bytes
+    return true
+  }
 }
 
 interface Round extends Omit<RecordedRound, "status" | "reply"> {
   status: number
   contentType: string | undefined
+  readonly payment: Payment
   readonly hold: Hold
   readonly requestTruncated: boolean
 }
@@ -63,7 +91,7 @@ interface Reply {
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: RoundBytes
   readonly hold: Hold
-  readonly account: Account
+  readonly payment: Payment
 }
 
 /** Everything that may be forgotten while the record stays. */
@@ -73,18 +101,21 @@ interface Bodies {
   conversation: Conversation | undefined
   readonly rounds: Array<Round>
   reply: Reply | undefined
-  /** What nobody may be shown: the caller's credential, the tokens and passwords of the accounts. */
-  readonly secrets: Set<string>
+  /** The accounts and the tokens of the rounds, none of which anybody may be shown. */
+  readonly accounts: Set<Account>
+  readonly tokens: Set<Redacted.Redacted<string>>
+  /** The caller's credential. */
+  readonly secret: string
 }
 
 /** What a record needs of the ring that it is in. */
 export interface RecordHome {
   readonly ledger: Ledger
-  readonly makeLog: ReturnType<typeof makeByteLogs>
+  readonly spares: Spares
   /** Bytes that are kept of each body; 0 where none is. */
   readonly mostBytes: () => number
-  /** Token and password of an account. */
-  readonly secretsOf: (account: string) => ReadonlyArray<string>
+  /** The configured account of a name. */
+  readonly accountOf: (name: string) => Account | undefined
   /** Monotonic milliseconds. */
   readonly now: () => number
   /** Says that something that lists show has changed. */
@@ -94,8 +125,13 @@ export interface RecordHome {
 /** How a request ended. */
 export type Outcome = "open" | "ok" | "failed" | "cancelled"
 
-const sizeOfHeaders = (headers: Readonly<Record<string, string>>): number =>
-  Object.entries(headers).reduce((sum, [name, value]) => sum + 2 * (name.length + value.length) + 64, 0)
+const sizeOfHeaders = (headers: Readonly<Record<string, string>>): number => {
+  let size = 0
+  for (const name of Object.keys(headers)) size += 2 * (name.length + headers[name]!.length) + 64
+  return size
+}
+
+const unwatched: ReturnType<RoundsWatch["round"]> = { opened: () => undefined, closed: () => undefined }
 
 export class RequestRecord implements Holder, RoundsWatch {
   /** Rises with every record of the ring. */
@@ -140,7 +176,9 @@ export class RequestRecord implements Holder, RoundsWatch {
       conversation: undefined,
       rounds: [],
       reply: undefined,
-      secrets: new Set([secret])
+      accounts: new Set(),
+      tokens: new Set(),
+      secret
     }
     if (this.#bodies === undefined) this.#head = { ...head, headers: {} }
   }
@@ -183,16 +221,16 @@ export class RequestRecord implements Holder, RoundsWatch {
   answered(status: number, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
     const bodies = this.#bodies
     if (bodies !== undefined && bodies.reply === undefined && this.#take(sizeOfHeaders(headers))) {
-      const bytes = makeRoundBytes(this.#home.makeLog())
-      const account = this.#open()
-      bodies.reply = { status, headers: { ...headers }, bytes, hold: bytes.hold(account.limit), account }
+      const bytes = new RoundBytes(this.#home.spares)
+      const payment = this.#open()
+      bodies.reply = { status, headers, bytes, hold: bytes.hold(payment), payment }
       if (body !== undefined) this.sent(body)
     }
     this.#home.touched(this)
   }
 
-  /** A piece of the reply goes to the caller. */
-  sent(chunk: Uint8Array): void {
+  /** A piece of the reply goes to the caller. A text is referred to until the reply is over, or much has gathered. */
+  sent(chunk: Chunk): void {
     this.#bodies?.reply?.bytes.push(chunk, this.#home.now())
   }
 
@@ -202,30 +240,32 @@ export class RequestRecord implements Holder, RoundsWatch {
     this.endedAt = this.#home.now()
     const reply = this.#bodies?.reply
     reply?.bytes.close()
-    reply?.account.settle()
+    reply?.payment.settle()
     if (this.#bodies !== undefined) this.#home.ledger.finished(this, this.isRefused)
     this.#home.touched(this)
   }
 
   round({ account, bytes, captureId, info }: Parameters<RoundsWatch["round"]>[0]): ReturnType<RoundsWatch["round"]> {
     const bodies = this.#bodies
-    if (bodies === undefined) return { opened: () => undefined, closed: () => undefined }
-    if (info.secret !== undefined) bodies.secrets.add(Redacted.value(info.secret))
-    for (const secret of this.#home.secretsOf(account)) bodies.secrets.add(secret)
+    if (bodies === undefined) return unwatched
+    const configured = account === "" ? undefined : this.#home.accountOf(account)
+    if (info.secret !== undefined) bodies.tokens.add(info.secret)
+    if (configured !== undefined) bodies.accounts.add(configured)
     const kept = cutText(info.requestBody, this.#home.mostBytes())
     const fits = this.#take(Buffer.byteLength(kept) + 2 * info.url.length)
-    const paid = this.#open()
+    const payment = this.#open()
     const round: Round = {
       captureId,
       label: info.label,
       attempt: this.facts.attempts,
-      url: fits ? plainUrl(info.url) : "",
+      url: fits ? info.url : "",
       account,
       status: 0,
       contentType: undefined,
       requestBody: fits ? kept : "",
       requestTruncated: !fits || kept.length < info.requestBody.length,
-      hold: bytes.hold(paid.limit)
+      payment,
+      hold: bytes.hold(payment)
     }
     bodies.rounds.push(round)
     return {
@@ -233,7 +273,7 @@ export class RequestRecord implements Holder, RoundsWatch {
         round.status = status
         round.contentType = contentType
       },
-      closed: () => paid.settle()
+      closed: () => payment.settle()
     }
   }
 
@@ -276,12 +316,16 @@ export class RequestRecord implements Holder, RoundsWatch {
   }
 
   get secrets(): ReadonlySet<string> {
-    return this.#bodies?.secrets ?? new Set()
+    const bodies = this.#bodies
+    if (bodies === undefined) return new Set()
+    const redacted = [...bodies.tokens, ...[...bodies.accounts].flatMap(({ password, token }) => [password, token])]
+    return new Set([bodies.secret, ...redacted.filter((secret) => secret !== undefined).map(Redacted.value)])
   }
 
   get rounds(): ReadonlyArray<RecordedRound> {
-    return (this.#bodies?.rounds ?? []).map(({ contentType, hold, requestTruncated, ...round }) => ({
+    return (this.#bodies?.rounds ?? []).map(({ contentType, hold, payment: _, requestTruncated, url, ...round }) => ({
       ...round,
+      url: plainUrl(url),
       reply: recorded(hold, contentType, requestTruncated)
     }))
   }
@@ -308,31 +352,16 @@ export class RequestRecord implements Holder, RoundsWatch {
 
   // Memory.
 
-  #open(): Account {
-    const most = this.#home.mostBytes()
-    let paid = 0
-    let have = 0
-    let marks = 0
-    const pay = (bytes: number): boolean => {
-      if (bytes > paid && !this.#take(bytes - paid)) return false
-      if (bytes < paid) this.#give(paid - bytes)
-      paid = bytes
-      return true
-    }
-    return {
-      limit: (next, chunks) => {
-        const wanted = Math.min(next, most)
-        // Memory comes in blocks while more may come.
-        if (this.#bodies !== undefined && pay(Math.ceil(wanted / blockSize) * blockSize + markSize * chunks)) {
-          have = wanted
-          marks = chunks
-        }
-        return have
-      },
-      settle: () => {
-        if (this.#bodies !== undefined) pay(have + markSize * marks)
-      }
-    }
+  #open(): Payment {
+    return new Payment(this, this.#home.mostBytes())
+  }
+
+  /** Pays for so many bytes more, or gets back what is negative. Returns false where that is not possible. */
+  pay(bytes: number): boolean {
+    if (this.#bodies === undefined) return false
+    if (bytes > 0) return this.#take(bytes)
+    this.#give(-bytes)
+    return true
   }
 
   #give(bytes: number): void {
@@ -350,6 +379,6 @@ export class RequestRecord implements Holder, RoundsWatch {
 const recorded = (hold: Hold, contentType: string | undefined, requestTruncated: boolean): RecordedBytes => ({
   bytes: hold.bytes(),
   marks: hold.marks(),
-  truncated: requestTruncated || hold.isTruncated(),
+  truncated: requestTruncated || hold.truncated,
   contentType
 })

@@ -8,8 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import { makeByteLogs } from "../captures/byteLog.ts"
+import { Spares } from "../captures/byteLog.ts"
 import { findAccount } from "../config/Account.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
@@ -95,15 +94,12 @@ export class Requests extends Context.Service<Requests, {
 
     const home = {
       ledger,
-      makeLog: makeByteLogs(),
+      spares: new Spares(),
       mostBytes: () => {
         const { bodies, max_body_bytes } = settings()
         return bodies ? max_body_bytes : 0
       },
-      secretsOf: (account: string) => {
-        const configured = account === "" ? undefined : findAccount(config.unsafeCurrent().account_table, account)
-        return [configured?.password, configured?.token].filter((secret) => secret !== undefined).map(Redacted.value)
-      },
+      accountOf: (name: string) => findAccount(config.unsafeCurrent().account_table, name),
       now: () => monotonicMillis(clock),
       touched
     }
