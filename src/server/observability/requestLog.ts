@@ -7,8 +7,14 @@ import { outcomeOf, type RequestStats } from "../../completion/RequestStats.ts"
 import { none } from "../../usage/UsageEntry.ts"
 
 /** Absent facts are left out of the line. */
-const present = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+const present = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const kept: Record<string, unknown> = {}
+  for (const name of Object.keys(fields)) {
+    const value = fields[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}
 
 /** Requests of the styles, bugs and what no route takes are told at `Info`; probes, lists and admin reads at `Debug`. */
 const levelOf = (stats: RequestStats): "Info" | "Debug" =>
