@@ -6,6 +6,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -64,17 +65,21 @@ const requestCost = Effect.gen(function*() {
       stats.model = model.id
       stats.key = id
       stats.accountHash = `account ${i % 10}`
-      const admitted = Effect.runSyncExit(admitRequest(limits, {
-        caller: { _tag: "Managed", owner: id, target: undefined, key: id },
-        model,
-        stats
-      }, () => 100))
+      const scope = Scope.makeUnsafe()
+      const admission = admitRequest(
+        limits,
+        { caller: { _tag: "Managed", owner: id, target: undefined, key: id }, model, stats },
+        () => 100,
+        () => Effect.void
+      )
+      const admitted = Effect.runSyncExit(Scope.provide(admission, scope))
       if (Exit.isFailure(admitted)) throw new Error("refused")
       stats.upstreamCalled = true
       stats.attempts = 1
       stats.status = 200
       stats.finish = "stop"
       stats.usage = usage
+      Scope.closeUnsafe(scope, Exit.void)
       recorder.ended(stats)
     }
     const { system, user } = process.cpuUsage(began)

@@ -79,11 +79,10 @@ export type {
   UpstreamModel,
   UpstreamSession
 } from "./upstream/Upstream.ts"
-export { Admission } from "./usage/Admission.ts"
-export type { Admitted } from "./usage/Admission.ts"
+export type { Admitted, Used } from "./usage/Admission.ts"
 export type { KeyCounters } from "./usage/Batch.ts"
 export { KeyLimits } from "./usage/KeyLimits.ts"
-export { Asking, Refused } from "./usage/KeyLimits.ts"
+export { Refused } from "./usage/KeyLimits.ts"
 export type { AdmissionRequest, KeyUsage } from "./usage/KeyLimits.ts"
 export type { SqliteOptions } from "./usage/sqliteStore.ts"
 export { measureNames, measuresOf } from "./usage/UsageEntry.ts"

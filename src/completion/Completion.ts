@@ -54,14 +54,17 @@ export class Completion extends Context.Service<Completion, {
     const startReply = replyStarter(captures)
 
     /** Refuses what must not be tried, and counts what is. */
-    const admit = (input: CompletionInput): Effect.Effect<void, GatewayError> => {
+    const admitted = <A, R>(
+      input: CompletionInput,
+      then: () => Effect.Effect<A, GatewayError, R>
+    ): Effect.Effect<A, GatewayError, R | Scope.Scope> => {
       const { caller, conversation } = input
       const fault = toolChoiceFault(conversation)
       if (fault !== undefined) return Effect.fail(fault)
-      const admitted = () => admitRequest(keyLimits, input, () => estimateConversation(conversation))
+      const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
       return keyLimits.countsTokens(keyOf(caller))
-        ? Effect.flatMapEager(begunInSlices(estimateSliced(conversation)), admitted)
-        : admitted()
+        ? Effect.flatMapEager(begunInSlices(estimateSliced(conversation)), admit)
+        : admit()
     }
 
     const opened = (
@@ -72,7 +75,7 @@ export class Completion extends Context.Service<Completion, {
       traced: boolean,
       whole: boolean
     ) =>
-      Effect.flatMapEager(admit(input), () => {
+      admitted(input, () => {
         const keepsReply = whole || input.kept === true
         if (keepsReply && !held.add(0)) return Effect.fail(tooMuchHeld)
         return new Attempts(input, {

@@ -8,7 +8,6 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
 import type { RequestRecord } from "../requests/RequestRecord.ts"
-import type { Admitted } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
 import type { UsageSoFar } from "./assembleReply.ts"
@@ -24,8 +23,8 @@ export interface RequestStats {
   stream: boolean
   /** Id of the caller's key, or what stands for it; `none` while nobody is known. */
   key: string
-  /** The request's share in what its key may use, from when it was admitted. */
-  admission: Admitted | undefined
+  /** When its key's limits admitted it: milliseconds of Unix time. */
+  admittedAt: number | undefined
   /** What is left of the key's limits, as far as it has any. */
   rateLimits: RateLimits | undefined
   accountHash: string | undefined
@@ -80,7 +79,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   model: undefined,
   stream: false,
   key: none,
-  admission: undefined,
+  admittedAt: undefined,
   rateLimits: undefined,
   accountHash: undefined,
   upstreamCalled: false,

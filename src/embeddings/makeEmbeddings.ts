@@ -5,6 +5,7 @@
  * request neither holds up other requests nor is in memory as a whole.
  */
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../completion/admission.ts"
@@ -38,8 +39,8 @@ export interface Embedded {
 export interface Embeddings {
   /** Why there are none; `undefined` where there are. */
   readonly unavailable: (config: GatewayConfig) => GatewayError | undefined
-  /** Admits the request and begins to make its vectors. */
-  readonly embed: (asked: EmbeddingsAsked) => Effect.Effect<Embedded, GatewayError>
+  /** Admits the request for the length of a scope and begins to make its vectors. */
+  readonly embed: (asked: EmbeddingsAsked) => Effect.Effect<Embedded, GatewayError, Scope.Scope>
 }
 
 /** Values of `embeddings.provider` with which the gateway makes them; they all mean the same. */
@@ -138,8 +139,12 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
         const { caller, config, inputs, stats } = asked
         stats.embedding = "begun"
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
-        yield* admitRequest(keyLimits, asked, () => estimate)
-        return config.embeddings.provider === "upstream" ? yield* fromUpstream(asked) : fromHere(asked)
+        return yield* admitRequest(
+          keyLimits,
+          asked,
+          () => estimate,
+          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromHere(asked))
+        )
       })
     }
   }

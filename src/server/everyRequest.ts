@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Headers from "effect/http/Headers"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerError from "effect/http/HttpServerError"
@@ -99,9 +100,15 @@ export const EveryRequest = HttpRouter.middleware(
         // A browser asks first, and hears of the refusal only where it may ask.
         const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
-        const over = Effect.suspend(() => Effect.map(endRecord(stats), end))
-        // One finalizer for all that is done at the end of a request: the library's scopes keep a single one in place.
-        return Effect.flatMap(Scope.addFinalizer(Context.getUnsafe(context, Scope.Scope), over), () => {
+        // A scope of its own holds what the request needs, so that the record ends after it. The library's scopes close a
+        // single finalizer without a generator.
+        const within = Scope.makeUnsafe()
+        const over = (exit: Exit.Exit<unknown, unknown>) => {
+          const closing = Scope.closeUnsafe(within, exit) ?? Effect.void
+          const ended = () => Effect.map(endRecord(stats), end)
+          return Exit.isExit(closing) ? ended() : Effect.ensuring(closing, Effect.suspend(ended))
+        }
+        return Effect.flatMap(Scope.addFinalizerExit(Context.getUnsafe(context, Scope.Scope), over), () => {
           if (isRefused) {
             return Effect.succeed(
               named(refused(stats, path, errorOfPath(path, shuttingDown, id), shuttingDown.code, watch), id, path)
@@ -109,7 +116,7 @@ export const EveryRequest = HttpRouter.middleware(
           }
           if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, stats, watch), id, path))
           // Whoever serves the request restores its context at the end.
-          fiber.setContext(Context.add(context, CurrentRequest, stats))
+          fiber.setContext(Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, within))
           return Effect.matchEffect(httpEffect, {
             onSuccess: (response) =>
               Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => named(given, id, path)),

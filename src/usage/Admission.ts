@@ -2,6 +2,8 @@
  * What a key has under way and has used of its windows, and one request's share in that: reserved when it is admitted,
  * settled once when it is over.
  */
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import type { KeyCounters } from "./Batch.ts"
@@ -85,50 +87,74 @@ export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, tok
   return exceeded
 }
 
-/** A request that was admitted, until it is settled. */
+/** What a request has used once it is over. */
+export interface Used {
+  /** Whether it counts: one that does not is given back whole. */
+  readonly counted: boolean
+  readonly tokens: number
+}
+
+/** A request that was admitted. */
 export interface Admitted {
   /** When it was admitted: milliseconds of Unix time. */
   readonly at: number
   /** What was left of the key's limits then; `undefined` where it has none. */
   readonly rateLimits: RateLimits | undefined
-  /**
-   * Gives the place back, and puts what the request really used in the place of what was reserved; one that does not count is
-   * given back whole. Only the first call counts.
-   */
-  readonly settle: (counted: boolean, tokens: number) => void
 }
 
-/** A request that was admitted by this process: its place and what is reserved for it. */
-export class Admission implements Admitted {
-  readonly #state: KeyState | undefined
+/** The admission of a request that nothing is counted of. */
+export const admittedAt = (at: number): Admitted => ({ at, rateLimits: undefined })
+
+/** What is reserved for a request until it is settled. */
+export interface Reserved extends Admitted {
+  /** Gives the place back, and puts what the request used in the place of what was reserved. To be called once. */
+  readonly settle: (used: Used) => void
+}
+
+/**
+ * Reserves for the length of a scope; what the request has used is asked when the scope closes. The scope knows of the
+ * reservation before it is made, so that an interruption leaves nothing reserved.
+ */
+export const reserveWithin = <A extends Reserved, E>(
+  scope: Scope.Scope,
+  used: () => Used,
+  reserve: () => Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  let reserved: A | undefined
+  const settle = () => {
+    reserved?.settle(used())
+    return Effect.void
+  }
+  return Effect.flatMap(Scope.addFinalizerExit(scope, settle), () => {
+    if (scope.state._tag === "Closed") return Effect.interrupt
+    return Effect.mapEager(reserve(), (made) => reserved = made)
+  })
+}
+
+/** What this process reserves for a request: its place and its share of the windows. */
+export class Reservation implements Reserved {
+  readonly #state: KeyState
   /** The windows in which it began. */
   readonly #windows: ReadonlyArray<WindowCount>
   readonly #reserved: number
   readonly at: number
   readonly rateLimits: RateLimits | undefined
-  #settled = false
 
-  /** Reserves what the request needs; without a state there is nothing to reserve. */
-  constructor(state: KeyState | undefined, limits: ReadonlyArray<KeyLimit>, at: number, tokens: number) {
+  constructor(state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number, tokens: number) {
     this.#state = state
-    this.#windows = state?.windows ?? []
+    this.#windows = state.windows
     this.#reserved = tokens
     this.at = at
-    if (state !== undefined) {
-      state.inFlight++
-      state.lastUsedAt = at
-      for (const window of this.#windows) {
-        window.requests++
-        window.tokens += tokens
-      }
+    state.inFlight++
+    state.lastUsedAt = at
+    for (const window of this.#windows) {
+      window.requests++
+      window.tokens += tokens
     }
-    this.rateLimits = state === undefined || limits.length === 0 ? undefined : remainingOf(state, limits, at)
+    this.rateLimits = limits.length === 0 ? undefined : remainingOf(state, limits, at)
   }
 
-  settle(counted: boolean, tokens: number): void {
-    if (this.#settled) return
-    this.#settled = true
-    if (this.#state === undefined) return
+  settle({ counted, tokens }: Used): void {
     this.#state.inFlight--
     for (const window of this.#windows) {
       window.tokens += (counted ? tokens : 0) - this.#reserved

@@ -1,17 +1,17 @@
 /**
  * What keys may do, enforced: which models, how much at once and in each window. It knows no HTTP.
  *
- * Admission is one synchronous step, so that nothing comes between the look and the reservation. Windows have no timers: they
- * are replaced when a request finds them over. What a key used before this process, or before it was looked at, comes from
- * the store.
+ * The look at a key's state and the reservation are one synchronous step, so that nothing comes between them. Windows have no
+ * timers: they are replaced when a request finds them over. What a key used before this process, or before it was looked at,
+ * comes from the store, which may take its time.
  */
+import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type KeyRecord, modelsNamed } from "../config/keyRecords.ts"
@@ -19,10 +19,18 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import type { Model } from "../domain/models.ts"
 import { Store } from "../store/Store.ts"
-import { Admission, type Admitted, type KeyState, passTo, remainingOf, stateAt } from "./Admission.ts"
+import {
+  type Admitted,
+  admittedAt,
+  type KeyState,
+  passTo,
+  remainingOf,
+  Reservation,
+  reserveWithin,
+  stateAt
+} from "./Admission.ts"
 import {
   type AdmissionRequest,
-  Asking,
   countsTokens,
   type KeyUsage,
   maxInFlight,
@@ -33,18 +41,13 @@ import {
 import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
 
-export {
-  type AdmissionRequest,
-  Asking,
-  type KeyStanding,
-  type KeyUsage,
-  Refused,
-  refuseKey,
-  standingOf
-} from "./keyRules.ts"
+export { type AdmissionRequest, type KeyStanding, type KeyUsage, Refused, refuseKey, standingOf } from "./keyRules.ts"
 
 /** A clock that steps back by up to this is taken to stand still; by more, the windows are those of its new time. */
 const clockSlack = 60_000
+
+/** Keys that are looked up at once; beyond them a key is looked up for each request. */
+const mostLookUps = 10_000
 
 /** What keys may ask for, which is the same wherever it is counted. */
 const rightsOf = (config: ConfigStore["Service"]) => {
@@ -73,34 +76,13 @@ const rightsOf = (config: ConfigStore["Service"]) => {
   }
 }
 
-type Ask = (request: AdmissionRequest) => Admitted | Refused | Asking
-
-/** Admits for the length of a scope. */
-const scoped = (ask: Ask) => (request: AdmissionRequest): Effect.Effect<Admitted, GatewayError, Scope.Scope> =>
-  Effect.flatMap(
-    Effect.acquireRelease(
-      Effect.suspend(() => {
-        const asked = ask(request)
-        return asked instanceof Refused ? Effect.fail(asked.error) : Effect.succeed(asked)
-      }),
-      (asked) => Effect.sync(() => (asked instanceof Asking ? asked.admission : asked).settle(false, 0))
-    ),
-    (asked) =>
-      asked instanceof Asking
-        ? Effect.flatMap(asked.answer, (refused) =>
-          refused === undefined ? Effect.succeed(asked.admission) : Effect.fail(refused.error))
-        : Effect.succeed(asked)
-  )
-
 /** The limits of keys. */
 export class KeyLimits extends Context.Service<KeyLimits, {
   /**
-   * Admits a request or refuses it, at once; or asks other nodes first. What is admitted must be settled once, whatever
-   * becomes of the request.
+   * Admits a request for the length of a scope, or refuses it. When the scope closes, what was reserved gives way to what the
+   * request has used.
    */
-  readonly admitUnsafe: (request: AdmissionRequest) => Admitted | Refused | Asking
-  /** The same for the length of a scope: what is not settled when it ends is given back whole. */
-  readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, GatewayError, Scope.Scope>
+  readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, Refused, Scope.Scope>
   /** Whether a key has a limit of tokens, so that prompts are estimated for its admission. */
   readonly countsTokens: (key: string) => boolean
   /** The ids of the models that a key may use; `undefined` for every one. */
@@ -116,63 +98,97 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const clock = yield* Clock.Clock
     const states = new Map<string, KeyState>()
     let keys = config.unsafeCurrent().keys
+    /** States that nothing used when the keys last changed, and when they had last been used. */
+    let idle = new Map<string, number | undefined>()
 
-    const load = (key: string, now: number): KeyState => {
-      const counters = Effect.runSyncExit(store.counters(key, now))
-      if (Exit.isFailure(counters)) throw new Error("the usage store of a process must answer at once")
-      const state = stateAt(now, counters.value)
-      states.set(key, state)
-      return state
-    }
+    /** One look at the store for all requests that wait for the state of a key. */
+    const lookUps = yield* Cache.make({
+      capacity: mostLookUps,
+      timeToLive: 0,
+      lookup: (key: string) =>
+        Effect.suspend(() => {
+          const now = clock.currentTimeMillisUnsafe()
+          return Effect.map(store.counters(key, now), (counters) => {
+            const loaded = stateAt(now, counters)
+            const state = states.get(key)
+            if (state === undefined) states.set(key, loaded)
+            else state.windows = loaded.windows
+            return state ?? loaded
+          })
+        })
+    })
 
-    /** The state of a key, and the time that it is of. */
-    const find = (key: string): readonly [KeyState, number] => {
-      const now = clock.currentTimeMillisUnsafe()
+    /**
+     * Drops the states that nothing has used over two changes of the keys: what such a state says is in the store by then, and
+     * a key that comes back is looked up again.
+     */
+    const forget = () => {
       const current = config.unsafeCurrent().keys
-      if (current !== keys) {
-        // What is kept here is only what the store knows too: a key that comes back is looked up again.
-        keys = current
-        for (const [id, state] of states) if (state.inFlight === 0) states.delete(id)
+      if (current === keys) return
+      keys = current
+      const before = idle
+      idle = new Map()
+      for (const [key, { inFlight, lastUsedAt }] of states) {
+        if (inFlight > 0) continue
+        if (before.has(key) && before.get(key) === lastUsedAt) states.delete(key)
+        else idle.set(key, lastUsedAt)
       }
-      const state = states.get(key)
-      if (state === undefined) return [load(key, now), now]
-      const startedAt = state.windows[0]!.startedAt
-      if (now >= startedAt) {
-        passTo(state, now)
-        return [state, now]
-      }
-      if (now >= startedAt - clockSlack) return [state, startedAt]
-      const { windows } = load(key, now)
-      states.set(key, state)
-      state.windows = windows
-      return [state, now]
     }
 
-    const admitUnsafe = ({ key, promptTokens }: AdmissionRequest): Admission | Refused => {
-      if (!isKeyId(key)) return new Admission(undefined, noLimits, clock.currentTimeMillisUnsafe(), 0)
+    /** The state of a key, which is looked up where it is not known, or where the clock was set back. */
+    const stateOf = (key: string): Effect.Effect<KeyState> => {
+      forget()
+      const state = states.get(key)
+      return state !== undefined && clock.currentTimeMillisUnsafe() >= state.windows[0]!.startedAt - clockSlack
+        ? Effect.succeed(state)
+        : Cache.get(lookUps, key)
+    }
+
+    /** Brings a state up to the time that it gives. */
+    const passed = (state: KeyState): number => {
+      const now = Math.max(clock.currentTimeMillisUnsafe(), state.windows[0]!.startedAt)
+      passTo(state, now)
+      return now
+    }
+
+    /** Looks and reserves in one step, so that nothing comes in between. */
+    const reserve = (
+      { key, promptTokens }: AdmissionRequest,
+      state: KeyState
+    ): Effect.Effect<Reservation, Refused> => {
       const current = config.unsafeCurrent()
       const record = current.key_records.get(key)
       const limits = record?.limits ?? noLimits
-      const [state, now] = find(key)
+      const now = passed(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
       const tokens = !isFull && countsTokens(limits) ? promptTokens() : 0
       const refusal = isFull || limits.length > 0 ? refusalOf({ state, limits, most, tokens, now }) : undefined
-      if (refusal === undefined) return new Admission(state, limits, now, tokens)
-      return new Refused(refusal, limits.length === 0 ? undefined : remainingOf(state, limits, now))
+      if (refusal === undefined) return Effect.succeed(new Reservation(state, limits, now, tokens))
+      return Effect.fail(new Refused(refusal, limits.length === 0 ? undefined : remainingOf(state, limits, now)))
     }
 
     return KeyLimits.of({
       ...rightsOf(config),
-      admitUnsafe,
-      admit: scoped(admitUnsafe),
+      admit: (request) =>
+        Effect.withFiber(({ context }) => {
+          const { key, used } = request
+          if (!isKeyId(key)) return Effect.succeed(admittedAt(clock.currentTimeMillisUnsafe()))
+          const scope = Context.getUnsafe(context, Scope.Scope)
+          return Effect.flatMapEager(
+            stateOf(key),
+            (state) => reserveWithin(scope, used, () => reserve(request, state))
+          )
+        }),
       usageOf: (ids) =>
-        Effect.sync(() => {
+        Effect.suspend(() => {
           const current = config.unsafeCurrent()
-          return ids.map((id) => {
-            const [{ inFlight, lastUsedAt, windows }] = find(id)
-            return { inFlight, lastUsedAt, windows, maxInFlight: maxInFlight(current, current.key_records.get(id)) }
-          })
+          return Effect.forEach(ids, (id) =>
+            Effect.mapEager(stateOf(id), (state) => {
+              passed(state)
+              const { inFlight, lastUsedAt, windows } = state
+              return { inFlight, lastUsedAt, windows, maxInFlight: maxInFlight(current, current.key_records.get(id)) }
+            }))
         })
     })
   })
@@ -183,14 +199,14 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const store = yield* Store
     const clock = yield* Clock.Clock
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
-    const { admitUnsafe, tell, usageOf } = makeSharedLimits(
+    const { admit, tell, usageOf } = makeSharedLimits(
       store,
       config,
       () => clock.currentTimeMillisUnsafe(),
       fork
     )
     yield* Effect.addFinalizer(() => tell)
-    return KeyLimits.of({ ...rightsOf(config), admitUnsafe, admit: scoped(admitUnsafe), usageOf })
+    return KeyLimits.of({ ...rightsOf(config), admit, usageOf })
   })
 
   /** Counted over all nodes of a store. */

@@ -1,12 +1,11 @@
 /**
  * What the limits of keys say, wherever they are counted: who may do what, and the words of a refusal. Pure.
  */
-import type * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { formatTimestamp } from "../domain/timestamp.ts"
-import { type Admitted, exceededBy, type KeyState, type WindowCount } from "./Admission.ts"
+import { exceededBy, type KeyState, type Used, type WindowCount } from "./Admission.ts"
 import { exceededMessage, type RateLimits } from "./rateLimits.ts"
 
 /** A request that asks to be admitted. */
@@ -15,6 +14,8 @@ export interface AdmissionRequest {
   readonly key: string
   /** Estimates the tokens of its prompt; only called where the key has a limit of tokens. */
   readonly promptTokens: () => number
+  /** Tells what it has used; asked once, when its scope closes. */
+  readonly used: () => Used
 }
 
 /** Why a request is not admitted. */
@@ -25,19 +26,6 @@ export class Refused {
   constructor(error: GatewayError, rateLimits: RateLimits | undefined) {
     this.error = error
     this.rateLimits = rateLimits
-  }
-}
-
-/**
- * A request that others are asked about first. Its admission is to be settled whatever becomes of the answer: a refusal, no
- * refusal, or a store that does not answer.
- */
-export class Asking {
-  readonly admission: Admitted
-  readonly answer: Effect.Effect<Refused | undefined, GatewayError>
-  constructor(admission: Admitted, answer: Effect.Effect<Refused | undefined, GatewayError>) {
-    this.admission = admission
-    this.answer = answer
   }
 }
 

@@ -5,19 +5,28 @@
  * The one thing to know: a request is held at both ends. It has its ticket before the store is asked, and whatever becomes of
  * the question, the ticket is given back until the store has heard it; what the two ends hold is compared each second.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import type { ConfigStore } from "../config/ConfigStore.ts"
-import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
+import type { KeyLimit } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import type { StoreShape } from "../store/Store.ts"
-import { type Admitted, type KeyState, remainingOf } from "./Admission.ts"
+import {
+  type Admitted,
+  admittedAt,
+  type KeyState,
+  remainingOf,
+  type Reserved,
+  reserveWithin,
+  type Used
+} from "./Admission.ts"
 import {
   type AdmissionRequest,
-  Asking,
   countsTokens,
   type KeyUsage,
   maxInFlight,
@@ -65,7 +74,7 @@ const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
 const minuteOf = (time: number): number => windowAt("minute", time).start
 
 /** A request whose key has limits, from before the store is asked until it has heard of its end. */
-class SharedAdmission implements Admitted {
+class SharedReservation implements Reserved {
   readonly ticket: string
   readonly key: string
   readonly tokens: number
@@ -73,12 +82,12 @@ class SharedAdmission implements Admitted {
   rateLimits: RateLimits | undefined = undefined
   /** Whether the store has said that it is admitted. */
   held = false
-  readonly #settled: (admission: SharedAdmission, counted: boolean, tokens: number) => void
-  #isSettled = false
+  readonly #settled: (reservation: SharedReservation, used: Used) => void
+  #isOver = false
 
   constructor(
     request: { readonly ticket: string; readonly key: string; readonly tokens: number; readonly at: number },
-    settled: (admission: SharedAdmission, counted: boolean, tokens: number) => void
+    settled: (reservation: SharedReservation, used: Used) => void
   ) {
     this.ticket = request.ticket
     this.key = request.key
@@ -89,13 +98,11 @@ class SharedAdmission implements Admitted {
 
   /** There is nothing to give back. */
   drop(): void {
-    this.#isSettled = true
+    this.#isOver = true
   }
 
-  settle(counted: boolean, tokens: number): void {
-    if (this.#isSettled) return
-    this.#isSettled = true
-    this.#settled(this, counted, tokens)
+  settle(used: Used): void {
+    if (!this.#isOver) this.#settled(this, used)
   }
 }
 
@@ -118,7 +125,7 @@ export const makeSharedLimits = (
   let tickets = 0
   let batches = 0
   /** Asked for, or held. */
-  const open = new Map<string, SharedAdmission>()
+  const open = new Map<string, SharedReservation>()
   let settled: Array<Told["settled"][number]> = []
   /** Requests of keys without limits that are over, by key and minute. */
   const used = new Map<string, { readonly key: string; readonly time: number; requests: number; tokens: number }>()
@@ -201,24 +208,20 @@ export const makeSharedLimits = (
     ) fork(tell(true))
   })
 
-  const settle = ({ ticket }: SharedAdmission, counted: boolean, tokens: number) => {
+  const settle = ({ ticket }: SharedReservation, { counted, tokens }: Used) => {
     open.delete(ticket)
     settled.push([ticket, counted ? 1 : 0, tokens])
     tellSoon()
   }
 
   /** A request that no limit stands against. */
-  const unlimited = (key: string): Admitted => {
+  const unlimited = (key: string): Reserved => {
     const at = storeNow()
     running.set(key, (running.get(key) ?? 0) + 1)
     changed.add(key)
-    let isSettled = false
     return {
-      at,
-      rateLimits: undefined,
-      settle(counted, tokens) {
-        if (isSettled) return
-        isSettled = true
+      ...admittedAt(at),
+      settle({ counted, tokens }) {
         const left = (running.get(key) ?? 1) - 1
         if (left === 0) running.delete(key)
         else running.set(key, left)
@@ -233,52 +236,66 @@ export const makeSharedLimits = (
     }
   }
 
-  const limited = (
-    { key, promptTokens }: AdmissionRequest,
-    record: KeyRecord | undefined,
+  /** A request that the store is asked about. */
+  const opened = (key: string, tokens: number): SharedReservation => {
+    const reservation = new SharedReservation({ ticket: `${prefix}.${++tickets}`, key, tokens, at: storeNow() }, settle)
+    open.set(reservation.ticket, reservation)
+    return reservation
+  }
+
+  /** What the store says of it. */
+  const ask = (
+    reservation: SharedReservation,
+    limits: ReadonlyArray<KeyLimit>,
     most: number | undefined
-  ): Asking => {
-    const limits = record?.limits ?? noLimits
-    const tokens = countsTokens(limits) ? promptTokens() : 0
-    const admission = new SharedAdmission({ ticket: `${prefix}.${++tickets}`, key, tokens, at: storeNow() }, settle)
-    open.set(admission.ticket, admission)
+  ): Effect.Effect<Admitted, Refused> => {
+    const { key, ticket, tokens } = reservation
     const asked = limits.flatMap((limit) => [
       letters[limit.window],
       String(limit.requests ?? ""),
       String(limit.tokens ?? "")
     ])
-    const answer = Effect.suspend(() =>
-      store.run("keys", "admit", key, admission.ticket, String(most ?? ""), String(tokens), ...asked)
-    ).pipe(
-      Effect.mapError(unavailable),
-      Effect.map(([verdict, time, ...fields]) => {
-        const at = Number(time)
-        const state = readState(at, fields)
-        const left = limits.length === 0 ? undefined : remainingOf(state, limits, at)
-        if (verdict === "ok") {
-          admission.at = at
-          admission.held = true
-          admission.rateLimits = left
-          return undefined
+    return Effect.matchEffect(
+      store.run("keys", "admit", key, ticket, String(most ?? ""), String(tokens), ...asked),
+      {
+        onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
+        onSuccess: ([verdict, time, ...fields]) => {
+          const at = Number(time)
+          const state = readState(at, fields)
+          const left = limits.length === 0 ? undefined : remainingOf(state, limits, at)
+          if (verdict === "ok") {
+            reservation.at = at
+            reservation.held = true
+            reservation.rateLimits = left
+            return Effect.succeed(reservation)
+          }
+          open.delete(ticket)
+          reservation.drop()
+          return Effect.fail(
+            new Refused(refusalOf({ state, limits, most, tokens, now: at }) ?? unavailable(), left)
+          )
         }
-        open.delete(admission.ticket)
-        admission.drop()
-        return new Refused(refusalOf({ state, limits, most, tokens, now: at }) ?? unavailable(), left)
-      })
+      }
     )
-    return new Asking(admission, answer)
   }
 
-  const admitUnsafe = (request: AdmissionRequest): Admitted | Asking => {
-    const { key } = request
-    if (!isKeyId(key)) return { at: storeNow(), rateLimits: undefined, settle: () => undefined }
-    const current = config.unsafeCurrent()
-    const record = current.key_records.get(key)
-    const most = maxInFlight(current, record)
-    return most === undefined && (record?.limits ?? noLimits).length === 0
-      ? unlimited(key)
-      : limited(request, record, most)
-  }
+  const admit = ({ key, promptTokens, used }: AdmissionRequest): Effect.Effect<Admitted, Refused, Scope.Scope> =>
+    Effect.withFiber(({ context }) => {
+      if (!isKeyId(key)) return Effect.succeed(admittedAt(storeNow()))
+      const scope = Context.getUnsafe(context, Scope.Scope)
+      const current = config.unsafeCurrent()
+      const record = current.key_records.get(key)
+      const limits = record?.limits ?? noLimits
+      const most = maxInFlight(current, record)
+      if (most === undefined && limits.length === 0) {
+        return reserveWithin(scope, used, () => Effect.succeed(unlimited(key)))
+      }
+      const tokens = countsTokens(limits) ? promptTokens() : 0
+      return Effect.flatMap(
+        reserveWithin(scope, used, () => Effect.succeed(opened(key, tokens))),
+        (reservation) => ask(reservation, limits, most)
+      )
+    })
 
   const usageOf = Effect.fnUntraced(function*(
     keys: ReadonlyArray<string>
@@ -298,5 +315,5 @@ export const makeSharedLimits = (
     return found
   })
 
-  return { admitUnsafe, usageOf, tell: tell(true) }
+  return { admit, usageOf, tell: tell(true) }
 }

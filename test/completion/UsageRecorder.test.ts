@@ -22,6 +22,5 @@ describe("the record of a request that is over", () => {
       ended(stats)
       assert.deepStrictEqual(stats.usage, usage)
       assert.isUndefined(stats.soFar)
-      assert.isUndefined(stats.admission)
     }).pipe(Effect.provide(Layer.provide(usageInMemory, ConfigStore.layerJson()))))
 })

@@ -13,8 +13,8 @@ import { windowNames } from "../../src/config/schema.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { scripts } from "../../src/store/scripts.ts"
 import { StoreUnavailable } from "../../src/store/StoreError.ts"
-import type { Admitted } from "../../src/usage/Admission.ts"
-import { Asking } from "../../src/usage/keyRules.ts"
+import type { Used } from "../../src/usage/Admission.ts"
+import type { Refused } from "../../src/usage/keyRules.ts"
 import { type LimitsStore, makeSharedLimits } from "../../src/usage/sharedLimits.ts"
 import { windowAt } from "../../src/usage/windows.ts"
 import { runs } from "../support/effort.ts"
@@ -111,10 +111,17 @@ interface Known {
   readonly node: number
   readonly key: string
   readonly at: number
-  readonly admission: Admitted
+  readonly end: (used: Used) => Promise<void>
   tokens: number
   counts: boolean
   open: boolean
+}
+
+const nothingUsed: Used = { counted: false, tokens: 0 }
+
+const codeOf = (exit: Exit.Exit<unknown, Refused>): string | undefined => {
+  const refused = Exit.findErrorOption(exit)
+  return refused._tag === "Some" ? refused.value.error.code : undefined
 }
 
 const run = (time: number, script: "keys" | "attach" | "leave", name: string, ...args: ReadonlyArray<string>) =>
@@ -183,9 +190,9 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       case "settle": {
         const one = known[step.which]
         if (one === undefined || !one.open) break
-        one.admission.settle(step.counted, step.tokens)
+        await one.end(step)
         // Only the first counts.
-        one.admission.settle(!step.counted, 99)
+        await one.end({ counted: !step.counted, tokens: 99 })
         Object.assign(one, { open: false, counts: step.counted, tokens: step.tokens })
         break
       }
@@ -224,32 +231,33 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
               return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
             }
           )
-        const asked = nodes[step.node]!.limits.admitUnsafe({ key, promptTokens: () => step.tokens })
-        let admission: Admitted
-        if (asked instanceof Asking) {
-          losesAnswers = step.lost
-          const answer = await Effect.runPromise(Effect.exit(asked.answer))
-          losesAnswers = false
-          if (step.lost) {
-            // It may have been admitted: nobody knows, and it is given back.
-            assert.isTrue(Exit.isFailure(answer))
-            asked.admission.settle(false, 0)
-            break
-          }
-          assert.isTrue(Exit.isSuccess(answer))
-          const refused = Exit.isSuccess(answer) ? answer.value : undefined
-          assert.strictEqual(refused === undefined, fits)
-          if (refused !== undefined) {
-            assert.strictEqual(refused.error.code, "rate_limit_exceeded")
-            break
-          }
-          admission = asked.admission
-        } else {
-          assert.isFalse(isLimited)
-          admission = asked
+        const own = Effect.runSync(Scope.make())
+        let spent = nothingUsed
+        const end = (by: Used) => {
+          spent = by
+          return Effect.runPromise(Scope.close(own, Exit.void))
+        }
+        const isLost = step.lost && isLimited
+        losesAnswers = isLost
+        const admitted = await Effect.runPromise(Effect.exit(Scope.provide(
+          nodes[step.node]!.limits.admit({ key, promptTokens: () => step.tokens, used: () => spent }),
+          own
+        )))
+        losesAnswers = false
+        if (isLost) {
+          // It may have been admitted: nobody knows, and it is given back.
+          assert.strictEqual(codeOf(admitted), "store_unavailable")
+          await end(nothingUsed)
+          break
+        }
+        assert.strictEqual(Exit.isSuccess(admitted), fits)
+        if (Exit.isFailure(admitted)) {
+          assert.strictEqual(codeOf(admitted), "rate_limit_exceeded")
+          await end(nothingUsed)
+          break
         }
         // What no limit stands against is counted when it is over.
-        known.push({ node: step.node, key, at: now, admission, tokens: estimated, counts: isLimited, open: true })
+        known.push({ node: step.node, key, at: now, end, tokens: estimated, counts: isLimited, open: true })
         break
       }
     }
@@ -265,7 +273,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       }
     }
   }
-  for (const one of known) if (one.open) one.admission.settle(false, 0)
+  for (const one of known) if (one.open) await one.end(nothingUsed)
   await calm()
   for (const { inFlight: left } of await Effect.runPromise(nodes[0]!.limits.usageOf(ids))) assert.strictEqual(left, 0)
   assert.strictEqual(await command(client, "EXISTS", "gw:{main}:usage:use", "gw:{main}:usage:adm:n1"), 0)

@@ -11,8 +11,8 @@ import { sha256Hex } from "../../src/config/json.ts"
 import type { KeyLimit } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
 import { keyId } from "../../src/domain/identity.ts"
-import { Admission, type Admitted } from "../../src/usage/Admission.ts"
-import { type Asking, KeyLimits, Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
+import type { Used } from "../../src/usage/Admission.ts"
+import { KeyLimits, type Refused, refuseKey } from "../../src/usage/KeyLimits.ts"
 import { formatReset, rateLimitHeaders } from "../../src/usage/rateLimits.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { windowAt } from "../../src/usage/windows.ts"
@@ -43,8 +43,7 @@ const limited = (key: string, record: RawConfig): RawConfig => ({
 interface Known {
   readonly key: string
   readonly at: number
-  readonly admission: Admitted
-  readonly scope: Scope.Closeable
+  readonly end: (used: Used) => Effect.Effect<void>
   tokens: number
   counts: boolean
   open: boolean
@@ -109,6 +108,25 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 /** Near the ends of minutes, days, weeks and months, leap days among them. */
 const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T23:58:00Z", "2026-11-22T23:00:00Z"]
 
+const nothingUsed: Used = { counted: false, tokens: 0 }
+
+/** Asks for the admission of a request, which is over when `end` is told what it has used. */
+const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!) =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    let used = nothingUsed
+    const admitted = yield* Scope.provide(
+      keyLimits.admit({ key, promptTokens: () => tokens, used: () => used }),
+      scope
+    )
+    const end = (by: Used) =>
+      Effect.suspend(() => {
+        used = by
+        return Scope.close(scope, Exit.void)
+      })
+    return { ...admitted, end }
+  })
+
 const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
   Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -124,14 +142,14 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
     }
     const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
 
-    const settle = (one: Known | undefined, counted: boolean, tokens: number) => {
+    const settle = Effect.fnUntraced(function*(one: Known | undefined, { counted, tokens }: Used) {
       if (one === undefined || !one.open) return
-      one.admission.settle(counted, tokens)
+      yield* one.end({ counted, tokens })
       one.open = false
       one.counts = counted
       one.tokens = tokens
       store.add(entry({ at: one.at, key: one.key, counted, promptTokens: tokens, completionTokens: 0 }))
-    }
+    })
 
     for (const step of acts) {
       const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
@@ -140,15 +158,11 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
           yield* TestClock.adjust(step.millis)
           break
         case "settle":
-          settle(known[step.which], step.counted, step.tokens)
+          yield* settle(known[step.which], step)
           break
-        case "leave": {
-          const one = known[step.which]
-          if (one === undefined) break
-          yield* Scope.close(one.scope, Exit.void)
-          settle(one, false, 0)
+        case "leave":
+          yield* settle(known[step.which], nothingUsed)
           break
-        }
         case "limit": {
           const key_records = {
             [ids[step.key]!]: {
@@ -175,14 +189,10 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
                 return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
               }
             )
-          const scope = yield* Scope.make()
-          const admitted = yield* keyLimits.admit({ key, promptTokens: () => step.tokens }).pipe(
-            Scope.provide(scope),
-            Effect.exit
-          )
+          const admitted = yield* Effect.exit(ask(keyLimits, step.tokens, key))
           assert.strictEqual(Exit.isSuccess(admitted), fits)
           if (Exit.isSuccess(admitted)) {
-            known.push({ key, at: now, admission: admitted.value, scope, tokens: estimated, counts: true, open: true })
+            known.push({ key, at: now, end: admitted.value.end, tokens: estimated, counts: true, open: true })
           }
           break
         }
@@ -198,21 +208,13 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         }
       }
     }
-    for (const one of known) yield* Scope.close(one.scope, Exit.void)
+    for (const one of known) yield* settle(one, nothingUsed)
     for (const { inFlight } of yield* keyLimits.usageOf(ids)) assert.strictEqual(inFlight, 0)
   }).pipe(from(Date.parse(beginning), { keys: [...keys] }), Effect.provide(TestClock.layer()))
 
-const admitted = (result: Admitted | Refused | Asking): Admission => {
-  assert.instanceOf(result, Admission)
-  return result
-}
-
-const refused = (result: Admitted | Refused | Asking): Refused => {
-  assert.instanceOf(result, Refused)
-  return result
-}
-
-const ask = (tokens = 1) => ({ key: ids[0]!, promptTokens: () => tokens })
+/** Why a request is refused. */
+const refused = (keyLimits: KeyLimits["Service"], tokens = 1): Effect.Effect<Refused> =>
+  Effect.flip(ask(keyLimits, tokens)).pipe(Effect.catch(() => Effect.die("It was admitted")))
 
 const noon = Date.parse("2026-11-21T12:00:00Z")
 
@@ -232,8 +234,8 @@ describe("the limits of keys", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(noon + 15_000)
       const keyLimits = yield* KeyLimits
-      admitted(keyLimits.admitUnsafe(ask())).settle(true, 5)
-      const { error, rateLimits } = refused(keyLimits.admitUnsafe(ask()))
+      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 5 })
+      const { error, rateLimits } = yield* refused(keyLimits)
       assert.deepInclude(error, { code: "rate_limit_exceeded", retryAfter: 45 })
       assert.isTrue(error.shouldRetry)
       assert.strictEqual(
@@ -249,10 +251,10 @@ describe("the limits of keys", () => {
         "x-ratelimit-reset-tokens": "11h59m45s"
       })
       yield* TestClock.setTime(noon + 59_999)
-      refused(keyLimits.admitUnsafe(ask()))
+      yield* refused(keyLimits)
       yield* TestClock.setTime(noon + 60_000)
-      admitted(keyLimits.admitUnsafe(ask(15)))
-      const both = refused(keyLimits.admitUnsafe(ask())).error
+      yield* ask(keyLimits, 15)
+      const both = (yield* refused(keyLimits)).error
       assert.deepInclude(both, { retryAfter: 12 * 3600 - 60 })
       assert.isFalse(both.shouldRetry)
       assert.include(both.message, "20 tokens a day")
@@ -266,7 +268,7 @@ describe("the limits of keys", () => {
   it.effect("refuse for good a prompt that is larger than a limit", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      const { error } = refused(keyLimits.admitUnsafe(ask(21)))
+      const { error } = yield* refused(keyLimits, 21)
       assert.deepInclude(error, { code: "rate_limit_exceeded" })
       assert.isUndefined(error.retryAfter)
       assert.isFalse(error.shouldRetry)
@@ -275,47 +277,46 @@ describe("the limits of keys", () => {
   it.effect("let tokens pass a limit by what was admitted; nothing remains then, and no less", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      admitted(keyLimits.admitUnsafe(ask())).settle(true, 1000)
-      assert.strictEqual(refused(keyLimits.admitUnsafe(ask())).rateLimits?.tokens?.remaining, 0)
+      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000 })
+      assert.strictEqual((yield* refused(keyLimits)).rateLimits?.tokens?.remaining, 0)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
   it.effect("never wait for a place: one request too many is refused at once, and told to come in a second", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      const first = admitted(keyLimits.admitUnsafe(ask()))
-      assert.deepInclude(refused(keyLimits.admitUnsafe(ask())).error, { code: "rate_limit_exceeded", retryAfter: 1 })
-      admitted(keyLimits.admitUnsafe({ key: ids[1]!, promptTokens: () => 1 }))
-      first.settle(false, 0)
-      first.settle(false, 0)
-      admitted(keyLimits.admitUnsafe(ask()))
-      refused(keyLimits.admitUnsafe(ask()))
+      const first = yield* ask(keyLimits)
+      assert.deepInclude((yield* refused(keyLimits)).error, { code: "rate_limit_exceeded", retryAfter: 1 })
+      yield* ask(keyLimits, 1, ids[1])
+      yield* first.end(nothingUsed)
+      yield* first.end(nothingUsed)
+      yield* ask(keyLimits)
+      yield* refused(keyLimits)
     }).pipe(from(noon, { ...limited("one", {}), runtime: { key_max_inflight: 1 } })))
 
   it.effect("count what a key did before it had any, and meet no key without them", () =>
     Effect.gen(function*() {
       const config = yield* ConfigStore
       const keyLimits = yield* KeyLimits
-      for (let i = 0; i < 100; i++) admitted(keyLimits.admitUnsafe(ask())).settle(true, 10)
+      for (let i = 0; i < 100; i++) yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 10 })
       yield* config.update((raw) =>
         Effect.succeed({ ...raw, ...limited("one", { limits: [{ window: "day", requests: 100 }] }) })
       )
-      refused(keyLimits.admitUnsafe(ask()))
+      yield* refused(keyLimits)
       for (const key of [ids[1]!, "direct", "embedded"]) {
-        admitted(keyLimits.admitUnsafe({ key, promptTokens: () => 10 ** 9 }))
+        yield* ask(keyLimits, 10 ** 9, key)
       }
     }).pipe(from(noon, { keys: [...keys] })))
 
   it.effect("stand still when the clock steps back a little, and follow it when it steps back far", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      const limit = ask()
       yield* TestClock.setTime(noon)
-      admitted(keyLimits.admitUnsafe(limit))
+      yield* ask(keyLimits)
       yield* TestClock.setTime(noon - 30_000)
-      refused(keyLimits.admitUnsafe(limit))
+      yield* refused(keyLimits)
       yield* TestClock.setTime(noon - 3_600_000)
-      admitted(keyLimits.admitUnsafe(limit))
-      refused(keyLimits.admitUnsafe(limit))
+      yield* ask(keyLimits)
+      yield* refused(keyLimits)
     }).pipe(from(noon, limited("one", { limits: [{ window: "minute", requests: 1 }] }))))
 
   it("are told as durations that SDKs read", () => {
