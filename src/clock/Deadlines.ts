@@ -121,7 +121,7 @@ class List {
   }
 }
 
-/** The deadlines of a process. */
+/** The deadlines of a gateway, which provides them once. */
 export class Deadlines extends Context.Service<Deadlines, {
   /** Monotonic milliseconds, now. */
   readonly now: () => number

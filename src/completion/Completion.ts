@@ -111,10 +111,10 @@ export class Completion extends Context.Service<Completion, {
     })
   })
 
-  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | KeyLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<Completion, never, Accounts | Captures | Deadlines | KeyLimits> = Layer.effect(
     Completion,
     Completion.make
-  ).pipe(Layer.provide(Deadlines.layer))
+  )
 }
 
 const toolChoiceFault = (conversation: Conversation): GatewayError | undefined => {

@@ -24,10 +24,13 @@ export interface BufferedBytes {
   refused?: number
 }
 
-/** The sum over all requests; every gateway of a process shares it unless another is provided. */
+/** The sum over all requests of a gateway. */
 export const CurrentBufferedBytes = Context.Reference<BufferedBytes>("model-gateway/config/BufferedBytes", {
   defaultValue: () => ({ used: 0 })
 })
+
+/** A sum of its own for each gateway. */
+export const layerBufferedBytes: Layer.Layer<never> = Layer.sync(CurrentBufferedBytes, () => ({ used: 0 }))
 
 /** What one request holds of the sum. */
 export interface Held {

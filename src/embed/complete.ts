@@ -21,6 +21,7 @@ import { resolveModel } from "../domain/models.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 
 /** What is to be completed. Whatever of the conversation is left out is as a caller who says nothing of it has it. */
@@ -72,9 +73,11 @@ const asked = Effect.fnUntraced(function*<A>(
   stats.style = owner
   stats.key = embeddedKey
   const recorder = Option.getOrUndefined(yield* Effect.serviceOption(UsageRecorder))
+  const metrics = Option.getOrUndefined(yield* Effect.serviceOption(RequestMetrics))
   stats.requestedModel = request.model
   yield* Effect.addFinalizer(() => {
     recorder?.ended(stats)
+    metrics?.count(stats)
     return watch.ended(stats, undefined)
   })
   const model = resolveModel(config.model_table, request.model)

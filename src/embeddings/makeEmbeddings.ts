@@ -14,7 +14,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { inSlices } from "../config/inSlices.ts"
 import { estimateTokens } from "../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { counting } from "../http/counting.ts"
+import { OwnWork } from "../http/OwnWork.ts"
 import { Slice, type Sliced } from "../stream/slices.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
@@ -87,10 +87,11 @@ const usageOf = (tokens: number) => ({
 })
 
 /** Embeddings over the gateway's accounts and key limits. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts> = Effect.gen(
+export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | OwnWork> = Effect.gen(
   function*() {
     const keyLimits = yield* KeyLimits
     const accounts = yield* Accounts
+    const { inTurn } = yield* OwnWork
 
     const fromUpstream = Effect.fnUntraced(
       function*({ caller, config, dimensions, inputs, model, stats }: EmbeddingsAsked) {
@@ -101,7 +102,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
           dimensions,
           stats
         })
-        const counted = tokens ?? (yield* counting(inSlices(inputTokens(inputs))))
+        const counted = tokens ?? (yield* inTurn(inSlices(inputTokens(inputs))))
         stats.usage = usageOf(counted)
         const end = () => {
           stats.embedding = "done"
@@ -118,7 +119,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       const vectors = Stream.fromIterable(inputs).pipe(
         Stream.rechunk(1),
         Stream.mapEffect((input) =>
-          Effect.map(counting(inSlices(embedOne(vectorizer, input))), (one) => {
+          Effect.map(inTurn(inSlices(embedOne(vectorizer, input))), (one) => {
             tokens += one.tokens
             return rounded(one.vector)
           })
@@ -138,7 +139,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       embed: Effect.fnUntraced(function*(asked) {
         const { caller, config, inputs, stats } = asked
         stats.embedding = "begun"
-        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* counting(inSlices(inputTokens(inputs))) : 0
+        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* inTurn(inSlices(inputTokens(inputs))) : 0
         return yield* admitRequest(
           keyLimits,
           asked,

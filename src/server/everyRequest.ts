@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import { shuttingDown } from "../accounts/refusals.ts"
 import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
 import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
+import { CurrentBufferedBytes } from "../config/CurrentLimits.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { endRecord } from "../http/edge.ts"
@@ -24,6 +25,7 @@ import { originHeaders } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { framingHeaders } from "./framing.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+import { RequestMetrics } from "./observability/requestMetrics.ts"
 import { withRoom } from "./roomForReply.ts"
 
 const everyReply = { ...originHeaders, ...framingHeaders }
@@ -79,6 +81,8 @@ const refuse = (method: string, path: string, stats: RequestStats, watch: Reques
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
     const lifecycle = yield* Lifecycle
+    const metrics = yield* RequestMetrics
+    const bytes = yield* CurrentBufferedBytes
     /** Connections close while the gateway drains: who is told so sends no further request on one that is about to. */
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
       const told = HttpServerResponse.setHeaders(
@@ -105,7 +109,12 @@ export const EveryRequest = HttpRouter.middleware(
         const within = Scope.makeUnsafe()
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           const closing = Scope.closeUnsafe(within, exit) ?? Effect.void
-          const ended = () => Effect.map(endRecord(stats), end)
+          const ended = () => {
+            if (stats.ended === undefined) return Effect.sync(end)
+            const told = endRecord(stats)
+            metrics.count(stats)
+            return Effect.map(told, end)
+          }
           return Exit.isExit(closing) ? ended() : Effect.ensuring(closing, Effect.suspend(ended))
         }
         return Effect.flatMap(Scope.addFinalizerExit(Context.getUnsafe(context, Scope.Scope), over), () => {
@@ -115,15 +124,25 @@ export const EveryRequest = HttpRouter.middleware(
             )
           }
           if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, stats, watch), id, path))
-          // Whoever serves the request restores its context at the end.
-          fiber.setContext(Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, within))
+          const own = Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, within)
+          // An app's router gives requests none of the gateway's services.
+          fiber.setContext(
+            fiber.getRef(CurrentBufferedBytes) === bytes ? own : Context.add(own, CurrentBufferedBytes, bytes)
+          )
+          // The library sends the reply within the scope that it finds, which is to be its own again.
+          const restore = () => fiber.setContext(context)
           return Effect.matchEffect(httpEffect, {
             onSuccess: (response) =>
-              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => named(given, id, path)),
-            onFailure: (error) =>
-              isRouteNotFound(error)
+              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => {
+                restore()
+                return named(given, id, path)
+              }),
+            onFailure: (error) => {
+              restore()
+              return isRouteNotFound(error)
                 ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))
                 : Effect.fail(error)
+            }
           })
         })
       })

@@ -31,6 +31,7 @@ import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
 import type { ListenOptions } from "./nodeServer.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
+import { layerRegistry } from "./observability/requestMetrics.ts"
 import { SharedState } from "./services.ts"
 import { inheritedSocket } from "./socketActivation.ts"
 import { stdoutLogger } from "./stdoutLogger.ts"
@@ -73,7 +74,7 @@ const serveServices = <A, E, R>(
     Layer.provideMerge(services),
     Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
     Layer.provideMerge(node.server),
-    Layer.provide(Observability)
+    Layer.provide(Layer.fresh(Observability))
   )
 }
 
@@ -124,6 +125,8 @@ export const serve = Effect.gen(function*() {
     Layer.effectDiscard(Effect.all([announce(isTerminal), warnOfLoopback(listen), keepAssets])).pipe(
       Layer.provide(gateway),
       Layer.provide(named),
+      // What the shared store counts is the gateway's too.
+      Layer.provide(layerRegistry),
       Layer.provide(layerAdminEnvironment),
       Layer.provide(NodeHttpClient.layerUndici),
       Layer.provide(NodeServices.layer),

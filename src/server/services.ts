@@ -15,7 +15,8 @@ import { Captures } from "../captures/Captures.ts"
 import { Deadlines } from "../clock/Deadlines.ts"
 import { Completion } from "../completion/Completion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
-import { layerLimits } from "../config/CurrentLimits.ts"
+import { layerBufferedBytes, layerLimits } from "../config/CurrentLimits.ts"
+import { OwnWork } from "../http/OwnWork.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { Requests } from "../requests/Requests.ts"
 import { ResponsesStore } from "../responses-store/ResponsesStore.ts"
@@ -26,6 +27,7 @@ import { KeyLimits } from "../usage/KeyLimits.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
+import { layerRegistry, RequestMetrics } from "./observability/requestMetrics.ts"
 
 /** What many nodes may share. */
 export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes | KeyLimits
@@ -61,8 +63,8 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
-    Layer.provideMerge(Deadlines.layer),
-    Layer.provideMerge(layerLimits)
+    Layer.provideMerge(Layer.mergeAll(OwnWork.layer, RequestMetrics.layer)),
+    Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
   )
 
 /** Without the map, which is how it was built and none of its services. */

@@ -49,7 +49,7 @@ const makeDriver = (
 }
 
 /** Follows the configuration; needs exchanges, through which drivers call. */
-export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Layer.effect(
+export const layer: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Exchanges> = Layer.effect(
   Upstream,
   Effect.gen(function*() {
     const store = yield* ConfigStore
@@ -71,4 +71,4 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | Exchanges> = Laye
     })
     return Upstream.of({ driver })
   })
-).pipe(Layer.provide(Deadlines.layer))
+)

@@ -3,6 +3,9 @@ import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { Deadlines } from "../../src/clock/Deadlines.ts"
+import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { mostAtWork, OwnWork } from "../../src/http/OwnWork.ts"
 import {
   complete,
   Completion,
@@ -82,6 +85,68 @@ describe("two gateways in one app", () => {
     }))
 })
 
+describe("what two gateways in one app count", () => {
+  const adminKey = "the-embedder's-admin-key"
+
+  /** Two gateways of one app: their services, and a way to ask each. */
+  const two = Effect.gen(function*() {
+    const contexts = yield* Effect.forEach(["one", "two"], (name) =>
+      Layer.build(
+        gatewayServices(fixedUpstream(named(name))).pipe(
+          Layer.provideMerge(ConfigStore.layerMemory({ keys: ["key"] }, { adminKey })),
+          Layer.provideMerge(platform)
+        )
+      ))
+    const [one, other] = [contexts[0]!, contexts[1]!]
+    const { handler } = yield* mounted(
+      Layer.merge(
+        Layer.provide(mountGateway("/one"), Layer.succeedContext(one)),
+        Layer.provide(mountGateway("/two"), Layer.succeedContext(other))
+      )
+    )
+    return { one, other, handler }
+  })
+
+  const requestsCounted = (handler: (request: Request) => Promise<Response>, path: string) =>
+    Effect.promise(async () => {
+      const headers = { authorization: `Bearer ${adminKey}` }
+      const metrics = await handler(new Request(`http://app.test${path}/metrics`, { headers }))
+      const line = /^gateway_requests_total\{[^}]*style="chat"[^}]*\} (\d+)$/m.exec(await metrics.text())
+      return line === null ? 0 : Number(line[1])
+    })
+
+  it.effect("are the requests of each by themselves", () =>
+    Effect.gen(function*() {
+      const { handler } = yield* two
+      for (const path of ["/one", "/one", "/two"]) {
+        const response = yield* post(handler, path, "key")
+        yield* Effect.promise(() => response.text())
+      }
+      assert.strictEqual(yield* requestsCounted(handler, "/one"), 2)
+      assert.strictEqual(yield* requestsCounted(handler, "/two"), 1)
+    }))
+
+  it.effect("are the bytes that each holds by itself", () =>
+    Effect.gen(function*() {
+      const { handler, one } = yield* two
+      Context.get(one, CurrentBufferedBytes).used = Number.MAX_SAFE_INTEGER
+      assert.strictEqual((yield* post(handler, "/one", "key")).status, 429)
+      assert.strictEqual((yield* post(handler, "/two", "key")).status, 200)
+    }))
+
+  it.effect("are the turns of each by themselves", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two
+      const { inTurn } = Context.get(one, OwnWork)
+      for (let i = 0; i < mostAtWork; i++) {
+        yield* Effect.forkChild(inTurn(Effect.never), { startImmediately: true })
+      }
+      const waits = yield* Effect.forkChild(inTurn(Effect.void), { startImmediately: true })
+      yield* Context.get(other, OwnWork).inTurn(Effect.void)
+      assert.isUndefined(waits.pollUnsafe())
+    }))
+})
+
 describe("a mounted gateway's admin API", () => {
   const app = (options?: { readonly adminKey: string }) => {
     const config = ConfigStore.layerMemory({ keys: ["key"] }, options)
@@ -146,5 +211,21 @@ describe("one gateway", () => {
       assert.deepEqual(built, ["pool", "upstream"])
       const reply = yield* Effect.provideContext(complete({ model: "upstream-chat", prompt: "Hello" }), context)
       assert.strictEqual(Reply.replyText(reply), "said of the pool")
+    }))
+
+  it.effect("has one list of deadlines, its upstream's among them", () =>
+    Effect.gen(function*() {
+      let ofUpstream: Deadlines["Service"] | undefined
+      const Mine = Layer.effect(
+        Upstream,
+        Effect.map(Deadlines, (deadlines) => {
+          ofUpstream = deadlines
+          return { driver: Effect.succeed(named("mine")) }
+        })
+      )
+      const context = yield* Layer.build(
+        gatewayServices(Mine).pipe(Layer.provide(ConfigStore.layerMemory()), Layer.provide(platform))
+      )
+      assert.strictEqual(Context.get(context, Deadlines), ofUpstream)
     }))
 })

@@ -1,24 +1,22 @@
 /** What all requests hold in sum: a whole reply that meets the bound is cut, one that would begin beyond it is refused. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chat } from "./support.ts"
 
 let gateway: RunningGateway
-/** The sum that the gateways of this process share. */
-const sum = Effect.runSync(CurrentBufferedBytes)
 const most = 64 * 1024 * 1024
 const letters = `!repeat 100 ${"x".repeat(1000)}`
 
 afterEach(async () => {
-  sum.used = 0
   await gateway.stop()
 })
 
 describe("whole replies", () => {
   it("are whole up to the bound, cut at it and refused beyond it, and hold nothing afterwards", async () => {
     gateway = await startGateway({ limits: { buffered_bytes: most } })
+    const sum = Context.get(gateway.services, CurrentBufferedBytes)
     const ask = async (others: number) => {
       sum.used = others
       const said = await chat(gateway.url, letters)

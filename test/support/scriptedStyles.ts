@@ -12,12 +12,14 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
+import { Deadlines } from "../../src/clock/Deadlines.ts"
 import type { CompletionInput } from "../../src/completion/Completion.ts"
 import { Completion } from "../../src/completion/Completion.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { OwnWork } from "../../src/http/OwnWork.ts"
 import { apiId } from "../../src/http/reply.ts"
 import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
@@ -54,7 +56,13 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
     HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
       Layer.provide([MessagesHandlers, GenerateHandlers]),
       Layer.provide(Layer.provide(Accounts.layerFixed(undefined), noUpstream)),
-      Layer.provide([Callers.layer, usageInMemory, Layer.succeed(Completion, completion)]),
+      Layer.provide([
+        Callers.layer,
+        Deadlines.layer,
+        OwnWork.layer,
+        usageInMemory,
+        Layer.succeed(Completion, completion)
+      ]),
       Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),
       Layer.provide(HttpServer.layerServices),
       Layer.provide(Logger.layer([])),

@@ -1,5 +1,5 @@
 /**
- * Metrics, log lines and traces of requests, in one place: what the edges tell at the end of each request goes out here.
+ * Log lines and traces of requests, and what is sent to a collector: what the edges tell at the end of each request goes out here.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -23,7 +23,7 @@ import { EnvironmentInvalid } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { GivenNodeId } from "../../nodes/Nodes.ts"
 import { logRequest } from "./requestLog.ts"
-import { countRequest, operationOf } from "./requestMetrics.ts"
+import { layerRegistry, operationOf } from "./requestMetrics.ts"
 
 /** What the request's span tells, by the GenAI conventions where they have a name for it. */
 const describe = (span: Tracer.Span, stats: RequestStats) => {
@@ -43,7 +43,7 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
   for (const [name, value] of attributes) if (value !== undefined) span.attribute(name, value)
 }
 
-/** Counts and logs requests; with `traced` each is a span too, for whatever tracer there is. */
+/** Logs requests; with `traced` each is a span too, for whatever tracer there is. */
 export const watchRequests = (traced: boolean): Layer.Layer<never> =>
   Layer.succeed(CurrentRequestWatch, {
     traced,
@@ -51,7 +51,6 @@ export const watchRequests = (traced: boolean): Layer.Layer<never> =>
       Effect.contextWith((context: Context.Context<never>) => {
         const now = monotonicMillis(Context.get(context, Clock.Clock))
         if (span !== undefined) describe(span, stats)
-        countRequest(stats, now, context)
         return logRequest(stats, now, Context.get(context, References.MinimumLogLevel))
       })
   })
@@ -117,7 +116,7 @@ const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInva
 }
 
 /**
- * Counts and logs requests, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
+ * Logs requests, provides the registry in which gateways count them, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
  * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
  */
 export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.HttpClient> = Layer.unwrap(
@@ -142,4 +141,4 @@ export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.Ht
       )
     return Layer.mergeAll(sent.includes("TRACES") ? watchRequests(true) : untraced, ownSpansOnly, exporter)
   })
-)
+).pipe(Layer.provideMerge(layerRegistry))

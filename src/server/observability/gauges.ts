@@ -55,9 +55,6 @@ const counters = {
   cpu: total("process_cpu_seconds_total", "CPU time of the process, user and system")
 }
 
-/** CPU seconds that were counted already, by whichever gateway of the process. */
-let countedCpu = 0
-
 /** Resolution of the event loop's delay, in milliseconds. */
 const resolution = 20
 const nanoseconds = 1e9
@@ -73,6 +70,7 @@ export class Gauges extends Context.Service<Gauges, {
       const accounts = yield* Accounts
       const lifecycle = yield* Lifecycle
       const nodes = yield* Nodes
+      const registry = yield* Metric.MetricRegistry
       const delay = yield* Effect.acquireRelease(
         Effect.sync(() => {
           const histogram = monitorEventLoopDelay({ resolution })
@@ -108,9 +106,9 @@ export class Gauges extends Context.Service<Gauges, {
             [gauges.resident, memory.rss],
             [gauges.heap, memory.heapUsed]
           ]
-          const seconds = (cpu.user + cpu.system) / 1e6
-          yield* Metric.update(counters.cpu, Math.max(0, seconds - countedCpu))
-          countedCpu = seconds
+          // Gateways of one registry count the same process.
+          const { count: countedCpu } = yield* Metric.value(counters.cpu)
+          yield* Metric.update(counters.cpu, Math.max(0, (cpu.user + cpu.system) / 1e6 - countedCpu))
           yield* count(counters.logins, "logins", pool.logins)
           yield* count(counters.loginFailures, "loginFailures", pool.loginFailures)
           yield* count(counters.refreshes, "refreshes", pool.refreshes)
@@ -124,7 +122,7 @@ export class Gauges extends Context.Service<Gauges, {
           }
           for (const [metric, value] of values) yield* Metric.update(metric, value)
           delay.reset()
-        })
+        }).pipe(Effect.provideService(Metric.MetricRegistry, registry))
       })
     })
   )

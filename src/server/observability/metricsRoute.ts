@@ -6,6 +6,7 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
@@ -30,6 +31,11 @@ export const MetricsHandlers = HttpApiBuilder.group(
     const config = yield* ConfigStore
     const gauges = yield* Gauges
     const accounts = yield* Accounts
+    const formatted = Effect.provideService(
+      PrometheusMetrics.format(),
+      Metric.MetricRegistry,
+      yield* Metric.MetricRegistry
+    )
     return handlers.handle(
       "metrics",
       Effect.fnUntraced(function*() {
@@ -41,7 +47,7 @@ export const MetricsHandlers = HttpApiBuilder.group(
         }
         yield* gauges.read
         const listed = config.unsafeCurrent().accounts.slice(0, mostAccounts).map(({ identifier }) => identifier)
-        const text = (yield* PrometheusMetrics.format()).replace(/\n*$/, "\n")
+        const text = (yield* formatted).replace(/\n*$/, "\n")
         return HttpServerResponse.text(text + accountMetrics(yield* accounts.describe(listed)), { contentType })
       })
     )

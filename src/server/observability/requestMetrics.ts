@@ -4,9 +4,13 @@
  *
  * The metrics of requests that are alike are made once and kept together, so that a request costs one look-up.
  */
-import type * as Context from "effect/Context"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
@@ -66,17 +70,20 @@ const makeSeries = (style: string, model: string, operation: Operation, status: 
   outputTokens: tokenUsage(model, "output", operation)
 })
 
-/** Bounded as the labels are. */
-const made = new Map<string, Series>()
+type SeriesOf = (style: string, model: string, operation: Operation, status: string) => Series
 
-const seriesOf = (style: string, model: string, operation: Operation, status: string): Series => {
-  const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status
-  let series = made.get(key)
-  if (series === undefined) {
-    series = makeSeries(style, model, operation, status)
-    made.set(key, series)
+/** Makes the metrics of requests that are alike once; bounded as the labels are. */
+const keptSeries = (): SeriesOf => {
+  const made = new Map<string, Series>()
+  return (style, model, operation, status) => {
+    const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status
+    let series = made.get(key)
+    if (series === undefined) {
+      series = makeSeries(style, model, operation, status)
+      made.set(key, series)
+    }
+    return series
   }
-  return series
 }
 
 const streamErrors = (style: string, code: string) =>
@@ -113,7 +120,12 @@ const counters = {
 }
 
 /** Counts a request that is over; `now` is the clock's milliseconds. One pass without an Effect per metric. */
-export const countRequest = (stats: RequestStats, now: number, context: Context.Context<never>): void => {
+const countRequest = (
+  stats: RequestStats,
+  now: number,
+  seriesOf: SeriesOf,
+  context: Context.Context<never>
+): void => {
   const style = stats.style ?? "none"
   const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats))
   series.requests.updateUnsafe(1, context)
@@ -135,4 +147,30 @@ export const countRequest = (stats: RequestStats, now: number, context: Context.
   if (stats.firstEventAt !== undefined) {
     series.firstToken.updateUnsafe((stats.firstEventAt - stats.startedAt) / 1000, context)
   }
+}
+
+/**
+ * The registry of metrics that is provided, such as one that an exporter reads too; where none is, one of the gateway's own.
+ */
+export const layerRegistry: Layer.Layer<never> = Layer.effect(
+  Metric.MetricRegistry,
+  Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => Context.getOrUndefined(context, Metric.MetricRegistry) ?? new Map())
+  )
+)
+
+/** What a gateway counts of its requests. */
+export class RequestMetrics extends Context.Service<RequestMetrics, {
+  /** Counts a request that is over, once. */
+  readonly count: (stats: RequestStats) => void
+}>()("model-gateway/server/RequestMetrics") {
+  static readonly layer: Layer.Layer<RequestMetrics> = Layer.effect(
+    RequestMetrics,
+    Effect.gen(function*() {
+      const clock = yield* Clock.Clock
+      const context = Context.make(Metric.MetricRegistry, yield* Metric.MetricRegistry)
+      const seriesOf = keptSeries()
+      return RequestMetrics.of({ count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, context) })
+    })
+  )
 }

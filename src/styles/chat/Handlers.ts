@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
-import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
@@ -52,5 +51,5 @@ export const ChatHandlers = HttpApiBuilder.group(
   })
 ).pipe(
   directRoutes(ChatGroup),
-  Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))])
+  Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
 )

@@ -6,7 +6,6 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
@@ -20,7 +19,7 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { type Begun, countTokens, embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
+import { type Begun, embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
@@ -44,7 +43,7 @@ export const GenerateHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(GenerateGroup),
   "generate",
   Effect.fnUntraced(function*(handlers) {
-    const { answer, begun, findAllowedModel } = yield* makeAnswers
+    const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
     const shown = yield* shownModels
     const embeddings = yield* makeEmbeddings
@@ -153,7 +152,6 @@ export const GenerateHandlers = HttpApiBuilder.group(
 ).pipe(
   directRoutes(GenerateGroup),
   Layer.provide([
-    Deadlines.layer,
     Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
     Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))
   ])

@@ -6,7 +6,6 @@ import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
@@ -20,7 +19,7 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { countTokens, findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
+import { findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
 import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
@@ -45,7 +44,7 @@ export const MessagesHandlers = HttpApiBuilder.group(
   HttpApi.make(apiId).add(MessagesGroup),
   "messages",
   Effect.fnUntraced(function*(handlers) {
-    const { answer, begun, findAllowedModel } = yield* makeAnswers
+    const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
     const shown = yield* shownModels
 
@@ -105,7 +104,6 @@ export const MessagesHandlers = HttpApiBuilder.group(
 ).pipe(
   directRoutes(MessagesGroup),
   Layer.provide([
-    Deadlines.layer,
     Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
     Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))
   ])

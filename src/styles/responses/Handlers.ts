@@ -8,7 +8,6 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { Deadlines } from "../../clock/Deadlines.ts"
 import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
@@ -168,5 +167,5 @@ export const ResponsesHandlers = HttpApiBuilder.group(
   })
 ).pipe(
   directRoutes(ResponsesGroup),
-  Layer.provide([Deadlines.layer, Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))])
+  Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
 )

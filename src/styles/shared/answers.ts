@@ -21,8 +21,8 @@ import { estimateSliced } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { type Model, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
-import { counting } from "../../http/counting.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
+import { OwnWork } from "../../http/OwnWork.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
@@ -81,6 +81,7 @@ export const makeAnswers = Effect.gen(function*() {
   const deadlines = yield* Deadlines
   const store = yield* ConfigStore
   const keyLimits = yield* KeyLimits
+  const { inTurn } = yield* OwnWork
 
   return {
     /** The request that runs. */
@@ -112,10 +113,9 @@ export const makeAnswers = Effect.gen(function*() {
       const opening = completion.stream(input)
       const timeout = config.upstream.timeouts.client * 1000
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
-    }
+    },
+
+    /** An estimate of a conversation's tokens, in its turn among all that work on the gateway's own processor. */
+    countTokens: (conversation: Conversation): Effect.Effect<number> => inTurn(inSlices(estimateSliced(conversation)))
   }
 })
-
-/** An estimate of a conversation's tokens, in its turn among all that work on the gateway's own processor. */
-export const countTokens = (conversation: Conversation): Effect.Effect<number> =>
-  counting(inSlices(estimateSliced(conversation)))

@@ -69,7 +69,7 @@ export const exchangesOf = (
   })
 
 /** Exchanges on the `HttpClient` that is provided. */
-export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | HttpClient.HttpClient> = Layer
+export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadlines | HttpClient.HttpClient> = Layer
   .effect(
     Exchanges,
     Effect.gen(function*() {
@@ -80,4 +80,4 @@ export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | HttpCl
         () => store.unsafeCurrent().telemetry.propagate
       )
     })
-  ).pipe(Layer.provide(Deadlines.layer))
+  )

@@ -95,7 +95,7 @@ const dispatch = (
 }
 
 /** `upstream.timeouts.connect` holds for each connection that is opened from then on. */
-export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.effect(
+export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines> = Layer.effect(
   Exchanges,
   Effect.gen(function*() {
     const store = yield* ConfigStore
@@ -117,4 +117,4 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore> = Layer.eff
       })
     })
   })
-).pipe(Layer.provide(Deadlines.layer))
+)

@@ -8,6 +8,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { TestClock } from "effect/testing"
 import { Callers } from "../../../src/accounts/Callers.ts"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import type { CompletionInput, CompletionOutput } from "../../../src/completion/Completion.ts"
 import { Completion } from "../../../src/completion/Completion.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
@@ -15,6 +16,7 @@ import { CurrentBufferedBytes } from "../../../src/config/CurrentLimits.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { Finish, ReasoningDelta, TextDelta } from "../../../src/domain/ReplyEvent.ts"
+import { OwnWork } from "../../../src/http/OwnWork.ts"
 import { apiId } from "../../../src/http/reply.ts"
 import { ResponsesStore } from "../../../src/responses-store/ResponsesStore.ts"
 import { ResponsesGroup } from "../../../src/styles/responses/Api.ts"
@@ -38,6 +40,8 @@ const serve = Effect.fnUntraced(function*(open: Open) {
       Layer.provide(ResponsesHandlers),
       Layer.provide([
         Callers.layer,
+        Deadlines.layer,
+        OwnWork.layer,
         usageInMemory,
         ResponsesStore.layer,
         Layer.succeed(Completion, scriptedCompletion(open))

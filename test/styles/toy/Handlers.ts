@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
-import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { replyOf } from "../../../src/domain/Reply.ts"
@@ -75,4 +74,4 @@ export const ToyHandlers = HttpApiBuilder.group(
       })
     )
   })
-).pipe(Layer.provide([Deadlines.layer, Layer.effect(ToyEdge, businessEdge(ToyEdge.facts))]))
+).pipe(Layer.provide(Layer.effect(ToyEdge, businessEdge(ToyEdge.facts))))

@@ -3,6 +3,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { createServer as createHttpServer } from "node:http"
 import { type AddressInfo, createServer, type Server } from "node:net"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
@@ -41,7 +42,9 @@ it.effect("a connection that does not open in time is a time limit, not a broken
     assert.strictEqual((yield* Fiber.join(verifying)).kind, "timeout")
     yield* Effect.promise(() => left)
   }).pipe(
-    Effect.provide(Layer.provide(layerUndici, ConfigStore.layerJson({ upstream: { timeouts: { connect: 15 } } })))
+    Effect.provide(
+      Layer.provide(layerUndici, [Deadlines.layer, ConfigStore.layerJson({ upstream: { timeouts: { connect: 15 } } })])
+    )
   ))
 
 /** A server whose every answer has a header of this length and an accepted envelope. */
@@ -81,7 +84,7 @@ it.live("a head of up to 64 KiB is read, a longer one is a failure of the connec
             onSuccess: () => "read",
             onFailure: ({ kind }) => kind
           })
-        }).pipe(Effect.provide(Layer.provide(layerUndici, ConfigStore.layerJson({}))))
+        }).pipe(Effect.provide(Layer.provide(layerUndici, [Deadlines.layer, ConfigStore.layerJson({})])))
       )
     }
     assert.deepStrictEqual(results, ["read", "transport"])

@@ -6,6 +6,7 @@ import { Cause, Clock, Effect, Exit, Fiber, Layer, type Scope, Stream } from "ef
 import { TestClock } from "effect/testing"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Deadlines } from "../../../src/clock/Deadlines.ts"
 import { CurrentPace } from "../../../src/clock/pause.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
@@ -72,7 +73,9 @@ export const timeLimits = { firstByte: 10_000, silence: 10_000 }
 export const driverFor = (baseUrl: string) =>
   Effect.map(Exchanges, (exchanges) => makeSessionDriver(exchanges, { baseUrl, furtherModels: [], limits: timeLimits }))
 
-const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(Layer.provide(layerUndici, ConfigStore.layerJson()))
+const clientLayer: Layer.Layer<Exchanges> = Layer.orDie(
+  Layer.provide(layerUndici, [Deadlines.layer, ConfigStore.layerJson()])
+)
 
 /** A test with the production client, whose every time limit goes by the test's own clock; resumes follow without a pause. */
 export const itOnClient = <E>(name: string, test: () => Effect.Effect<void, E, Exchanges | Scope.Scope>) =>
