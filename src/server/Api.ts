@@ -12,12 +12,11 @@ import { completeDocument } from "./documents/document.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { MetricsGroup } from "./observability/metricsApi.ts"
 
+/** What operators and their machines ask. */
+export class OperatorApi extends HttpApi.make(apiId).add(HealthGroup, MetricsGroup).addHttpApi(AdminApi) {}
+
 /** Without what only documents say. */
-class Groups extends HttpApi.make(apiId).add(
-  ...groupsOf(styles),
-  HealthGroup,
-  MetricsGroup
-).addHttpApi(AdminApi) {}
+class Groups extends HttpApi.make(apiId).add(...groupsOf(styles)).addHttpApi(OperatorApi) {}
 
 /** The gateway's API. */
 export class GatewayApi extends Groups.annotateMerge(OpenApi.annotations({

@@ -8,8 +8,10 @@ import * as Layer from "effect/Layer"
 import { AdminEdges } from "../admin/edgeLayers.ts"
 import { Draining } from "../admin/events/Draining.ts"
 import { AdminHandlers } from "../admin/layers.ts"
+import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
-import { GatewayApi } from "./Api.ts"
+import type { StyleId } from "../styles/styles.ts"
+import { OperatorApi } from "./Api.ts"
 import { Preflights } from "./cors.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
@@ -23,8 +25,10 @@ import { routerConfig } from "./services.ts"
 export { GatewayServices, gatewayServices } from "./services.ts"
 export { routerConfig }
 
+/** The routes of all styles; the compiler names a style of the list that nothing serves. */
+const StyleRoutes = StyleHandlers satisfies Layer.Layer<Served<StyleId>, unknown, unknown>
+
 const Handlers = Layer.mergeAll(
-  StyleHandlers,
   HealthHandlers,
   MetricsHandlers,
   AdminHandlers
@@ -35,7 +39,8 @@ const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) =>
 
 /** The routes, for a router that they have to themselves: they answer every path. `mountGateway` shares one. */
 export const GatewayRoutes = Layer.mergeAll(
-  HttpApiBuilder.layer(GatewayApi).pipe(
+  StyleRoutes,
+  HttpApiBuilder.layer(OperatorApi).pipe(
     Layer.provide(Handlers),
     Layer.provide(AdminEdges),
     Layer.provide(SelfClientLive),

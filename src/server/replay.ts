@@ -4,8 +4,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
@@ -15,10 +13,9 @@ import * as Logger from "effect/Logger"
 import * as Path from "effect/Path"
 import { SampleReplay } from "../admin/samples/SampleReplay.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { apiId } from "../http/reply.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { PlayedStyle } from "../styles/names.ts"
-import { type Ask, groupsOf, type Style } from "../styles/Style.ts"
+import type { Ask, Style } from "../styles/Style.ts"
 import { styles } from "../styles/styles.ts"
 import { GatewayServices, routerConfig } from "./services.ts"
 
@@ -26,8 +23,6 @@ import { GatewayServices, routerConfig } from "./services.ts"
 const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
-
-class StylesApi extends HttpApi.make(apiId).add(...groupsOf(styles)) {}
 
 /** Files and nothing else of what is around: a router, above all, must be the player's own. */
 const ownFiles = Effect.map(
@@ -41,8 +36,7 @@ const playerOf = Effect.fnUntraced(function*(dir: string) {
   const { handler } = yield* Effect.acquireRelease(
     Effect.sync(() =>
       HttpRouter.toWebHandler(
-        HttpApiBuilder.layer(StylesApi).pipe(
-          Layer.provide(StyleHandlers),
+        StyleHandlers.pipe(
           Layer.provide(GatewayServices),
           Layer.provide(ConfigStore.layerMemory({ keys: [key], samples: { dir } })),
           // The server's services have files too, which are none: ours come after them.

@@ -18,6 +18,7 @@ import { CurrentShutdown, Shutdown } from "../clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { Environment } from "../config/Environment.ts"
 import { storeSettings } from "../config/storeSettings.ts"
+import { ServerHasServices } from "../http/groupRoutes.ts"
 import { GivenNodeId } from "../nodes/Nodes.ts"
 import { Store } from "../store/Store.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
@@ -57,6 +58,9 @@ const withRoomToAdd = <E, R>(layer: Layer.Layer<never, E, R>): Layer.Layer<never
       Context.makeUnsafe<R | Scope.Scope>(new Map(context.mapUnsafe), { maxDepth: mostAdded }))
   )
 
+/** The routes and the server are built of the same services. */
+const servedHere = Layer.succeed(ServerHasServices, true)
+
 const serveServices = <A, E, R>(
   options: ListenOptions,
   services: Layer.Layer<A | Layer.Success<typeof NodeGatewayServices>, E, R>
@@ -65,7 +69,7 @@ const serveServices = <A, E, R>(
   const node = NodeServer(options, shutdown)
   return node.drain.pipe(
     Layer.provideMerge(
-      withRoomToAdd(HttpRouter.serve(Layer.merge(GatewayRoutes, ConsoleRoutes), {
+      withRoomToAdd(HttpRouter.serve(Layer.provide(Layer.merge(GatewayRoutes, ConsoleRoutes), servedHere), {
         routerConfig,
         disableLogger: true,
         disableListenLog: true

@@ -10,3 +10,6 @@ import { models } from "./models/style.ts"
 import { responses } from "./responses/style.ts"
 
 export const styles = [chat, responses, embeddings, messages, generate, models] as const
+
+/** The names of their groups. */
+export type StyleId = (typeof styles)[number]["group"]["identifier"]

@@ -2,8 +2,6 @@
  * Styles over a completion service that tests script, without sockets: for what a style itself decides.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
@@ -20,10 +18,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { OwnWork } from "../../src/http/OwnWork.ts"
-import { apiId } from "../../src/http/reply.ts"
-import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
-import { MessagesGroup } from "../../src/styles/messages/Api.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { scriptedCompletion } from "./scriptedCompletion.ts"
@@ -53,8 +48,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
     })
   )
   const { dispose, handler } = HttpRouter.toWebHandler(
-    HttpApiBuilder.layer(HttpApi.make(apiId).add(MessagesGroup, GenerateGroup)).pipe(
-      Layer.provide([MessagesHandlers, GenerateHandlers]),
+    Layer.merge(MessagesHandlers, GenerateHandlers).pipe(
       Layer.provide(Layer.provide(Accounts.layerFixed(undefined), noUpstream)),
       Layer.provide([
         Callers.layer,

@@ -2,17 +2,15 @@
  * The chat-completions endpoint at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
 import { begunInSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
-import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import { apiId, respond } from "../../http/reply.ts"
+import { respond } from "../../http/reply.ts"
 import { findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ChatGroup } from "./Api.ts"
@@ -25,15 +23,13 @@ const { completions } = ChatGroup.endpoints
 const readBody = bodyOf(completions, { outline: chatOutline, pieces: chatPieces })
 
 /** Serves the group; errors are rendered by its edge. */
-export const ChatHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(ChatGroup),
-  "chat",
-  Effect.fnUntraced(function*(handlers) {
+export const ChatHandlers = groupRoutes(
+  ChatGroup,
+  Effect.gen(function*() {
     const { answer, begun } = yield* makeAnswers
 
-    return handlers.handleRaw(
-      "completions",
-      Effect.fnUntraced(function*({ request }) {
+    return {
+      completions: Effect.fnUntraced(function*({ request }) {
         const body = yield* readBody(request)
         const asked = yield* begun
         asked.stats.stream = body.stream === true
@@ -47,9 +43,8 @@ export const ChatHandlers = HttpApiBuilder.group(
           failure: chatFailure
         })
       })
-    )
+    } satisfies HandlersOf<typeof ChatGroup>
   })
 ).pipe(
-  directRoutes(ChatGroup),
   Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
 )

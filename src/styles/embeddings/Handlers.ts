@@ -2,8 +2,6 @@
  * The embeddings endpoint at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -12,11 +10,10 @@ import { GatewayError } from "../../domain/GatewayError.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../../embeddings/vector.ts"
 import { own } from "../../http/decodePieces.ts"
-import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { apiId } from "../../http/reply.ts"
 import { embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
@@ -37,16 +34,14 @@ const base64 = (vector: ArrayLike<number>): string => {
 }
 
 /** Serves the group; errors are rendered by its edge. */
-export const EmbeddingsHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(EmbeddingsGroup),
-  "embeddings",
-  Effect.fnUntraced(function*(handlers) {
+export const EmbeddingsHandlers = groupRoutes(
+  EmbeddingsGroup,
+  Effect.gen(function*() {
     const { begun } = yield* makeAnswers
     const embeddings = yield* makeEmbeddings
 
-    return handlers.handleRaw(
-      "create",
-      Effect.fnUntraced(function*({ request }) {
+    return {
+      create: Effect.fnUntraced(function*({ request }) {
         const asked = yield* begun
         const { caller, config, stats } = asked
         const unavailable = embeddings.unavailable(config)
@@ -74,6 +69,6 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
         const text = Stream.succeed(`{"object":"list","data":[`).pipe(Stream.concat(items), Stream.concat(tail))
         return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
       })
-    )
+    } satisfies HandlersOf<typeof EmbeddingsGroup>
   })
-).pipe(directRoutes(EmbeddingsGroup), Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))
+).pipe(Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))

@@ -2,8 +2,6 @@
  * The content-generation endpoints at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
@@ -14,10 +12,10 @@ import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { listedModels, type Model, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { makeEmbeddings } from "../../embeddings/makeEmbeddings.ts"
-import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { modelFault } from "../../http/itemLimits.ts"
-import { apiId, respond } from "../../http/reply.ts"
+import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { type Begun, embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
 import type { EmbedContentRequest } from "./Api.ts"
@@ -39,10 +37,9 @@ interface Raw {
 }
 
 /** Serves the group; errors are rendered by its edges. */
-export const GenerateHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(GenerateGroup),
-  "generate",
-  Effect.fnUntraced(function*(handlers) {
+export const GenerateHandlers = groupRoutes(
+  GenerateGroup,
+  Effect.gen(function*() {
     const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
     const shown = yield* shownModels
@@ -120,37 +117,39 @@ export const GenerateHandlers = HttpApiBuilder.group(
       )
     })
 
-    return handlers
-      .handleRaw("generateContent", generate)
-      .handleRaw("generateContentV1", generate)
-      .handleRaw("streamGenerateContent", stream)
-      .handleRaw("streamGenerateContentV1", stream)
-      .handleRaw("countTokens", count)
-      .handleRaw("countTokensV1", count)
-      .handleRaw("embedContent", embedContent)
-      .handleRaw("embedContentV1", embedContent)
-      .handleRaw("batchEmbedContents", batchEmbedContents)
-      .handleRaw("batchEmbedContentsV1", batchEmbedContents)
-      .handle("listModels", () =>
+    return {
+      generateContent: generate,
+      generateContentV1: generate,
+      streamGenerateContent: stream,
+      streamGenerateContentV1: stream,
+      countTokens: count,
+      countTokensV1: count,
+      embedContent,
+      embedContentV1: embedContent,
+      batchEmbedContents,
+      batchEmbedContentsV1: batchEmbedContents,
+      listModels: () =>
         Effect.map(shown, (isShown) => {
           const current = config.unsafeCurrent()
           const embeds = embeddings.unavailable(current) === undefined
-          return {
+          return respond(endpoints.listModels, {
             models: listedModels(current.model_table).filter(isShown).map((model) => generateModel(model, embeds))
-          }
-        }))
-      .handle("getModel", ({ params }) =>
+          })
+        }),
+      getModel: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const requested = modelName(params.model)
           const current = config.unsafeCurrent()
           const model = resolveModel(current.model_table, requested)
           return model === undefined || !isShown(model)
             ? Effect.fail(modelNotFound(requested, current.model_table))
-            : Effect.succeed(generateModel(model, embeddings.unavailable(current) === undefined))
-        }))
+            : Effect.succeed(
+              respond(endpoints.getModel, generateModel(model, embeddings.unavailable(current) === undefined))
+            )
+        })
+    } satisfies HandlersOf<typeof GenerateGroup>
   })
 ).pipe(
-  directRoutes(GenerateGroup),
   Layer.provide([
     Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
     Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))

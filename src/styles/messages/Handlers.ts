@@ -2,8 +2,6 @@
  * The messages endpoints at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
@@ -14,10 +12,10 @@ import { GatewayError } from "../../domain/GatewayError.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import { isSlowMessagesModel, resolveMessagesModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
-import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import { apiId, respond } from "../../http/reply.ts"
+import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
 import { MessagesGroup } from "./Api.ts"
@@ -40,10 +38,9 @@ const readBody = bodyOf(endpoints.create, largeBodies)
 const readCount = bodyOf(endpoints.countTokens, largeBodies)
 
 /** Serves the group; errors are rendered by its edges. */
-export const MessagesHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(MessagesGroup),
-  "messages",
-  Effect.fnUntraced(function*(handlers) {
+export const MessagesHandlers = groupRoutes(
+  MessagesGroup,
+  Effect.gen(function*() {
     const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
     const config = yield* ConfigStore
     const shown = yield* shownModels
@@ -82,27 +79,29 @@ export const MessagesHandlers = HttpApiBuilder.group(
       return respond(endpoints.countTokens, { input_tokens: yield* countTokens(conversation) })
     })
 
-    return handlers
-      .handleRaw("create", create)
-      .handleRaw("createV1", create)
-      .handleRaw("createShort", create)
-      .handleRaw("countTokens", count)
-      .handleRaw("countTokensV1", count)
-      .handleRaw("countTokensShort", count)
-      .handle("listModels", () =>
+    return {
+      create,
+      createV1: create,
+      createShort: create,
+      countTokens: count,
+      countTokensV1: count,
+      countTokensShort: count,
+      listModels: () =>
         Effect.map(shown, (isShown) => {
           const { model_table, msgcompat_mapping } = config.unsafeCurrent()
-          return messagesModelList(model_table, msgcompat_mapping, isShown)
-        }))
-      .handle("getModel", ({ params }) =>
+          return respond(endpoints.listModels, messagesModelList(model_table, msgcompat_mapping, isShown))
+        }),
+      getModel: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const { model_table, msgcompat_mapping } = config.unsafeCurrent()
           const entry = findMessagesModel(model_table, msgcompat_mapping, isShown, params.id)
-          return entry === undefined ? Effect.fail(modelNotFound(params.id, model_table, "id")) : Effect.succeed(entry)
-        }))
+          return entry === undefined
+            ? Effect.fail(modelNotFound(params.id, model_table, "id"))
+            : Effect.succeed(respond(endpoints.getModel, entry))
+        })
+    } satisfies HandlersOf<typeof MessagesGroup>
   })
 ).pipe(
-  directRoutes(MessagesGroup),
   Layer.provide([
     Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
     Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))

@@ -2,19 +2,20 @@
  * The model list at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { modelNotFound } from "../../domain/modelNotFound.ts"
 import type { Model } from "../../domain/models.ts"
 import { listedModels, modelsCreated, resolveModel } from "../../domain/models.ts"
 import { publicEdge } from "../../http/edge.ts"
-import { apiId } from "../../http/reply.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
+import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
 import type { ModelEntry } from "./Api.ts"
 import { ModelsGroup } from "./Api.ts"
+
+const { endpoints } = ModelsGroup
 
 const entry = (model: Model): typeof ModelEntry.Type => ({
   id: model.id,
@@ -24,25 +25,26 @@ const entry = (model: Model): typeof ModelEntry.Type => ({
   permission: []
 })
 
-export const ModelsHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(ModelsGroup),
-  "models",
-  Effect.fnUntraced(function*(handlers) {
+export const ModelsHandlers = groupRoutes(
+  ModelsGroup,
+  Effect.gen(function*() {
     const config = yield* ConfigStore
     const shown = yield* shownModels
-    return handlers
-      .handle("list", () =>
-        Effect.map(shown, (isShown) => ({
-          object: "list" as const,
-          data: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(entry)
-        })))
-      .handle("get", ({ params }) =>
+    return {
+      list: () =>
+        Effect.map(shown, (isShown) =>
+          respond(endpoints.list, {
+            object: "list",
+            data: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(entry)
+          })),
+      get: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const { model_table } = config.unsafeCurrent()
           const model = resolveModel(model_table, params.id)
           return model === undefined || !isShown(model)
             ? Effect.fail(modelNotFound(params.id, model_table))
-            : Effect.succeed(entry(model))
-        }))
+            : Effect.succeed(respond(endpoints.get, entry(model)))
+        })
+    } satisfies HandlersOf<typeof ModelsGroup>
   })
 ).pipe(Layer.provide(Layer.succeed(OpenAiPublicEdge, publicEdge(OpenAiPublicEdge.facts))))

@@ -3,19 +3,17 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { directRoutes } from "../../http/directRoutes.ts"
 import { businessEdge } from "../../http/edge.ts"
+import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyOf, holdPrompt } from "../../http/jsonBody.ts"
 import { beforeReply } from "../../http/largeReply.ts"
-import { apiId, jsonText, respond } from "../../http/reply.ts"
+import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
 import { asText, jsonSizeSliced } from "../../responses-store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "../../responses-store/ResponsesStore.ts"
@@ -37,10 +35,9 @@ const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)
 
 /** Serves the group; errors are rendered by its edge. */
-export const ResponsesHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(ResponsesGroup),
-  "responses",
-  Effect.fnUntraced(function*(handlers) {
+export const ResponsesHandlers = groupRoutes(
+  ResponsesGroup,
+  Effect.gen(function*() {
     const { answer, begun } = yield* makeAnswers
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
@@ -61,111 +58,99 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       return found
     })
 
-    return handlers
-      .handleRaw(
-        "create",
-        Effect.fnUntraced(function*({ request }) {
-          const body = yield* readBody(request)
-          const asked = yield* begun
-          const { caller, config, stats } = asked
-          stats.stream = body.stream === true
-          const model = findModel(asked, body.model)
-          if (model instanceof GatewayError) return yield* model
-          const { conversation, items, taken } = yield* Effect.fromResult(
-            yield* begunInSlices(decodeResponse(body, {
-              wideInput: config.compat.wide_input_strict_output,
-              stored: yield* referenced(caller.owner, body),
-              limits: config.limits
-            }))
-          )
-          if (taken > 0) yield* holdPrompt(taken)
-          const seed = responseSeed(crypto.randomUUID())
-          const id = responseId(seed)
-          const now = () => clock.currentTimeMillisUnsafe()
-          const info = responseInfo(seed, Math.floor(now() / 1000), body)
-          const keep = body.store !== false
-          const itemsSize = keep ? yield* begunInSlices(jsonSizeSliced(items)) : 0
-          // Anyone may have any number of tokens: when the store is full they are one owner.
-          const share = caller._tag === "Direct" ? "direct" : caller.owner
+    return {
+      create: Effect.fnUntraced(function*({ request }) {
+        const body = yield* readBody(request)
+        const asked = yield* begun
+        const { caller, config, stats } = asked
+        stats.stream = body.stream === true
+        const model = findModel(asked, body.model)
+        if (model instanceof GatewayError) return yield* model
+        const { conversation, items, taken } = yield* Effect.fromResult(
+          yield* begunInSlices(decodeResponse(body, {
+            wideInput: config.compat.wide_input_strict_output,
+            stored: yield* referenced(caller.owner, body),
+            limits: config.limits
+          }))
+        )
+        if (taken > 0) yield* holdPrompt(taken)
+        const seed = responseSeed(crypto.randomUUID())
+        const id = responseId(seed)
+        const now = () => clock.currentTimeMillisUnsafe()
+        const info = responseInfo(seed, Math.floor(now() / 1000), body)
+        const keep = body.store !== false
+        const itemsSize = keep ? yield* begunInSlices(jsonSizeSliced(items)) : 0
+        // Anyone may have any number of tokens: when the store is full they are one owner.
+        const share = caller._tag === "Direct" ? "direct" : caller.owner
 
-          const whole = ({ events }: WholeOutput) => {
-            let final = ""
-            const renderer = responseFrames(info, {
-              now,
-              settled(text) {
-                final = text
-              }
-            })
-            for (const event of events) renderer.frames.push(event, [])
-            const response = jsonText(final)
-            return keep
-              ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
-              : Effect.succeed(response)
-          }
-
-          let stored: OpenResponse | undefined
-          const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
-          const begin = () => {
-            if (keep) {
-              stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
+        const whole = ({ events }: WholeOutput) => {
+          let final = ""
+          const renderer = responseFrames(info, {
+            now,
+            settled(text) {
+              final = text
             }
-            return { ...renderer, pending: () => stored?.written() }
+          })
+          for (const event of events) renderer.frames.push(event, [])
+          const response = jsonText(final)
+          return keep
+            ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
+            : Effect.succeed(response)
+        }
+
+        let stored: OpenResponse | undefined
+        const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
+        const begin = () => {
+          if (keep) {
+            stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
           }
-          if (stats.stream) {
-            // Whoever leaves before the response is final leaves a cancelled one.
-            const cancel = Effect.suspend(() => {
-              renderer.cancel()
-              return stored?.written() ?? Effect.void
-            })
-            yield* Scope.addFinalizer(yield* Effect.scope, cancel)
-          }
-          return yield* answer(
-            asked,
-            model,
-            conversation,
-            { whole, frames: begin, failure: (error) => begin().failure(error), keepsText: true },
-            // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
-            Effect.catchIf(
-              (error) => error.code === "tool_choice_violation",
-              (error): Effect.Effect<CompletionOutput> =>
-                Effect.succeed({ id, driver: config.upstream.driver, events: Stream.fail(error) })
-            )
+          return { ...renderer, pending: () => stored?.written() }
+        }
+        if (stats.stream) {
+          // Whoever leaves before the response is final leaves a cancelled one.
+          const cancel = Effect.suspend(() => {
+            renderer.cancel()
+            return stored?.written() ?? Effect.void
+          })
+          yield* Scope.addFinalizer(yield* Effect.scope, cancel)
+        }
+        return yield* answer(
+          asked,
+          model,
+          conversation,
+          { whole, frames: begin, failure: (error) => begin().failure(error), keepsText: true },
+          // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
+          Effect.catchIf(
+            (error) => error.code === "tool_choice_violation",
+            (error): Effect.Effect<CompletionOutput> =>
+              Effect.succeed({ id, driver: config.upstream.driver, events: Stream.fail(error) })
           )
-        })
-      )
-      .handleRaw(
-        "retrieve",
-        Effect.fnUntraced(function*({ params, query }) {
-          if (query.stream === "true") {
-            return yield* invalidRequest("stream: a stored response is not streamed again", "stream")
-          }
-          const { stored } = yield* find(params.id)
-          return jsonText(stored.body)
-        })
-      )
-      .handleRaw(
-        "remove",
-        Effect.fnUntraced(function*({ endpoint, params }) {
-          const { owner } = yield* CurrentCaller
-          if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
-          return respond(endpoint, { id: params.id, object: "response", deleted: true })
-        })
-      )
-      .handleRaw(
-        "inputItems",
-        Effect.fnUntraced(function*({ endpoint, params, query }) {
-          const { stored } = yield* find(params.id)
-          const page = yield* inSlices(listInputItems(stored, query))
-          // The first page in its place would have a client that pages go round for ever.
-          if (page === undefined) {
-            return yield* invalidRequest("after must be the id of one of the input items", "after")
-          }
-          yield* beforeReply(yield* inSlices(jsonSizeSliced(page.data, asText)))
-          return respond(endpoint, page)
-        })
-      )
+        )
+      }),
+      retrieve: Effect.fnUntraced(function*({ params, query }) {
+        if (query.stream === "true") {
+          return yield* invalidRequest("stream: a stored response is not streamed again", "stream")
+        }
+        const { stored } = yield* find(params.id)
+        return jsonText(stored.body)
+      }),
+      remove: Effect.fnUntraced(function*({ endpoint, params }) {
+        const { owner } = yield* CurrentCaller
+        if (!(yield* store.remove(owner, params.id))) return yield* notFound(params.id)
+        return respond(endpoint, { id: params.id, object: "response", deleted: true })
+      }),
+      inputItems: Effect.fnUntraced(function*({ endpoint, params, query }) {
+        const { stored } = yield* find(params.id)
+        const page = yield* inSlices(listInputItems(stored, query))
+        // The first page in its place would have a client that pages go round for ever.
+        if (page === undefined) {
+          return yield* invalidRequest("after must be the id of one of the input items", "after")
+        }
+        yield* beforeReply(yield* inSlices(jsonSizeSliced(page.data, asText)))
+        return respond(endpoint, page)
+      })
+    } satisfies HandlersOf<typeof ResponsesGroup>
   })
 ).pipe(
-  directRoutes(ResponsesGroup),
   Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
 )

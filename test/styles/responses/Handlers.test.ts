@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -17,9 +15,7 @@ import { type GatewayError, gatewayError } from "../../../src/domain/GatewayErro
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { Finish, ReasoningDelta, TextDelta } from "../../../src/domain/ReplyEvent.ts"
 import { OwnWork } from "../../../src/http/OwnWork.ts"
-import { apiId } from "../../../src/http/reply.ts"
 import { ResponsesStore } from "../../../src/responses-store/ResponsesStore.ts"
-import { ResponsesGroup } from "../../../src/styles/responses/Api.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
 import { scriptedCompletion } from "../../support/scriptedCompletion.ts"
 import { parseFrames } from "../../support/sse.ts"
@@ -36,8 +32,7 @@ const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutp
 /** The style over a completion service that the test scripts, within the test's own clock and scope. */
 const serve = Effect.fnUntraced(function*(open: Open) {
   const app = yield* HttpRouter.toHttpEffect(
-    HttpApiBuilder.layer(HttpApi.make(apiId).add(ResponsesGroup)).pipe(
-      Layer.provide(ResponsesHandlers),
+    ResponsesHandlers.pipe(
       Layer.provide([
         Callers.layer,
         Deadlines.layer,

@@ -2,8 +2,6 @@
  * The small style at work.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
@@ -11,8 +9,9 @@ import { replyOf } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { businessEdge } from "../../../src/http/edge.ts"
 import type { FrameRenderer } from "../../../src/http/FrameRenderer.ts"
+import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { bodyOf } from "../../../src/http/jsonBody.ts"
-import { apiId, respond } from "../../../src/http/reply.ts"
+import { respond } from "../../../src/http/reply.ts"
 import { findModel, makeAnswers } from "../../../src/styles/shared/answers.ts"
 import { ToyEdge, toyErrors, ToyGroup } from "./Api.ts"
 
@@ -49,14 +48,12 @@ const frames = (): FrameRenderer => ({
   }
 })
 
-export const ToyHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(ToyGroup),
-  "toy",
-  Effect.fnUntraced(function*(handlers) {
+export const ToyHandlers = groupRoutes(
+  ToyGroup,
+  Effect.gen(function*() {
     const { answer, begun } = yield* makeAnswers
-    return handlers.handleRaw(
-      "play",
-      Effect.fnUntraced(function*({ request }) {
+    return {
+      play: Effect.fnUntraced(function*({ request }) {
         const body = yield* readBody(request)
         const asked = yield* begun
         asked.stats.stream = body.bit_by_bit === true
@@ -72,6 +69,6 @@ export const ToyHandlers = HttpApiBuilder.group(
           failure
         })
       })
-    )
+    } satisfies HandlersOf<typeof ToyGroup>
   })
 ).pipe(Layer.provide(Layer.effect(ToyEdge, businessEdge(ToyEdge.facts))))
