@@ -219,13 +219,15 @@ const edge = <R>(
         Effect.suspend(() =>
           Effect.flatMapEager(
             admit(request, stats, endpoint),
-            (adds) => {
-              const admitted = adds(fiber.context)
-              const known = begun === undefined ? Context.add(admitted, CurrentRequest, stats) : admitted
-              // Whoever serves the request restores its context at the end.
-              fiber.setContext(parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent))
-              return httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>
-            }
+            (adds) =>
+              Effect.updateContext(
+                httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>,
+                (context: Context.Context<never>) => {
+                  const admitted = adds(context)
+                  const known = begun === undefined ? Context.add(admitted, CurrentRequest, stats) : admitted
+                  return parent === undefined ? known : Context.add(known, Tracer.ParentSpan, parent)
+                }
+              )
           )
         ),
         {
@@ -242,7 +244,7 @@ const edge = <R>(
       ? Effect.flatMap(requestSpan(outer, endpoint, stats), handled)
       : handled(undefined)
     return begun === undefined
-      ? Effect.andThen(Scope.addFinalizer(scope, Effect.suspend(() => endRecord(stats))), run)
+      ? Effect.andThen(Scope.addFinalizerExit(scope, () => endRecord(stats)), run)
       : run
   })
 

@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
+import { Deadlines } from "../clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
 import { inSlices } from "../config/inSlices.ts"
 import { readExactly } from "../domain/exactJson.ts"
@@ -161,11 +162,15 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
         gatewayError("unsupported_media_type", `The content encoding "${encoding.slice(0, 100)}" is not supported`)
       )
     }
-    return Effect.flatMap(receiveBody(request, limit), (received) =>
-      Effect.withFiber((fiber) => {
-        Context.getOrUndefined(fiber.context, CurrentRequest)?.record?.received(received)
-        return read(received, request.headers["content-type"], fiber.getRef(CurrentLimits)())
-      }))
+    return Effect.withFiber((fiber) => {
+      const limits = fiber.getRef(CurrentLimits)
+      const deadlines = Context.getOrUndefined(fiber.context, Deadlines)
+      const record = Context.getOrUndefined(fiber.context, CurrentRequest)?.record
+      return Effect.flatMap(receiveBody(request, limits(), deadlines, limit), (received) => {
+        record?.received(received)
+        return read(received, request.headers["content-type"], limits())
+      })
+    })
   }
 }
 

@@ -2,7 +2,6 @@
  * Receives the text of a request body within the limits of its size, of silence, and of what all requests hold in sum.
  */
 import * as ByteSize from "effect/ByteSize"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -10,10 +9,11 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Readable } from "node:stream"
-import { Deadlines } from "../clock/Deadlines.ts"
-import { CurrentLimits, type Held, holdBytes } from "../config/CurrentLimits.ts"
+import type { Deadlines } from "../clock/Deadlines.ts"
+import { type Held, holdBytes } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { Limits } from "../domain/limits.ts"
 import { ArrivingText } from "./ArrivingText.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. */
@@ -126,22 +126,21 @@ const receiveSmall = (request: HttpServerRequest.HttpServerRequest, seconds: num
  */
 export const receiveBody = (
   request: HttpServerRequest.HttpServerRequest,
+  { body_bytes, body_seconds }: Limits,
+  deadlines: Deadlines["Service"] | undefined,
   bytes: number | undefined
-): Effect.Effect<string, GatewayError, Scope.Scope> =>
-  Effect.withFiber((fiber) => {
-    const { source } = request
-    // A web request without a body has no stream that could be read.
-    if (source instanceof Request && source.body === null) return Effect.succeed("")
-    const { body_bytes, body_seconds } = fiber.getRef(CurrentLimits)()
-    const limit = Math.min(bytes ?? body_bytes, body_bytes)
-    const declared = Number(request.headers["content-length"])
-    if (declared > limit) return Effect.fail(tooLarge(limit))
-    const isSmall = declared <= smallBody
-    const deadlines = Context.getOrUndefined(fiber.context, Deadlines)
-    // Who waits to be told to go on is told by the server's own reader.
-    if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
-      if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
-      return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))
-    }
-    return isSmall ? receiveSmall(request, body_seconds) : receiveLarge(request, limit, body_seconds)
-  })
+): Effect.Effect<string, GatewayError, Scope.Scope> => {
+  const { source } = request
+  // A web request without a body has no stream that could be read.
+  if (source instanceof Request && source.body === null) return Effect.succeed("")
+  const limit = Math.min(bytes ?? body_bytes, body_bytes)
+  const declared = Number(request.headers["content-length"])
+  if (declared > limit) return Effect.fail(tooLarge(limit))
+  const isSmall = declared <= smallBody
+  // Who waits to be told to go on is told by the server's own reader.
+  if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
+    if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
+    return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))
+  }
+  return isSmall ? receiveSmall(request, body_seconds) : receiveLarge(request, limit, body_seconds)
+}

@@ -12,7 +12,6 @@ import type { Served } from "../http/groupRoutes.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { StyleId } from "../styles/styles.ts"
 import { OperatorApi } from "./Api.ts"
-import { Preflights } from "./cors.ts"
 import { Documents } from "./documents/routes.ts"
 import { EveryRequest } from "./everyRequest.ts"
 import { HealthHandlers } from "./health.ts"
@@ -48,6 +47,5 @@ export const GatewayRoutes = Layer.mergeAll(
     Layer.provide(DrainingLive)
   ),
   Documents,
-  EveryRequest,
-  Preflights
+  EveryRequest
 )

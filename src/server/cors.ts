@@ -4,11 +4,7 @@
  * That is the same for every reply, so it is written with the reply's id; only a preflight is answered by the library, whose
  * middleware makes two maps of headers anew for each reply.
  */
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
-import * as HttpRouter from "effect/http/HttpRouter"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
 
 /** Headers that browsers may send. */
@@ -28,16 +24,5 @@ export const originHeaders = {
   "access-control-expose-headers": exposedHeaders.join(",")
 } as const
 
-const cors = HttpMiddleware.cors({ allowedHeaders, exposedHeaders })
-
-/** Answers preflights. */
-export const Preflights = HttpRouter.middleware(
-  Effect.succeed((httpEffect) =>
-    Effect.withFiber((fiber) =>
-      Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest).method === "OPTIONS"
-        ? cors(httpEffect)
-        : httpEffect
-    )
-  ),
-  { global: true }
-)
+/** Answers preflights, and adds its headers to all else: it is for requests with the method `OPTIONS`. */
+export const preflights = HttpMiddleware.cors({ allowedHeaders, exposedHeaders })

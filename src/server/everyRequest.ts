@@ -1,5 +1,5 @@
 /**
- * What holds for every request, whatever route it takes: its id, what browsers are told, room for its reply, its place in the
+ * What holds for every request, whatever route it takes: its id, what browsers are told, preflights, room for its reply, its place in the
  * count that drain waits for, and the refusal of new ones while the gateway drains, and of those that no route takes.
  */
 import * as Clock from "effect/Clock"
@@ -21,7 +21,7 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { endRecord } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
-import { originHeaders } from "./cors.ts"
+import { originHeaders, preflights } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
 import { framingHeaders } from "./framing.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -106,9 +106,9 @@ export const EveryRequest = HttpRouter.middleware(
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
         // A scope of its own holds what the request needs, so that the record ends after it. The library's scopes close a
         // single finalizer without a generator.
-        const within = Scope.makeUnsafe()
+        const needed = Scope.makeUnsafe()
         const over = (exit: Exit.Exit<unknown, unknown>) => {
-          const closing = Scope.closeUnsafe(within, exit) ?? Effect.void
+          const closing = Scope.closeUnsafe(needed, exit) ?? Effect.void
           const ended = () => {
             if (stats.ended === undefined) return Effect.sync(end)
             const told = endRecord(stats)
@@ -124,25 +124,24 @@ export const EveryRequest = HttpRouter.middleware(
             )
           }
           if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, stats, watch), id, path))
-          const own = Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, within)
-          // An app's router gives requests none of the gateway's services.
-          fiber.setContext(
-            fiber.getRef(CurrentBufferedBytes) === bytes ? own : Context.add(own, CurrentBufferedBytes, bytes)
+          const handled = method === "OPTIONS" ? preflights(httpEffect) : httpEffect
+          const within = Effect.updateContext(
+            handled,
+            (context: Context.Context<HttpServerRequest.HttpServerRequest>) => {
+              const own = Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, needed)
+              // An app's router gives requests none of the gateway's services.
+              return Context.getOrUndefined(own, CurrentBufferedBytes) === bytes
+                ? own
+                : Context.add(own, CurrentBufferedBytes, bytes)
+            }
           )
-          // The library sends the reply within the scope that it finds, which is to be its own again.
-          const restore = () => fiber.setContext(context)
-          return Effect.matchEffect(httpEffect, {
+          return Effect.matchEffect(within, {
             onSuccess: (response) =>
-              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => {
-                restore()
-                return named(given, id, path)
-              }),
-            onFailure: (error) => {
-              restore()
-              return isRouteNotFound(error)
+              Effect.mapEager(withRoom(fiber, response, method, path, stats), (given) => named(given, id, path)),
+            onFailure: (error) =>
+              isRouteNotFound(error)
                 ? Effect.succeed(named(refuse(method, path, stats, watch), id, path))
                 : Effect.fail(error)
-            }
           })
         })
       })

@@ -85,14 +85,12 @@ export const makeAnswers = Effect.gen(function*() {
 
   return {
     /** The request that runs. */
-    begun: Effect.withFiber<Begun, never, CurrentCaller | CurrentRequest>((fiber) =>
-      Effect.succeed({
-        caller: Context.getUnsafe(fiber.context, CurrentCaller),
-        stats: Context.getUnsafe(fiber.context, CurrentRequest),
-        config: store.unsafeCurrent(),
-        created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
-      })
-    ),
+    begun: Effect.withFiberSucceed<Begun, CurrentCaller | CurrentRequest>((fiber) => ({
+      caller: Context.getUnsafe(fiber.context, CurrentCaller),
+      stats: Context.getUnsafe(fiber.context, CurrentRequest),
+      config: store.unsafeCurrent(),
+      created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
+    })),
 
     /** The same as `findModel`, for requests that are admitted without a completion. */
     findAllowedModel: (begun: Begun, requested: string, resolve?: ResolveModel): Model | GatewayError => {
