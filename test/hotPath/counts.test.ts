@@ -3,8 +3,9 @@
  * its own pipeline, and an upstream that answers at once.
  */
 import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
-import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, startGateway } from "../support/gateway.ts"
 import { countingTracer, type Counts } from "./counting.ts"
+import { startMounted } from "./mounted.ts"
 import { type CountingUpstream, startCountingUpstream } from "./upstream.ts"
 
 const tools = [{ type: "function", function: { name: "lookup", parameters: { type: "object", properties: {} } } }]
@@ -37,19 +38,17 @@ const requests = {
 
 const { take, tracer } = countingTracer()
 let upstream: CountingUpstream
-const gateways: { [driver: string]: RunningGateway } = {}
+const gateways: { [name: string]: { readonly url: string; readonly stop: () => Promise<void> } } = {}
 
 beforeAll(async () => {
   upstream = await startCountingUpstream()
   const common = { captures: { enabled: true }, accounts: [{ token: "token-a" }, { token: "token-b" }] }
-  gateways["session"] = await startGateway(
-    { ...common, upstream: { driver: "session", base_url: upstream.url } },
-    { tracer }
-  )
-  gateways["openai"] = await startGateway(
-    { ...common, upstream: { driver: "openai", base_url: `${upstream.url}/v1` } },
-    { tracer }
-  )
+  const session = { ...common, upstream: { driver: "session", base_url: upstream.url } }
+  const openai = { ...common, upstream: { driver: "openai", base_url: `${upstream.url}/v1` } }
+  gateways["session"] = await startGateway(session, { tracer })
+  gateways["openai"] = await startGateway(openai, { tracer })
+  gateways["mounted session"] = await startMounted(session, tracer)
+  gateways["mounted openai"] = await startMounted(openai, tracer)
 })
 
 afterAll(async () => {
@@ -93,10 +92,30 @@ const count = async (driver: string, request: Request, pieces: number): Promise<
   for (let i = 0; i < 3; i++) await countOne(driver, request, pieces)
   const counts: Array<Counts> = []
   for (let i = 0; i < 5; i++) counts.push(await countOne(driver, request, pieces))
-  return {
-    primitives: Math.min(...counts.map(({ primitives }) => primitives)),
-    fibers: Math.min(...counts.map(({ fibers }) => fibers))
+  return least(counts)
+}
+
+const least = (counts: ReadonlyArray<Counts>): Counts => ({
+  primitives: Math.min(...counts.map(({ primitives }) => primitives)),
+  fibers: Math.min(...counts.map(({ fibers }) => fibers))
+})
+
+/** The first try of each request is refused. */
+const countFailover = async (request: Request): Promise<Counts> => {
+  const counts: Array<Counts> = []
+  for (let i = 0; i < 8; i++) {
+    upstream.refuseNext = true
+    counts.push(await countOne("session", request, 1))
+    assert.isFalse(upstream.refuseNext)
   }
+  return least(counts.slice(3))
+}
+
+/** What one network chunk more costs. */
+const countChunk = async (gateway: string): Promise<Counts> => {
+  const few = await count(gateway, requests.chat(true), 10)
+  const many = await count(gateway, requests.chat(true), 110)
+  return { primitives: (many.primitives - few.primitives) / 100, fibers: many.fibers - few.fibers }
 }
 
 const atMost = (counts: Counts, primitives: number, fibers: number) => {
@@ -126,9 +145,22 @@ describe.each(["session", "openai"] as const)("a request through the %s driver c
   it("its budget, with tools declared", async () =>
     atMost(await count(driver, requests.chat(true, { tools }), 1), budgets.chat.streamed[driver], 3))
 
-  it("its budget, for each network chunk", async () => {
-    const few = await count(driver, requests.chat(true), 10)
-    const many = await count(driver, requests.chat(true), 110)
-    atMost({ primitives: (many.primitives - few.primitives) / 100, fibers: many.fibers - few.fibers }, 14, 0)
-  })
+  it("its budget, for each network chunk", async () => atMost(await countChunk(driver), 14, 0))
+})
+
+describe.each(["session", "openai"] as const)("a gateway mounted in another app, through the %s driver", (driver) => {
+  const mounted = `mounted ${driver}`
+
+  it("costs no more than its budget, whole", async () => atMost(await count(mounted, requests.chat(false), 1), 120, 2))
+
+  it("costs no more than its budget, streamed in one piece", async () =>
+    atMost(await count(mounted, requests.chat(true), 1), 160, 3))
+
+  it("costs no more than its budget, for each network chunk", async () => atMost(await countChunk(mounted), 14, 0))
+})
+
+describe("a request that fails over once costs no more than", () => {
+  it("its budget, whole", async () => atMost(await countFailover(requests.chat(false)), 190, 3))
+
+  it("its budget, streamed in one piece", async () => atMost(await countFailover(requests.chat(true)), 250, 4))
 })
