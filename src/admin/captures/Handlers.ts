@@ -83,7 +83,7 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
     nodes.peers.answers("clear captures", () => Effect.as(captures.clear, ""))
 
     return handlers
-      .handleRaw(
+      .handle(
         "list",
         Effect.fnUntraced(function*({ query }) {
           const { enabled, limit, max_body_bytes } = (yield* store.current).captures
@@ -97,7 +97,7 @@ export const AdminCapturesHandlers = HttpApiBuilder.group(
           return jsonText(`${head},"items":[${items.map(({ json }) => json).join(",")}]}`)
         })
       )
-      .handleRaw(
+      .handle(
         "get",
         Effect.fnUntraced(function*({ params }) {
           const elsewhere = nodes.elsewhere(params.id)

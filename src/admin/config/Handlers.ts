@@ -57,7 +57,7 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
     )
 
     return handlers
-      .handleRaw(
+      .handle(
         "get",
         Effect.fnUntraced(function*({ endpoint }) {
           const config = yield* store.current
@@ -111,8 +111,8 @@ export const AdminConfigHandlers = HttpApiBuilder.group(
           })
         })
       )
-      .handleRaw("export", () => exported)
-      .handleRaw("exportShort", () => exported)
+      .handle("export", () => exported)
+      .handle("exportShort", () => exported)
       .handleRaw(
         "importLists",
         Effect.fnUntraced(function*({ endpoint, request }) {

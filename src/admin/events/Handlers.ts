@@ -51,7 +51,7 @@ export const AdminEventsHandlers = HttpApiBuilder.group(
     }
     let open = 0
 
-    return handlers.handleRaw(
+    return handlers.handle(
       "stream",
       Effect.fnUntraced(function*({ headers, query }) {
         const wanted = yield* topicsIn(query.topics)

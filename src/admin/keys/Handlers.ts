@@ -85,7 +85,7 @@ export const AdminKeysHandlers = HttpApiBuilder.group(
     })
 
     return handlers
-      .handleRaw(
+      .handle(
         "list",
         Effect.fnUntraced(function*({ endpoint, query }) {
           const config = yield* store.current

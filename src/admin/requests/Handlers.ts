@@ -169,7 +169,7 @@ export const AdminRequestsHandlers = HttpApiBuilder.group(
           }
         })
       )
-      .handleRaw(
+      .handle(
         "get",
         Effect.fnUntraced(function*({ params: { id } }) {
           const elsewhere = nodes.elsewhere(id)

@@ -72,7 +72,7 @@ export const AdminSessionHandlers = HttpApiBuilder.group(
           } as const
         })
       )
-      .handleRaw(
+      .handle(
         "end",
         Effect.fnUntraced(function*({ endpoint, request }) {
           yield* checkEnabled(request)

@@ -38,7 +38,7 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
     })
 
     return handlers
-      .handleRaw(
+      .handle(
         "query",
         Effect.fnUntraced(function*({ query: texts }) {
           const { names, query, report } = yield* ask(texts, jsonRows)
@@ -59,7 +59,7 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
           return jsonText(text)
         })
       )
-      .handleRaw(
+      .handle(
         "csv",
         Effect.fnUntraced(function*({ query: texts }) {
           const { names, query, report } = yield* ask(texts, csvRows)
