@@ -26,7 +26,7 @@ import { atOnce, type Sliced } from "../stream/slices.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
 import { type BodyOutline, itemCounter } from "./itemLimits.ts"
 import { nestsTooDeep } from "./nesting.ts"
-import { receiveBody, tooMuchHeld } from "./receiveBody.ts"
+import { receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./Request.ts"
 
 /** How one kind of body departs from the rule. */
@@ -44,9 +44,6 @@ export interface BodyOptions {
   /** How a large body is taken apart to be decoded. */
   readonly pieces?: Pieces
 }
-
-/** Characters up to which a body is decoded in one go: fewer items than a slice has. */
-const smallText = 32 * 1024
 
 const isJsonType = (contentType: string | undefined): boolean =>
   contentType === undefined || contentType === "" || /[/+]json\b/i.test(contentType)
@@ -133,7 +130,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     const value = normalize === undefined ? body.success : yield* normalize(body.success)
     const tooMany = count === undefined ? undefined : yield* count(value, limits)
     if (tooMany !== undefined) return Result.fail(tooMany)
-    if (text.length <= smallText || decodeLarge === undefined) {
+    // Piece by piece a usual small body takes 1.5 to 5 times as long as whole; the worst body of this size takes 9 ms whole.
+    if (text.length <= smallBody || decodeLarge === undefined) {
       const whole = decodeWhole(value)
       return Result.isSuccess(whole) ? Result.succeed(whole.success) : Result.fail(schemaFault(whole.failure.issue))
     }
@@ -148,7 +146,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
   ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const work = decode(text, contentType, limits)
-    if (text.length <= smallText) return Effect.fromResult(atOnce(work))
+    if (text.length <= smallBody) return Effect.fromResult(atOnce(work))
     const sliced = Effect.flatMap(inSlices(work), Effect.fromResult)
     return outline === undefined ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
   }

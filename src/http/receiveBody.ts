@@ -16,8 +16,8 @@ import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
 import { ArrivingText } from "./ArrivingText.ts"
 
-/** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. */
-const smallBody = 64 * 1024
+/** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. No `body_bytes` is less. */
+export const smallBody = 64 * 1024
 
 const sizeOf = (bytes: number): string => {
   const [unit, name] = bytes < 1024 * 1024 ? [1024, "KiB"] : [1024 * 1024, "MiB"]
