@@ -80,6 +80,8 @@ export interface Rule {
   readonly retry: Retry
   readonly health: AccountHealth
   readonly code: ErrorCode
+  /** False where a caller's next try is pointless although the code's is not. */
+  readonly mayRepeat?: false
   /** The request's field that is at fault. */
   readonly param?: string
   /** Stands before the upstream's own message. */
@@ -347,8 +349,10 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "no",
     health: "none",
     code: "upstream_error",
+    mayRepeat: false,
     message: "The upstream has no such endpoint",
-    because: "a 404 that does not speak of a model is a wrong address more often than not"
+    because:
+      "a 404 that does not speak of a model is a wrong address more often than not, until the operator changes it"
   },
   {
     class: "model_unavailable",
@@ -484,6 +488,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
     health: context.direct ? "none" : rule.health,
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param,
+      retry: rule.mayRepeat,
       retryAfter: wholeSeconds(failure, rule.code),
       cause: failure.cause
     }),

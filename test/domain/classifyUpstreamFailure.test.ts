@@ -305,6 +305,13 @@ describe("classify", () => {
     })
   }
 
+  it("says that another try is pointless at a wrong address, whoever the token belongs to", () => {
+    for (const facts of [{ status: 404, message: "Not Found" }, { status: 405 }]) {
+      for (const context of [managed, direct]) assert.isFalse(classify(of(facts), context).error.shouldRetry)
+    }
+    assert.isTrue(classify(of({ status: 500 }), managed).error.shouldRetry)
+  })
+
   it("has a row of this table for each of its rules that a managed account meets", () => {
     const met = new Set(table.map(([, facts]) => rules.find((rule) => rule.when(of(facts), managed))))
     const unmet = rules.filter((rule) => !met.has(rule) && rule.when.length < 2)
