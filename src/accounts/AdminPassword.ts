@@ -7,6 +7,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
@@ -25,6 +26,9 @@ const mostWaiting = 64
 
 const busy = gatewayError("rate_limit_exceeded", "Too many unknown credentials are being checked", { retryAfter: 5 })
 
+/** Runs a check when its turn comes, and counts it where it finds a wrong credential. */
+export type InTurn = (check: Effect.Effect<boolean, GatewayError>) => Effect.Effect<boolean, GatewayError>
+
 /** What bearers were found to be, for one password hash. By HMAC under a key of this process. */
 interface Found {
   readonly hash: string
@@ -41,10 +45,10 @@ export class AdminPassword extends Context.Service<AdminPassword, {
   /** The byte for a password that is known to be right. */
   readonly checkOf: (password: string, hash: string) => string
   /**
-   * Whether a business credential is the configured password. Fails with `rate_limit_exceeded` where too many wait to be
-   * checked.
+   * Whether a business credential is the configured password. `inTurn` runs the check of one that may be, the first time that it
+   * comes. Fails with `rate_limit_exceeded` where too many wait to be checked.
    */
-  readonly isPassword: (credential: string) => Effect.Effect<boolean, GatewayError>
+  readonly isPassword: (credential: string, inTurn?: InTurn) => Effect.Effect<boolean, GatewayError>
 }>()("model-gateway/accounts/AdminPassword") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -61,6 +65,12 @@ export class AdminPassword extends Context.Service<AdminPassword, {
     const foundFor = (hash: string): Found => {
       if (found?.hash !== hash) found = { hash, right: undefined, wrong: new Set() }
       return found
+    }
+
+    /** What a credential was found to be; `undefined` before it is checked. */
+    const remembered = ({ right, wrong }: Found, mac: string): boolean | undefined => {
+      if (right === mac) return true
+      return wrong.has(mac) ? false : undefined
     }
 
     /** Says which hash and which secret a byte is for: another one says nothing. */
@@ -84,8 +94,8 @@ export class AdminPassword extends Context.Service<AdminPassword, {
         const of = foundFor(hash)
         // Comparing MACs under a secret key tells an attacker nothing by its time.
         const mac = macOf(password)
-        if (of.right === mac) return Effect.succeed(true)
-        if (of.wrong.has(mac)) return Effect.succeed(false)
+        const is = remembered(of, mac)
+        if (is !== undefined) return Effect.succeed(is)
         const checked = Effect.map(hashing.withPermit(verifyPassword(password, hash)), (right) => {
           if (right) {
             of.right = mac
@@ -106,16 +116,20 @@ export class AdminPassword extends Context.Service<AdminPassword, {
           (hash) => ({ hash, check: checkOf(password, hash) })
         ),
       checkOf,
-      isPassword: (credential) => {
+      isPassword: (credential, inTurn = identity) => {
         const { password_check = "", password_hash } = config.unsafeCurrent().admin
         if (password_hash === undefined) return Effect.succeed(false)
         const hash = Redacted.value(password_hash)
         const byte = knownByte(hash, password_check)
         if (byte !== undefined && byte !== byteOf(credential)) return Effect.succeed(false)
-        return Effect.suspend(() => {
+        const checked = Effect.suspend(() => {
           if (waiting >= mostWaiting) return Effect.fail(busy)
           waiting++
           return Effect.ensuring(verify(credential, hash, true), Effect.sync(() => waiting--))
+        })
+        return Effect.suspend(() => {
+          const is = remembered(foundFor(hash), macOf(credential))
+          return is === undefined ? inTurn(checked) : Effect.succeed(is)
         })
       }
     })

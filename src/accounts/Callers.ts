@@ -14,7 +14,7 @@ import { gatewayError } from "../domain/GatewayError.ts"
 import { keyIdOfDigest } from "../domain/identity.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
-import { AdminPassword } from "./AdminPassword.ts"
+import { AdminPassword, type InTurn } from "./AdminPassword.ts"
 import { storeUnavailable } from "./refusals.ts"
 
 const digest = (text: string): string => hash("sha256", text)
@@ -42,20 +42,26 @@ const mostJudged = 10_000
 /** Who a credential belongs to. */
 export class Callers extends Context.Service<Callers, {
   /**
-   * Takes a bearer token and the `X-Gateway-Target-Account` header. Fails with `authentication_failed` where the token is
+   * Takes a bearer token, the `X-Gateway-Target-Account` header and the address that the token comes from. Fails with `authentication_failed` where the token is
    * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
    * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured
    * key is told at once. Before another bearer is judged for the first time a node of a store makes sure that it has the newest
    * configuration: a key that was just added elsewhere never goes upstream. Where that cannot be known the bearer fails with
    * `store_unavailable`.
    */
-  readonly identify: (token: string, target: string | undefined) => Effect.Effect<Caller, GatewayError>
+  readonly identify: (
+    token: string,
+    target: string | undefined,
+    address: string
+  ) => Effect.Effect<Caller, GatewayError>
   /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
   readonly activeKey: (token: string) => string | undefined
   /** The id of the configured key that a bearer token is, whether it may be used or not. */
   readonly keyOf: (token: string) => string | undefined
   /** Says that a credential, such as the admin password, must never go upstream. */
   readonly withhold: (credential: string) => void
+  /** From now on bearers that may be the admin password are checked in the turns of their address. */
+  readonly inTurns: (turnsOf: (address: string) => InTurn) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
@@ -80,6 +86,7 @@ export class Callers extends Context.Service<Callers, {
     sync()
     /** Digests of bearers that were no key when the configuration was the newest; the oldest goes when it is full. */
     const judged = new Set<string>()
+    let turnsOf: ((address: string) => InTurn) | undefined
     // Without a request in between a key may come and go: it must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
@@ -90,7 +97,12 @@ export class Callers extends Context.Service<Callers, {
     }
 
     /** Who a bearer belongs to by the configuration that is in effect here. */
-    const judge = (token: string, owner: string, target: string | undefined): Effect.Effect<Caller, GatewayError> => {
+    const judge = (
+      token: string,
+      owner: string,
+      target: string | undefined,
+      address: string
+    ): Effect.Effect<Caller, GatewayError> => {
       const current = config.unsafeCurrent()
       if (keys.has(owner)) {
         const key = keyIdOfDigest(owner)
@@ -106,22 +118,24 @@ export class Callers extends Context.Service<Callers, {
         return Effect.fail(refused)
       }
       return Effect.flatMap(
-        password.isPassword(token),
+        password.isPassword(token, turnsOf?.(address)),
         (is): Effect.Effect<Caller, GatewayError> =>
           is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
       )
     }
 
     return Callers.of({
-      identify: (token, target) => {
+      identify: (token, target, address) => {
         sync()
         const owner = digest(token)
-        if (config.newest === undefined || keys.has(owner) || judged.has(owner)) return judge(token, owner, target)
+        if (config.newest === undefined || keys.has(owner) || judged.has(owner)) {
+          return judge(token, owner, target, address)
+        }
         return Effect.flatMap(Effect.mapError(config.newest, storeUnavailable), () => {
           sync()
           if (judged.size >= mostJudged) judged.delete(judged.values().next().value!)
           judged.add(owner)
-          return judge(token, owner, target)
+          return judge(token, owner, target, address)
         })
       },
       activeKey: (token) => {
@@ -133,6 +147,9 @@ export class Callers extends Context.Service<Callers, {
       keyOf,
       withhold: (credential) => {
         known.add(digest(credential))
+      },
+      inTurns: (given) => {
+        turnsOf = given
       }
     })
   })

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { addressOf } from "../http/addressOf.ts"
 import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
 import type { CurrentRequest } from "../http/Request.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
@@ -15,10 +15,6 @@ import { AdminEdge, AdminOpenEdge } from "./edges.ts"
 import { CurrentOperator, type Operator } from "./Operator.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
-
-/** The address that wrong credentials are counted by. */
-export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  Option.getOrElse(request.remoteAddress, () => "unknown")
 
 /** Keeps a reply of the admin API out of every cache. */
 export const uncached = HttpServerResponse.setHeader("cache-control", "no-store")

@@ -28,6 +28,7 @@ import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import { Requests } from "../requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
+import { addressOf } from "./addressOf.ts"
 import { credentialOf } from "./credential.ts"
 import type { EdgeFacts } from "./edgeFacts.ts"
 import type { ErrorShape } from "./errorShapes.ts"
@@ -264,10 +265,13 @@ export const businessEdge = (facts: EdgeFacts) =>
         const target = request.headers["x-gateway-target-account"]?.trim()
         if (token === undefined) return Effect.fail(missing)
         // A key that is disabled or expired is refused, and its requests are its own all the same.
-        const identified = Effect.catchEager(callers.identify(token, target === "" ? undefined : target), (error) => {
-          stats.key = callers.keyOf(token) ?? stats.key
-          return Effect.fail(error)
-        })
+        const identified = Effect.catchEager(
+          callers.identify(token, target === "" ? undefined : target, addressOf(request)),
+          (error) => {
+            stats.key = callers.keyOf(token) ?? stats.key
+            return Effect.fail(error)
+          }
+        )
         return Effect.mapEager(identified, (known) => {
           const key = keyOf(known)
           stats.key = key

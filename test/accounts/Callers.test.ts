@@ -11,7 +11,7 @@ const withCallers = (raw: RawConfig) =>
 
 const identify = (credential: string) =>
   Effect.flatMap(Callers, (callers) =>
-    Effect.match(callers.identify(credential, undefined), {
+    Effect.match(callers.identify(credential, undefined, "192.0.2.1"), {
       onFailure: (error) => error.code,
       onSuccess: (caller) => caller._tag
     }))

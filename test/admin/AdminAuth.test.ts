@@ -178,7 +178,7 @@ describe("wrong credentials", () => {
 
 describe("a password", () => {
   const asCaller = (credential: string) =>
-    Effect.flatMap(Callers, (callers) => Effect.exit(callers.identify(credential, undefined))).pipe(
+    Effect.flatMap(Callers, (callers) => Effect.exit(callers.identify(credential, undefined, here))).pipe(
       Effect.map(Exit.isSuccess)
     )
 
@@ -227,7 +227,7 @@ describe("a password", () => {
   const afterStart = (raw: RawConfig, credential: string) =>
     Effect.gen(function*() {
       const callers = yield* Callers
-      return yield* Effect.match(callers.identify(credential, undefined), {
+      return yield* Effect.match(callers.identify(credential, undefined, here), {
         onFailure: (error) => error.code,
         onSuccess: (caller) => caller._tag
       })
@@ -255,10 +255,13 @@ describe("a password", () => {
       yield* auth.setPassword("kept-password")
       // Each test of scrypt leaves the thread that these run on; what is decided by the byte is decided at once.
       const waits = (credential: string) =>
-        Effect.map(Effect.forkChild(callers.identify(credential, undefined), { startImmediately: true }), (fiber) => ({
-          fiber,
-          waits: fiber.pollUnsafe() === undefined
-        }))
+        Effect.map(
+          Effect.forkChild(callers.identify(credential, undefined, credential), { startImmediately: true }),
+          (fiber) => ({
+            fiber,
+            waits: fiber.pollUnsafe() === undefined
+          })
+        )
       let tested = 0
       for (let i = 0; i < 1000; i++) {
         const first = yield* waits(`token-${i}`)
@@ -270,4 +273,40 @@ describe("a password", () => {
       }
       assert.isAtMost(tested, 30)
     }).pipe(Effect.provide(withAuth({ keys: ["k"] }))))
+
+  it.effect("is guessed no faster by business requests than by logins", () =>
+    Effect.gen(function*() {
+      const auth = yield* AdminAuth
+      const callers = yield* Callers
+      const ask = (credential: string, address: string) =>
+        Effect.exit(callers.identify(credential, undefined, address)).pipe(Effect.map(Exit.isSuccess))
+      // Without the byte beside its hash every token may be the password.
+      for (let i = 0; i < wrongAMinute; i++) assert.isTrue(yield* ask(`guess-${i}`, here))
+      // What is known not to be the password needs no check.
+      assert.isTrue(yield* ask("guess-0", here))
+      assert.isTrue(yield* ask("a-token", there))
+      // The first turn is at once.
+      assert.isTrue(yield* ask("guess-5", here))
+      const guesses = yield* Effect.forEach(
+        Array.from({ length: mostWaiting }, (_, i) => `more-${i}`),
+        (credential) => Effect.forkChild(ask(credential, here), { startImmediately: true })
+      )
+      assert.strictEqual(yield* codeOf(callers.identify("one-more", undefined, here)), "rate_limit_exceeded")
+      assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "rate_limit_exceeded")
+      assert.isTrue(guesses.every((fiber) => fiber.pollUnsafe() === undefined))
+      // Another address has turns of its own, and each turn serves one of those that wait.
+      yield* auth.login("kept-password", undefined, there)
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(yield* Fiber.join(guesses[0]!))
+      yield* Fiber.interruptAll(guesses)
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(
+            hashPassword("kept-password"),
+            (password_hash) => withAuth({ keys: ["k"], admin: { password_hash } })
+          )
+        )
+      )
+    ))
 })

@@ -47,7 +47,7 @@ const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
     },
     setKeys: (...keys: ReadonlyArray<string>) => configuration.update((raw) => Effect.succeed({ ...raw, keys })),
     identify: (bearer: string) =>
-      Effect.match(callers.identify(bearer, undefined), {
+      Effect.match(callers.identify(bearer, undefined, "192.0.2.1"), {
         onFailure: (error) => error.code,
         onSuccess: (caller) => caller._tag
       })

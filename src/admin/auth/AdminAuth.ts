@@ -139,6 +139,14 @@ export class AdminAuth extends Context.Service<AdminAuth, {
 
     const tooMany = (retryAfter: number) =>
       gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter })
+    // A guesser has no more guesses with business requests than with logins.
+    callers.inTurns((address) => (check) =>
+      Effect.catchTag(
+        turns.inTurn(address, check),
+        "Crowded",
+        ({ retryAfter }) => Effect.fail(tooMany(retryAfter))
+      )
+    )
     const wrong = (retryAfter: number | undefined) =>
       retryAfter === undefined
         ? unauthorized

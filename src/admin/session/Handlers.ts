@@ -9,11 +9,11 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import { addressOf } from "../../http/addressOf.ts"
 import { apiId, respond } from "../../http/reply.ts"
 import { adminBodyOf } from "../adminBody.ts"
 import { AdminAuth } from "../auth/AdminAuth.ts"
 import { adminCredential, isSameOrigin, sessionCookie } from "../auth/sessionCookie.ts"
-import { addressOf } from "../edgeLayers.ts"
 import { AdminSessionGroup } from "./Api.ts"
 
 /** Small, since no credential stands before it. */
