@@ -199,6 +199,12 @@ describe("/docs", () => {
     assert.include(policy, "default-src 'none'")
   })
 
+  it("has no example that adds a key which everybody can read here", () => {
+    for (const path of ["/admin/config", "/admin/config/import", "/admin/import", "/admin/keys"]) {
+      assert.notMatch(JSON.stringify(bodyOf(document.paths[path]!.post!)), /"keys?":/, path)
+    }
+  })
+
   it("has no example of a password that the gateway would take", () => {
     const example = bodyOf(document.paths["/admin/settings/password"]!.post!)
     assert.deepStrictEqual(example, { current_password: "", new_password: "" })

@@ -110,7 +110,7 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
     documented({
       summary: "Replace keys, accounts or the model mapping",
       errors: changing,
-      example: { keys: ["a-business-key"], msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" } }
+      example: { msgcompat_mapping: { fast: "upstream-chat", slow: "upstream-reasoner" } }
     })
   ),
   HttpApiEndpoint.post("import", "/admin/config/import", {
@@ -121,7 +121,7 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
     summary: "Import a configuration",
     description: "All or nothing. `mode` is `merge` (the default) or `replace`. `dry_run=true` changes nothing.",
     errors: changing,
-    example: { config: { keys: ["another-business-key"] } }
+    example: { config: { model_aliases: { "my-model": "upstream-reasoner" } } }
   })),
   HttpApiEndpoint.get("export", "/admin/config/export", { success: ExportReply }).annotateMerge(
     documented({ summary: "Export the configuration, secrets included", errors: reading })
@@ -134,7 +134,7 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
     documented({
       summary: "Add keys and accounts",
       errors: changing,
-      example: { keys: ["one-more-key"], accounts: [{ email: "user@example.com", password: "secret" }] }
+      example: { accounts: [{ email: "user@example.com", password: "secret" }] }
     })
   )
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: configuration") {}
