@@ -32,7 +32,7 @@ export type { CompletionInput, CompletionOutput, WholeOutput }
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
-  "Too many large replies are being made (limits.buffered_bytes)",
+  "All requests together hold too much memory (limits.buffered_bytes)",
   { retryAfter: 5 }
 )
 
@@ -67,17 +67,18 @@ export class Completion extends Context.Service<Completion, {
         : admit()
     }
 
-    const opened = (
+    const opened = <A>(
       input: CompletionInput,
       clock: Clock.Clock,
       held: HeldBytes,
       scope: Scope.Scope,
       traced: boolean,
-      whole: boolean
+      whole: boolean,
+      output: (reply: OpenReply) => Effect.Effect<A>
     ) =>
       admitted(input, () => {
+        if (!held.add(0)) return Effect.fail(tooMuchHeld)
         const keepsReply = whole || input.kept === true
-        if (keepsReply && !held.add(0)) return Effect.fail(tooMuchHeld)
         return new Attempts(input, {
           accounts,
           startReply,
@@ -86,11 +87,16 @@ export class Completion extends Context.Service<Completion, {
           makeBudget: () => new Budget(input.config.limits, clock, held, keepsReply),
           scope,
           traced,
-          whole
+          whole,
+          output
         }).open()
       })
 
-    const open = (input: CompletionInput, whole: boolean): Effect.Effect<OpenReply, GatewayError, Scope.Scope> =>
+    const open = <A>(
+      input: CompletionInput,
+      whole: boolean,
+      output: (reply: OpenReply) => Effect.Effect<A>
+    ): Effect.Effect<A, GatewayError, Scope.Scope> =>
       Effect.withFiber((fiber) => {
         input.stats.record?.decoded(input.conversation)
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
@@ -99,15 +105,15 @@ export class Completion extends Context.Service<Completion, {
           fiber.getRef(CurrentBufferedBytes),
           fiber.getRef(CurrentLimits)
         )
-        const opening = opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole)
+        const opening = opened(input, fiber.getRef(Clock.Clock), held, scope, traced, whole, output)
         return traced
           ? Effect.withSpan("Completion.open", {}, { captureStackTrace: false })(opening)
           : opening
       })
 
     return Completion.of({
-      stream: (input) => Effect.map(open(input, false), streamOf),
-      whole: (input) => Effect.flatMap(open(input, true), wholeOf)
+      stream: (input) => open(input, false, (reply) => Effect.succeed(streamOf(reply))),
+      whole: (input) => open(input, true, wholeOf)
     })
   })
 

@@ -33,7 +33,7 @@ const mostAttempts = 3
 const progressEvery = 5_000
 
 /** What the attempts of a request are made with. */
-export interface AttemptOptions {
+export interface AttemptOptions<A> {
   readonly accounts: AccountPool
   readonly startReply: ReplyStarter
   readonly deadlines: Deadlines["Service"]
@@ -47,6 +47,8 @@ export interface AttemptOptions {
   readonly traced: boolean
   /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
   readonly whole: boolean
+  /** Makes of a reply that has begun what the caller gets. */
+  readonly output: (reply: OpenReply) => Effect.Effect<A>
 }
 
 /** What an attempt has brought. */
@@ -69,9 +71,9 @@ const checkFirst = (batch: Batch): Effect.Effect<Batch, UpstreamFailure> => {
 const isShown = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
 
 /** One request's attempts. */
-export class Attempts {
+export class Attempts<A> {
   private readonly input: CompletionInput
-  private readonly options: AttemptOptions
+  private readonly options: AttemptOptions<A>
   /** Accounts that have failed this request. */
   private readonly avoid = new Set<string>()
   private stay: string | undefined
@@ -86,13 +88,13 @@ export class Attempts {
   /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
   private before: GatewayError | undefined
 
-  constructor(input: CompletionInput, options: AttemptOptions) {
+  constructor(input: CompletionInput, options: AttemptOptions<A>) {
     this.input = input
     this.options = options
   }
 
   /** Tries until there is a reply, or no other try is worth it. */
-  open(): Effect.Effect<OpenReply, GatewayError> {
+  open(): Effect.Effect<A, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.input
     // A request that is over gives nothing back any more.
@@ -124,7 +126,7 @@ export class Attempts {
   private on(
     lease: Lease,
     attempt: Scope.Closeable
-  ): Effect.Effect<OpenReply, GatewayError, Scope.Scope> {
+  ): Effect.Effect<A, GatewayError, Scope.Scope> {
     const { config, deadlines, scope } = this.options
     const { caller, conversation, model, stats } = this.input
     stats.queued += lease.waited
@@ -144,7 +146,7 @@ export class Attempts {
       Effect.matchEffect(span.within(this.begin(lease, attempt)), {
         onSuccess: (begun) => {
           over()
-          return Effect.succeed<OpenReply>({
+          return this.options.output({
             ...begun,
             next: span.within(begun.next),
             driver: lease.driver.name,
@@ -189,14 +191,19 @@ export class Attempts {
         // Unlike that of `Stream.toPull`, this pull has no lock, which is five steps for each chunk.
         Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
           Effect.matchCauseEffect(next, {
-            onSuccess: (batch) => Effect.mapEager(checkFirst(batch), (first): Begun => ({ id, isOver, first, next })),
+            onSuccess: (batch) =>
+              Effect.flatMapEager(checkFirst(batch), (first) => {
+                input.stats.firstEventAt = deadlines.now()
+                input.stats.record?.progressed()
+                return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))
+              }),
             onFailure: (cause) =>
               Pull.isDoneCause(cause)
                 ? empty
                 : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
           }))
     )
-    return within(
+    const begun = within(
       first,
       deadlines,
       most,
@@ -207,15 +214,11 @@ export class Attempts {
         produced = budget.produced
         return isGrowing ? progressEvery : 0
       }
-    ).pipe(
-      Effect.flatMap((begun) => {
-        input.stats.firstEventAt = deadlines.now()
-        input.stats.record?.progressed()
-        return Effect.flatMapEager(lease.report(undefined, undefined), () =>
-          whole
-            ? Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
-            : Effect.succeed(begun))
-      })
+    )
+    if (!whole) return begun
+    return Effect.flatMap(
+      begun,
+      (begun) => Effect.mapEager(collectReply(begun.first, begun.next), (first): Begun => ({ ...begun, first }))
     )
   }
 
@@ -231,7 +234,7 @@ export class Attempts {
     lease: Lease,
     attempt: Scope.Closeable,
     span: AttemptSpan
-  ): Effect.Effect<OpenReply, GatewayError> {
+  ): Effect.Effect<A, GatewayError> {
     const { caller, stats } = this.input
     // Whoever asked has left: what the upstream broke off is no fault of anybody's.
     if (attempt.state._tag === "Closed") return Effect.interrupt
@@ -254,7 +257,7 @@ export class Attempts {
     const isLast = judged.retry === "no" || this.count >= mostAttempts ||
       this.spent >= this.options.config.upstream.timeouts.attempts * 1000
     const isPinned = caller._tag === "Managed" && caller.target !== undefined
-    const next = Effect.suspend((): Effect.Effect<OpenReply, GatewayError> => {
+    const next = Effect.suspend((): Effect.Effect<A, GatewayError> => {
       if (isLast || (isPinned && !refresh)) return Effect.fail(judged.error)
       if (refresh) {
         this.refreshed.add(lease.account)

@@ -50,8 +50,6 @@ export class ResponseBuffer {
   /** The first piece that was not taken. */
   private first = 0
   private bytes = 0
-  /** The response's head and a first piece have left. */
-  private hasBegun = false
   private end: Pull.Pull<never> | undefined
   /** Resume the reader, and the writer, while they wait. */
   private reader: ((next: Pull.Pull<readonly [Uint8Array]>) => void) | undefined
@@ -70,8 +68,8 @@ export class ResponseBuffer {
     const { deadlines, sendNow, sent, sum } = this.options
     const now = deadlines.now()
     this.quiet.at = now + keepAliveEvery
-    // The reader waits again: all that was written before has been handed to the connection.
-    if (this.reader !== undefined && this.hasBegun && sendNow?.(text) === true) return sent(text)
+    // The reader waits: the head and all that was written before have been handed to the connection.
+    if (this.reader !== undefined && sendNow?.(text) === true) return sent(text)
     const piece = Buffer.from(text)
     this.pieces.push(piece)
     this.bytes += piece.length
@@ -135,7 +133,6 @@ export class ResponseBuffer {
   private takeNow(): Pull.Pull<readonly [Uint8Array]> | undefined {
     const from = this.first
     if (from === this.pieces.length) return this.end
-    this.hasBegun = true
     let size = this.pieces[this.first++]!.length
     while (this.first < this.pieces.length && size + this.pieces[this.first]!.length <= mostAtOnce) {
       size += this.pieces[this.first++]!.length

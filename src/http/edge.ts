@@ -182,6 +182,15 @@ const ending = (
   return Effect.map(told, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
 }
 
+/** The effect that `make` returns; what it throws is a defect. */
+const attempted = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  try {
+    return make()
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
 /** What an edge adds to what its handler is given. */
 type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
 
@@ -217,7 +226,7 @@ const edge = <R>(
       const parent = span ?? outer
       stats.ended = ending(stats, recorder, watch, span, clock)
       return Effect.matchCauseEffect(
-        Effect.suspend(() =>
+        attempted(() =>
           Effect.flatMapEager(
             admit(request, stats, endpoint),
             (adds) =>

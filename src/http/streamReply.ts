@@ -114,7 +114,7 @@ export const streamReply = <R>(
     const over = (isInterrupted: boolean): Effect.Effect<void> => {
       isOver = true
       buffer.close(isInterrupted)
-      return Scope.close(attempts, Exit.void)
+      return attempts.state._tag === "Empty" ? Effect.void : Scope.close(attempts, Exit.void)
     }
     const reply = Effect.catchCause(run, (cause): Effect.Effect<void> => {
       if (Pull.isDoneCause(cause)) return over(false)

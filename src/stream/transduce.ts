@@ -56,14 +56,15 @@ const through = <M extends Machine<I, O>, I, O, E>(
       return isArrayNonEmpty(out) ? Effect.succeed(out) : isOver ? Cause.done() : read
     },
     onFailure: (cause) => {
-      if (!Pull.isDoneCause(cause)) return Effect.failCause(cause)
+      if (!Pull.isDoneCause(cause) || isOver) return Effect.failCause(cause)
       isOver = true
       const out: Array<O> = []
       machine.end(out)
       return isArrayNonEmpty(out) ? Effect.succeed(out) : Effect.failCause(cause)
     }
   })
-  return Effect.suspend(() => isOver ? Cause.done() : read)
+  // A stream that has ended says so again: only a machine that is done before its input needs a look at each pull.
+  return isDone === never ? read : Effect.suspend(() => isOver ? Cause.done() : read)
 }
 
 const never = () => false

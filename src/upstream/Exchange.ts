@@ -207,25 +207,41 @@ export class Exchange {
    * not there. For answers that are no stream.
    */
   text(most: number, millis: number): Effect.Effect<string> {
+    return Effect.callback((resume) => this.readText(most, millis, (text) => resume(Effect.succeed(text))))
+  }
+
+  /** The whole body as text, once the head is there. Whoever is interrupted leaves the exchange. */
+  answer(most: number, millis: number): Effect.Effect<string, UpstreamFailure> {
     return Effect.callback((resume) => {
-      const until = this.deadlines.now() + millis
-      this.mostWaiting = most
-      const check = () => {
-        const now = this.deadlines.now()
-        if (this.isOver() || this.waitingBytes >= most || now >= until) {
-          resume(Effect.succeed(new TextDecoder().decode(join(this.chunks).subarray(0, most))))
-          return
-        }
-        if (this.paused) {
-          this.paused = false
-          this.carrier?.resume()
-        }
-        this.settled = true
-        this.limit = until - now
-        this.waitFor(check)
+      const go = () => {
+        const head = this.headExit()
+        if (head._tag === "Failure") resume(Effect.failCause(head.cause))
+        else this.readText(most, millis, (text) => resume(Effect.succeed(text)))
       }
-      check()
+      if (this.state === "head") this.waitFor(go)
+      else go()
+      return Effect.sync(this.leave)
     })
+  }
+
+  private readText(most: number, millis: number, done: (text: string) => void): void {
+    const until = this.deadlines.now() + millis
+    this.mostWaiting = most
+    const check = () => {
+      const now = this.deadlines.now()
+      if (this.isOver() || this.waitingBytes >= most || now >= until) {
+        done(new TextDecoder().decode(join(this.chunks).subarray(0, most)))
+        return
+      }
+      if (this.paused) {
+        this.paused = false
+        this.carrier?.resume()
+      }
+      this.settled = true
+      this.limit = until - now
+      this.waitFor(check)
+    }
+    check()
   }
 
   /** Notes that the answer was none of a model server; `secrets` were sent, and are no part of what is kept of it. */

@@ -126,12 +126,13 @@ const atMost = (counts: Counts, primitives: number, fibers: number) => {
   assert.isAtMost(counts.fibers, fibers, "fibers")
 }
 
-/** Primitives of Effect; a stream's budget has one network chunk in it. */
+/** Primitives of Effect; a stream's budget has one network chunk in it. What is measured is printed with `COUNTS=1`. */
 const budgets = {
-  chat: { whole: { session: 121, openai: 102 }, streamed: { session: 154, openai: 135 } },
-  messages: { whole: { session: 123, openai: 104 }, streamed: { session: 156, openai: 137 } },
-  responses: { whole: { session: 126, openai: 107 }, streamed: { session: 168, openai: 148 } },
-  generate: { whole: { session: 123, openai: 104 }, streamed: { session: 156, openai: 137 } }
+  chat: { whole: { session: 120, openai: 102 }, streamed: { session: 160, openai: 154 } },
+  messages: { whole: { session: 120, openai: 104 }, streamed: { session: 160, openai: 154 } },
+  // A stored response is one finalizer more, which the library's scopes close by a generator.
+  responses: { whole: { session: 120, openai: 107 }, streamed: { session: 180, openai: 172 } },
+  generate: { whole: { session: 120, openai: 104 }, streamed: { session: 160, openai: 154 } }
 }
 
 describe.each(["session", "openai"] as const)("a request through the %s driver costs no more than", (driver) => {
@@ -160,7 +161,7 @@ describe.each(["session", "openai"] as const)("a gateway mounted in another app,
 })
 
 describe("a request that fails over once costs no more than", () => {
-  it("its budget, whole", async () => atMost(await countFailover(requests.chat(false)), 190, 3))
+  it("its budget, whole", async () => atMost(await countFailover(requests.chat(false)), 175, 3))
 
-  it("its budget, streamed in one piece", async () => atMost(await countFailover(requests.chat(true)), 250, 4))
+  it("its budget, streamed in one piece", async () => atMost(await countFailover(requests.chat(true)), 230, 4))
 })

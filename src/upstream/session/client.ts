@@ -65,10 +65,6 @@ const malformed = (phase: FailurePhase) => new UpstreamFailure({ phase, kind: "m
 /** The token that a request goes out with. */
 const tokenIn = ({ headers }: ExchangeRequest): string | undefined => headers["authorization"]?.slice("Bearer ".length)
 
-/** Leaves an exchange where whoever reads it is interrupted. */
-const leaving = <A, E>(exchange: Exchange, read: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.onInterrupt(read, () => Effect.sync(exchange.leave))
-
 /** Makes the client. `baseUrl` is without a trailing slash. */
 export const makeSessionClient = (
   exchanges: Exchanges["Service"],
@@ -120,25 +116,32 @@ export const makeSessionClient = (
   })
 
   /** A whole call. The body is read to its end, which keeps the connection usable. */
-  const call = (phase: FailurePhase, request: ExchangeRequest): Effect.Effect<JsonRecord, UpstreamFailure> =>
-    Effect.flatMap(exchanges.start(request, { phase, limits }), (exchange) =>
-      leaving(
-        exchange,
-        Effect.flatMap(exchange.head, () =>
-          Effect.flatMap(exchange.text(longestBody, limits.silence), (body) => {
-            exchange.leave()
-            const envelope = readEnvelope(exchange.status, body)
-            return envelope._tag === "Accepted"
-              ? Effect.succeed(envelope.data)
-              : refusal(phase, exchange, envelope.facts, body, tokenIn(request))
-          }))
-      ))
+  const call = <A>(
+    phase: FailurePhase,
+    request: ExchangeRequest,
+    read: (data: JsonRecord) => Effect.Effect<A, UpstreamFailure>
+  ): Effect.Effect<A, UpstreamFailure> =>
+    Effect.flatMap(
+      exchanges.start(request, { phase, limits }),
+      (exchange) =>
+        Effect.flatMap(exchange.answer(longestBody, limits.silence), (body) => {
+          exchange.leave()
+          const envelope = readEnvelope(exchange.status, body)
+          return envelope._tag === "Accepted"
+            ? read(envelope.data)
+            : refusal(phase, exchange, envelope.facts, body, tokenIn(request))
+        })
+    )
 
   const post = (phase: FailurePhase, path: string, token: string | undefined, body: JsonRecord) =>
-    call(phase, requestOf("POST", path, token, "application/json", JSON.stringify(body)))
+    call(
+      phase,
+      requestOf("POST", path, token, "application/json", JSON.stringify(body)),
+      (data) => Effect.succeed(data)
+    )
 
   const get = (path: string, token: string | undefined) =>
-    call("session", requestOf("GET", path, token, "application/json"))
+    call("session", requestOf("GET", path, token, "application/json"), (data) => Effect.succeed(data))
 
   const login = Effect.fnUntraced(function*({ email, mobile, password }: Login) {
     const identity = email === undefined ? { mobile: nationalMobile(mobile ?? "") } : { email: email.trim() }
@@ -149,8 +152,9 @@ export const makeSessionClient = (
   })
 
   const createSession = (token: string | undefined) =>
-    Effect.flatMap(
-      post("session", "chat_session/create", token, { agent: "chat" }),
+    call(
+      "session",
+      requestOf("POST", "chat_session/create", token, "application/json", JSON.stringify({ agent: "chat" })),
       ({ id }) =>
         typeof id === "string" && id !== "" && id.length <= longestId
           ? Effect.succeed(id)
