@@ -24,11 +24,11 @@ import { Budget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
-import type { CompletionInput, CompletionOutput, WholeOutput } from "./CompletionInput.ts"
+import type { CompletedReply, CompletionInput, CompletionOutput } from "./CompletionInput.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
 import { replyStarter } from "./startReply.ts"
 
-export type { CompletionInput, CompletionOutput, WholeOutput }
+export type { CompletedReply, CompletionInput, CompletionOutput }
 
 const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
@@ -44,7 +44,7 @@ export class Completion extends Context.Service<Completion, {
    */
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
   /** The same for a reply in one piece: every failure up to its end may be tried again. */
-  readonly whole: (input: CompletionInput) => Effect.Effect<WholeOutput, GatewayError, Scope.Scope>
+  readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
     const accounts = yield* Accounts

@@ -38,7 +38,7 @@ export interface CompletionOutput {
 }
 
 /** A reply that is complete; the account has been given back. */
-export interface WholeOutput extends Omit<CompletionOutput, "events"> {
+export interface CompletedReply extends Omit<CompletionOutput, "events"> {
   /** All events; neighbouring pieces of one text are one event. */
   readonly events: Batch
 }

@@ -14,7 +14,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { fromPullOnce } from "../stream/transduce.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
-import type { Batch, CompletionOutput, WholeOutput } from "./CompletionInput.ts"
+import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
 /** A reply that has begun. */
@@ -120,7 +120,7 @@ export const streamOf = (reply: OpenReply): CompletionOutput => ({
 })
 
 /** The reply in one piece. */
-export const wholeOf = (reply: OpenReply): Effect.Effect<WholeOutput> => {
+export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
   const { driver, first, id, span, stats } = reply
   noteEvents(first, stats, span)
   const whole = Effect.succeed({ id, driver, events: first })

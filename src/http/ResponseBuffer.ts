@@ -7,6 +7,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
@@ -19,6 +20,11 @@ const keepAliveEvery = 5_000
 
 /** Bytes that the reader gets at once, apart from a single piece that is longer: so a slow client is seen to read. */
 const mostAtOnce = 64 * 1024
+
+const responseOptions = {
+  contentType: "text/event-stream",
+  headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+}
 
 const nothing = new Uint8Array()
 
@@ -116,6 +122,11 @@ export class ResponseBuffer {
       this.reader = undefined
     })
   }))
+
+  /** The response that the client gets. */
+  response(): HttpServerResponse.HttpServerResponse {
+    return HttpServerResponse.stream(this.stream, responseOptions)
+  }
 
   private get hasRoom(): boolean {
     const { limits, sum } = this.options

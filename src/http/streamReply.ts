@@ -1,7 +1,7 @@
 /**
  * A reply as a server-sent event stream:
  *
- *     reply.events |> frames of the style, failures among them |> ResponseBuffer |> HttpServerResponse.stream
+ *     reply.events |> frames of the style |> what waits for the client |> HttpServerResponse.stream
  *
  * The reply is opened and run by a fiber of its own, which the client's speed holds up only when too much waits. The response
  * begins with the reply, so that a failure before it keeps its status, or after ten seconds; a later failure is told in the
@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -33,33 +33,24 @@ import { sendNow } from "./sendNow.ts"
 /** Milliseconds of upstream silence after which the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
 
-const responseOptions = {
-  contentType: "text/event-stream",
-  headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
-}
-
-/** The style's frames of a reply, as texts. */
-const framesOf = ({ events }: CompletionOutput, { frames }: FrameRenderer, buffer: ResponseBuffer) =>
-  transduce<ReplyEvent, string>(once(new Rendering(frames, buffer.last)))(events)
-
-/** Sends frames, to the end or the failure of their stream, which the scope holds. */
+/** Sends the style's frames of a reply, to the end or the failure of their stream, which the scope holds. */
 const send = (
-  frames: Stream.Stream<string, GatewayError>,
-  { pending }: FrameRenderer,
+  { events }: CompletionOutput,
+  { frames, pending }: FrameRenderer,
   buffer: ResponseBuffer,
   scope: Scope.Scope
-): Pull.Pull<never, GatewayError> =>
-  Effect.flatMap(Channel.toPullScoped(Stream.toChannel(frames), scope), (pull) =>
-    Effect.forever(
-      Effect.flatMap(pull, (texts) => {
-        const text = texts.length === 1 ? texts[0] : texts.join("")
-        const before = pending?.()
-        return before === undefined
-          ? buffer.offer(text)
-          : Effect.andThen(before, Effect.suspend(() => buffer.offer(text)))
-      }),
-      { disableYield: true }
-    ))
+): Pull.Pull<never, GatewayError> => {
+  const rendered = transduce<ReplyEvent, string>(once(new Rendering(frames, buffer.last)))(events)
+  const offer = (texts: ReadonlyArray<string>) => {
+    const text = texts.length === 1 ? texts[0]! : texts.join("")
+    const before = pending?.()
+    return before === undefined ? buffer.offer(text) : Effect.andThen(before, Effect.suspend(() => buffer.offer(text)))
+  }
+  return Effect.flatMap(
+    Channel.toPullScoped(Stream.toChannel(rendered), scope),
+    (pull) => Effect.forever(Effect.flatMap(pull, offer), { disableYield: true })
+  )
+}
 
 /**
  * Opens a completion and answers with its stream.
@@ -85,7 +76,6 @@ export const streamReply = <R>(
     let answered: (() => void) | undefined
     let running: Fiber.Fiber<void> | undefined
     let isOver = false
-    const request = Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest)
     const buffer = new ResponseBuffer({
       deadlines,
       patience: client,
@@ -96,19 +86,19 @@ export const streamReply = <R>(
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
       sent: (frames) => stats.record?.sent(frames),
-      sendNow: sendNow(request)
+      sendNow: sendNow(Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest))
     })
     const settle = (known: NonNullable<typeof answer>) => {
       answer = known
       answered?.()
     }
-    const begin = () => settle(Effect.succeed(HttpServerResponse.stream(buffer.stream, responseOptions)))
+    const begin = () => settle(Effect.succeed(buffer.response()))
 
     const run = Effect.flatMap(open, (output) => {
       renderer = render(output)
       buffer.keepAliveText = renderer.keepAlive
       if (answer === undefined) begin()
-      return send(framesOf(output, renderer, buffer), renderer, buffer, attempts)
+      return send(output, renderer, buffer, attempts)
     })
     /** The reply is over: the response ends, and what the reply needs is closed. */
     const over = (isInterrupted: boolean): Effect.Effect<void> => {

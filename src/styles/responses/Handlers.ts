@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
+import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessEdge } from "../../http/edge.ts"
@@ -83,7 +83,7 @@ export const ResponsesHandlers = groupRoutes(
         // Anyone may have any number of tokens: when the store is full they are one owner.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
-        const whole = ({ events }: WholeOutput) => {
+        const whole = ({ events }: CompletedReply) => {
           let final = ""
           const renderer = responseFrames(info, {
             now,

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { Deadlines } from "../../clock/Deadlines.ts"
 import { keyOf } from "../../completion/admission.ts"
-import type { CompletionOutput, WholeOutput } from "../../completion/Completion.ts"
+import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { Completion } from "../../completion/Completion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
@@ -40,7 +40,7 @@ export interface Begun {
 export interface Wording {
   /** The reply in one piece. */
   readonly whole: (
-    output: WholeOutput
+    output: CompletedReply
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError>
   /** Starts the renderer of a stream. */
   readonly frames: (output: CompletionOutput) => FrameRenderer
