@@ -27,7 +27,7 @@ describe("the README", () => {
   })
 })
 
-/** What Claude Code and codex ask for unless they are told otherwise: a model to answer, a fast one, a thinking one. */
+/** What Claude Code and codex ask for by default: a model to answer, a fast one, a thinking one. */
 const defaultModels = [
   ["/v1/messages", "claude-sonnet-4-5-20250929"],
   ["/v1/messages", "claude-haiku-4-5-20251001"],

@@ -45,7 +45,7 @@ export class Callers extends Context.Service<Callers, {
    * Takes a bearer token, the `X-Gateway-Target-Account` header and the address that the token comes from. Fails with `authentication_failed` where the token is
    * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
    * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured
-   * key is told at once. Before another bearer is judged for the first time a node of a store makes sure that it has the newest
+   * key is known at once. Before another bearer is judged for the first time a node of a store makes sure that it has the newest
    * configuration: a key that was just added elsewhere never goes upstream. Where that cannot be known the bearer fails with
    * `store_unavailable`.
    */

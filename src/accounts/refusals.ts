@@ -49,6 +49,6 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
 /** A caller's own token where these are not accepted. */
 export const directTokensOff = (): GatewayError => gatewayError("authentication_failed", "The API key is not valid")
 
-/** What requests are told while the store that nodes share does not answer. */
+/** The error of requests while the store that nodes share does not answer. */
 export const storeUnavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })

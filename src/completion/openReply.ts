@@ -58,7 +58,7 @@ const longestWait = 250
 
 /**
  * Closes an attempt: leaves the upstream, then gives the account back. Once begun it runs to its end, also where the request is
- * interrupted. An upstream that has to be told is told beside the reply: the request's scope waits for it, and `wait` for no
+ * interrupted. An upstream that must be notified is notified beside the reply: the request's scope waits for it, and `wait` for no
  * longer than one takes that answers at once.
  */
 const closeAttempt = <A, E>(

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 
 /**
- * Shares an effect: whoever waits gets the result of a run that begins after that. Runs do not overlap, and `pause`
+ * Shares an effect: every waiter gets the result of a run that begins after its wait. Runs do not overlap, and `pause`
  * milliseconds lie between two of them; everyone who comes meanwhile waits for the same one.
  */
 export const makeAsking = Effect.fnUntraced(function*<A, E>(ask: Effect.Effect<A, E>, pause: number) {

@@ -137,7 +137,7 @@ export const receiveBody = (
   const declared = Number(request.headers["content-length"])
   if (declared > limit) return Effect.fail(tooLarge(limit))
   const isSmall = declared <= smallBody
-  // Who waits to be told to go on is told by the server's own reader.
+  // A client that waits for `100 Continue` gets it from the server's own reader.
   if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
     if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
     return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))

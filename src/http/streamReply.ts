@@ -4,8 +4,8 @@
  *     reply.events |> frames of the style |> what waits for the client |> HttpServerResponse.stream
  *
  * The reply is opened and run by a fiber of its own, which the client's speed holds up only when too much waits. The response
- * begins with the reply, so that a failure before it keeps its status, or after ten seconds; a later failure is told in the
- * stream, which ends with it.
+ * begins with the reply, so that a failure before it keeps its status, or after ten seconds; a later failure is sent in
+ * the stream, which ends with it.
  */
 import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"

@@ -14,7 +14,7 @@ import type { StoreShape } from "./StoreShape.ts"
 /** A name with the time until which it counts, in Unix milliseconds of the store. */
 export type Mark = readonly [name: string, until: number]
 
-/** Where a node keeps the names of a kind: bounded, by whoever gives it. */
+/** Where a node keeps the names of a kind; the caller bounds it. */
 export interface MarkKeeper {
   readonly known: (now: number) => ReadonlyArray<Mark>
   readonly take: (mark: Mark, now: number) => void

@@ -210,7 +210,7 @@ export class Exchange {
     return Effect.callback((resume) => this.readText(most, millis, (text) => resume(Effect.succeed(text))))
   }
 
-  /** The whole body as text, once the head is there. Whoever is interrupted leaves the exchange. */
+  /** The whole body as text, once the head is there. An interrupted reader leaves the exchange. */
   answer(most: number, millis: number): Effect.Effect<string, UpstreamFailure> {
     return Effect.callback((resume) => {
       const go = () => {

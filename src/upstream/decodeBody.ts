@@ -47,7 +47,7 @@ export const decodeBody = <A>(
     }
     const out: Array<A> = []
     decoder.push(bytes.value, out)
-    // What is over with these bytes is told with them.
+    // A body that ends with these bytes ends with their events.
     const isOver = decoder.done() || (exchange.isRead && decoder.failure() === undefined)
     return isOver ? end(out) : emit(out)
   })

@@ -305,7 +305,7 @@ describe("classify", () => {
     })
   }
 
-  it("says that another try is pointless at a wrong address, whoever the token belongs to", () => {
+  it("says that another try is pointless at a wrong address, for any token", () => {
     for (const facts of [{ status: 404, message: "Not Found" }, { status: 405 }]) {
       for (const context of [managed, direct]) assert.isFalse(classify(of(facts), context).error.shouldRetry)
     }

@@ -1,4 +1,4 @@
-/** What the scripts install: nothing where everything is there, whoever put it there, and never less than there was. */
+/** What the scripts install: nothing where everything is there already, and never less than before. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs"

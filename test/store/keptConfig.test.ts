@@ -1,4 +1,4 @@
-/** What is left of the shared configuration when all nodes and the store have stopped. */
+/** The shared configuration after all nodes and the store have stopped. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -117,7 +117,7 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
       summary: "Set the admin password",
       description: "Invalidates every JWT that was issued before. A browser's session gives the present password too.",
       errors: changing,
-      // Whoever sends the example as it stands sets no password that the documents tell everybody.
+      // An example that is sent as it stands must not set a password that everybody can read.
       example: { current_password: "", new_password: "" }
     }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: runtime settings and password") {}

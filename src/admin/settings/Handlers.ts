@@ -103,7 +103,7 @@ export const AdminSettingsHandlers = HttpApiBuilder.group(
             return yield* invalidRequest("new_password is required", "new_password")
           }
           const present = body.current_password ?? undefined
-          // A browser sends its cookie for whoever makes the page ask.
+          // A browser sends its cookie with every request of a page, also of one that the operator did not mean.
           if (present === undefined && adminCredential(request)?._tag === "Cookie") {
             return yield* invalidRequest("current_password is required with the session cookie", "current_password")
           }

@@ -107,7 +107,7 @@ export const ResponsesHandlers = groupRoutes(
           return { ...renderer, pending: () => stored?.written() }
         }
         if (stats.stream) {
-          // Whoever leaves before the response is final leaves a cancelled one.
+          // A client that leaves before the response is final leaves a cancelled one.
           const cancel = Effect.suspend(() => {
             renderer.cancel()
             return stored?.written() ?? Effect.void
