@@ -1,7 +1,16 @@
 /** What the scripts install: nothing where everything is there already, and never less than before. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync
+} from "node:fs"
 import path from "node:path"
 import { unstamped } from "../support/checkout.ts"
 
@@ -101,6 +110,8 @@ describe("the installation", () => {
 
   it("never happens for tests", () => {
     rmSync(path.join(folder, "node_modules"), { recursive: true })
+    // The machine's own Node, which may be an older one elsewhere.
+    symlinkSync(process.execPath, path.join(folder, "bin/node"))
     assert.deepInclude(install("none"), nothing)
   })
 })
