@@ -1,6 +1,6 @@
 /**
- * The shared configuration as this node saw it last, sealed, in a file of its data folder (mode 0600): what is left of it when
- * the store and all nodes have stopped. Nodes that have a folder in common keep one file.
+ * The shared configuration as this node saw it last, encrypted, in a file of its data folder (mode 0600). It outlives the store
+ * and all nodes. Nodes with a common folder keep one file.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -54,7 +54,7 @@ const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayCo
   ]
 }
 
-/** What is in the store: its revision and the sealed document (0 where there is none), and what its data began with. */
+/** The store's document, encrypted, with its revision (0 without a document) and the document that its data began with. */
 const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   const reply = yield* store.send("HMGET", place, "revision", "document", "origin_revision", "origin")
   const [revision, document, originRevision, origin] = Array.isArray(reply) ? reply : []

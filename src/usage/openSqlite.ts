@@ -86,7 +86,7 @@ const openTimeout = 2000
 /** What SQLite keeps beside the file. */
 const besides = ["-wal", "-shm"]
 
-/** What tells the file at a path from another one there; `undefined` when there is none. Throws what the system throws. */
+/** The identity of the file at a path, or `undefined` without a file. Throws what the system throws. */
 const identityOf = (file: string): string | undefined => {
   try {
     const { dev, ino } = statSync(file, { bigint: true })

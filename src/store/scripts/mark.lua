@@ -1,4 +1,4 @@
--- Marks names until a time, for all nodes. Takes a kind, whether the other nodes are told at once, and a JSON array of names
+-- Marks names until a time, for all nodes. Takes a kind, whether to notify the other nodes at once, and a JSON array of names
 -- with their times. A name keeps its latest time; names whose time has come go, and beyond the bound those whose time comes
 -- first.
 local MOST = 100000
