@@ -1,6 +1,6 @@
 /** The operator that runs a machine over a stream: what it emits is what the machine makes of the whole input, whatever stream that is. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Queue, Stream } from "effect"
+import { type Cause, Effect, Queue, Stream } from "effect"
 import { transduce } from "../../src/stream/transduce.ts"
 import { type Machine, run } from "../../src/stream/transducer.ts"
 
