@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** What takes longest, and would otherwise be waited for at the end: processes, browsers, builds, the corpora. */
 const long =
-  /\/test\/(?:package|store\/nodes|scripts\/bundle|console|limits|soak|release|cli|tools\/corpus|styles\/corpus)/
+  /\/test\/(?:package|cluster\/nodes|scripts\/bundle|web|limits|soak|release|server\/cli|sieve\/corpus|styles\/corpus)/
 
 class LongFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -43,7 +43,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          globalSetup: ["test/console/build.ts"],
+          globalSetup: ["test/web/build.ts"],
           setupFiles: ["test/setup.ts"],
           // Importing Effect is most of a small test file's time: the files of a worker share one module graph.
           isolate: false,
@@ -58,8 +58,8 @@ export default defineConfig({
         oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
         test: {
           name: "components",
-          include: ["test/console/components/*.test.tsx"],
-          globalSetup: ["test/console/components/setup.ts"],
+          include: ["test/web/components/*.test.tsx"],
+          globalSetup: ["test/web/components/setup.ts"],
           isolate: false,
           maxWorkers,
           testTimeout,

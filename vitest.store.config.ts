@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    include: ["test/store/long/*.ts"],
+    include: ["test/cluster/long/*.ts"],
     setupFiles: ["test/setup.ts"],
     pool: "forks",
     testTimeout: 180_000,

@@ -5,10 +5,10 @@
 import { assembleReply } from "../src/completion/assembleReply.ts"
 import type { ReplyEvent, SieveEvent } from "../src/domain/ReplyEvent.ts"
 import { TextDelta } from "../src/domain/ReplyEvent.ts"
+import { clear, type Machine, type Transducer } from "../src/domain/stream/transducer.ts"
 import { UpstreamText } from "../src/domain/UpstreamEvent.ts"
-import { clear, type Machine, type Transducer } from "../src/stream/transducer.ts"
+import { sieve } from "../src/sieve/sieve.ts"
 import { chatFrames } from "../src/styles/chat/render.ts"
-import { sieve } from "../src/tools/sieve.ts"
 
 /** One line of the report. */
 export interface Row {

@@ -171,7 +171,7 @@ export const withTargets = async (
   const folder = mkdtempSync(path.join(tmpdir(), "bench-"))
   try {
     const upstream = await start({
-      args: ["src/upstream/reference/main.ts", "--port", "0"],
+      args: ["src/testing/main.ts", "--port", "0"],
       ready: /http:\/\/[^:]+:(\d+)/
     })
     const upstreamUrl = `http://127.0.0.1:${upstream.port}`

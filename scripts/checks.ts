@@ -50,7 +50,7 @@ const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
   format,
   lint,
   types: types("tsconfig.json", "effect-tsc"),
-  "types of the console": types("src/console/tsconfig.json", "effect-tsc-console"),
+  "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   links: async () => report(brokenLinks(root)),
   "rules of the tests": async () => report(testRuleViolations(root))

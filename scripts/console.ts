@@ -10,7 +10,7 @@ import { build } from "rolldown"
 import type { OutputChunk } from "rolldown"
 
 const root = path.join(import.meta.dirname, "..")
-const source = path.join(root, "src/console")
+const source = path.join(root, "src/web")
 
 /** Where the console is built for a gateway that runs from its sources. */
 export const cachedConsole = path.join(root, "node_modules/.cache/console")
@@ -75,7 +75,7 @@ const scripts = async (): Promise<ReadonlyMap<string, OutputChunk>> => {
 /** Without comments and indentation. */
 const style = (): Buffer =>
   Buffer.from(
-    ["node_modules/uplot/dist/uPlot.min.css", "src/console/style.css"]
+    ["node_modules/uplot/dist/uPlot.min.css", "src/web/style.css"]
       .map((file) => readFileSync(path.join(root, file), "utf8"))
       .join("\n")
       .replaceAll(/\/\*[^]*?\*\//g, "")

@@ -4,34 +4,30 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { parseSync, Visitor } from "rolldown/utils"
 
-/** The floor of each folder of src; a module imports from its own floor or a lower one. */
+/** The floor of each folder of src, and of a folder inside one where it differs; a module imports from its own or a lower floor. */
 const floors: Readonly<Record<string, number>> = {
   domain: 0,
-  stream: 0,
-  tools: 0,
-  clock: 1,
+  sieve: 0,
+  "cluster/store": 1,
   config: 1,
+  testing: 2,
   upstream: 2,
   accounts: 3,
-  store: 1,
-  nodes: 3,
-  captures: 3,
-  requests: 3,
-  "responses-store": 3,
+  "cluster/nodes": 3,
+  recordings: 3,
   usage: 3,
   completion: 4,
   http: 5,
-  embeddings: 5,
   styles: 5,
   admin: 5,
   server: 6,
-  embed: 7,
-  cli: 7,
-  // Runs in browsers, and knows the gateway by its contract.
-  console: 8
+  inProcess: 7,
+  "server/cli": 7,
+  // Runs in browsers; of the gateway it imports only the contract.
+  web: 8
 }
 
-/** The one module of the gateway's own that the console may import. */
+/** The one module of the gateway that the console may import. */
 const consoleImports = "src/api.ts"
 
 /** The floor of the modules that stand in src itself: main.ts and what embedders import. */
@@ -93,7 +89,7 @@ const pureModules: ReadonlySet<string> = new Set([
 ])
 
 /** The one module of floor 0 that runs pure machines over streams, and what it may import for that. */
-const streamStage = "src/stream/transduce.ts"
+const streamStage = "src/domain/stream/transduce.ts"
 const streamModules: ReadonlySet<string> = new Set([
   "effect/Cause",
   "effect/Channel",
@@ -138,9 +134,10 @@ interface Place {
 
 const placeOf = (file: string): Place => {
   const [folder, ...rest] = file.split("/").slice(1, -1)
+  const inner = floors[`${folder}/${rest[0]}`]
   return {
     folder,
-    floor: folder === undefined ? topFloor : floors[folder],
+    floor: folder === undefined ? topFloor : inner ?? floors[folder],
     style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined
   }
 }
@@ -160,7 +157,7 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   if (from.floor !== undefined && to.floor !== undefined && to.floor > from.floor) {
     return `floor ${from.floor} may not import ${target}, which is on floor ${to.floor}`
   }
-  if (from.folder === "console" && to.folder !== "console" && target !== consoleImports) {
+  if (from.folder === "web" && to.folder !== "web" && target !== consoleImports) {
     return `the console may import ${consoleImports} alone, not ${target}`
   }
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {

@@ -1,8 +1,8 @@
 // Makes the README's picture of the console: `node scripts/picture.ts [FILE]`. Runs a gateway on the built-in upstream, lets
 // some requests run, and takes the overview as a browser shows it.
 import path from "node:path"
-import { launch, openSignedIn } from "../test/console/support.ts"
 import { businessKey, startGateway } from "../test/support/gateway.ts"
+import { launch, openSignedIn } from "../test/web/support.ts"
 import { buildConsole, cachedConsole } from "./console.ts"
 
 const file = process.argv[2] ?? path.join(import.meta.dirname, "../docs/images/console.png")

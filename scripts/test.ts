@@ -3,7 +3,7 @@
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
-import { executable } from "../test/console/chromium.ts"
+import { executable } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
 import { provideRedisServer } from "./redisServer.ts"
 

@@ -8,7 +8,7 @@ const exceptions: ReadonlyMap<string, string> = new Map([
   ["support/until.ts", "the pace of looking at what tells nobody when it changes"],
   ["support/movedClock.ts", "a running clock that tests move"],
   ["scripts/testRules.test.ts", "says what is found"],
-  ["store/long/faults.ts", "hours of trouble in minutes, by hand: not part of the suite"]
+  ["cluster/long/faults.ts", "hours of trouble in minutes, by hand: not part of the suite"]
 ])
 
 const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [

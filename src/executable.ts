@@ -4,7 +4,7 @@
  */
 import { createRequire, registerHooks } from "node:module"
 import { getAsset } from "node:sea"
-import { checkHealth } from "./cli/health.ts"
+import { checkHealth } from "./server/cli/health.ts"
 
 /** An address that stands for the asset: no file is looked for. */
 const service = "file:///model-gateway/service.js"

@@ -4,10 +4,10 @@
  * service.
  */
 import { setFlagsFromString } from "node:v8"
-import { checkHealth } from "./cli/health.ts"
+import { checkHealth } from "./server/cli/health.ts"
 
 // V8 puts what it has seen to live long among the old objects from the start. Contexts live long while the layers are built,
 // and then for one request each: a request's whole memory would hang on them until the next full collection.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-if (!await checkHealth(process.argv.slice(2), process.env)) await import("./cli/program.ts")
+if (!await checkHealth(process.argv.slice(2), process.env)) await import("./server/cli/program.ts")

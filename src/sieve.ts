@@ -3,13 +3,13 @@
  */
 import type * as Stream from "effect/Stream"
 import type { SieveEvent } from "./domain/ReplyEvent.ts"
-import { transduce } from "./stream/transduce.ts"
-import { sieve } from "./tools/sieve.ts"
-import type { SieveOptions } from "./tools/sieve.ts"
+import { transduce } from "./domain/stream/transduce.ts"
+import { sieve } from "./sieve/sieve.ts"
+import type { SieveOptions } from "./sieve/sieve.ts"
 
 export type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "./domain/Conversation.ts"
 export type { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "./domain/ReplyEvent.ts"
-export * from "./tools/index.ts"
+export * from "./sieve/index.ts"
 
 /** How `sieveStream` sieves; without `callId`, calls are `call_0`, `call_1` and so on. */
 export interface SieveStreamOptions extends Omit<SieveOptions, "callId"> {

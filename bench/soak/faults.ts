@@ -2,7 +2,7 @@
  * The faults that a request can ask the reference upstream for, and what each of them explains.
  */
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
-import type { FaultName } from "../../src/upstream/reference/Fault.ts"
+import type { FaultName } from "../../src/testing/Fault.ts"
 
 /**
  * How a fault ends. `harmless`: the reply is as if there were none. `passing`: it happens once, so that another attempt or a

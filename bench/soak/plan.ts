@@ -1,7 +1,7 @@
 /**
  * What one request of the soak is: everything about it follows from the seed and its number.
  */
-import { callForms } from "../../src/upstream/reference/callForms.ts"
+import { callForms } from "../../src/testing/callForms.ts"
 import { type FaultRow, faultRows } from "./faults.ts"
 import { type Random, randomFrom } from "./random.ts"
 

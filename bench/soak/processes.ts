@@ -72,7 +72,7 @@ export const upstreamKeepAlive = 4000
 
 /** The reference upstream on a socket. */
 export const startReference = async (log: string): Promise<Running & { readonly url: string }> => {
-  const main = path.join(root, "src/upstream/reference/main.ts")
+  const main = path.join(root, "src/testing/main.ts")
   const args = [main, "--port", "0", "--remember", "500", "--keep-alive", String(upstreamKeepAlive)]
   const running = await start(args, { cwd: root, log }, [/listens on (http:\S+)/])
   return { ...running, url: running.found[0]! }

@@ -25,7 +25,7 @@ export const buildInside = async (origin: Origin, effort: Effort): Promise<Insid
   const info = { form: "executable", ...origin, assets: null } as const
   const [main, { assets, code }] = await Promise.all([
     bundle("executable.ts", info),
-    buildService("cli/program.ts", info, effort)
+    buildService("server/cli/program.ts", info, effort)
   ])
   return { main: main.code, service: code, assets }
 }

@@ -119,7 +119,7 @@ export interface NpmPackage {
 export const buildPackage = async (origin: Origin, effort: Effort): Promise<NpmPackage> => {
   const info = infoOf(origin)
   const [service, main, modules, declarations] = await Promise.all([
-    buildService("cli/program.ts", info, effort),
+    buildService("server/cli/program.ts", info, effort),
     bundle("main.ts", info, [], { "./cli/program.ts": "./service.js" }),
     library(origin),
     types()

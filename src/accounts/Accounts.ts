@@ -5,8 +5,8 @@
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
+import type { Store } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
-import type { Store } from "../store/Store.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { makeFixed } from "./fixedAccount.ts"
 import type { AccountPool } from "./Lease.ts"

@@ -8,7 +8,7 @@
  * Rules: behaviour "The pool", spec "Limits". Every call costs O(log n) in accounts and waiters, but for `configure` and
  * for the refusal of waiters for whom there is no hope left, which costs that for each of them.
  */
-import { eachSliced, type Sliced } from "../stream/slices.ts"
+import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import { type InLine, Line } from "./line.ts"
 

@@ -2,9 +2,9 @@
  * What each node keeps to itself, shown as one: ids that say the node, and lists that are put together of all.
  */
 import * as Effect from "effect/Effect"
+import { mostAnswered } from "../cluster/nodes/asking.ts"
+import { Nodes } from "../cluster/nodes/Nodes.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { mostAnswered } from "../nodes/asking.ts"
-import { Nodes } from "../nodes/Nodes.ts"
 
 /** An item of a list, as JSON. */
 export interface NodeItem {

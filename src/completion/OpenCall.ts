@@ -2,9 +2,9 @@
  * A structured call that is still growing. Whether its arguments are a whole JSON object is followed as they come; they are
  * parsed once, where they may be whole.
  */
-import { ObjectScan } from "../stream/ObjectScan.ts"
-import type { Meter } from "../stream/steps.ts"
-import { TextPieces } from "../stream/TextPieces.ts"
+import { ObjectScan } from "../domain/stream/ObjectScan.ts"
+import type { Meter } from "../domain/stream/steps.ts"
+import { TextPieces } from "../domain/stream/TextPieces.ts"
 
 const isObjectText = (text: string): boolean => {
   try {

@@ -3,10 +3,10 @@
  * without what is none, and the end with its figures.
  */
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { Meter } from "../domain/stream/steps.ts"
+import { compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { Usage } from "../domain/Usage.ts"
-import type { Meter } from "../stream/steps.ts"
-import { compose, type HoldingMachine, type Machine } from "../stream/transducer.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
 import { orderCalls } from "./orderCalls.ts"

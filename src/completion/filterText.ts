@@ -3,12 +3,12 @@
  * What one of these holds is released as soon as something other than text follows.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
-import { markerMachine } from "../stream/referenceMarkers.ts"
-import type { StopSequences } from "../stream/stopSequences.ts"
-import { stopMachine } from "../stream/stopSequences.ts"
-import { TextPieces } from "../stream/TextPieces.ts"
-import { clear, type HoldingMachine } from "../stream/transducer.ts"
-import type { Sieve } from "../tools/sieve.ts"
+import { markerMachine } from "../domain/stream/referenceMarkers.ts"
+import type { StopSequences } from "../domain/stream/stopSequences.ts"
+import { stopMachine } from "../domain/stream/stopSequences.ts"
+import { TextPieces } from "../domain/stream/TextPieces.ts"
+import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
+import type { Sieve } from "../sieve/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
 /** What is to be taken out. */

@@ -5,9 +5,9 @@
 import { TokenCounter } from "../domain/estimateTokens.ts"
 import type { FinishReason, ReplyEvent } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
+import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { PartialUsage, Usage } from "../domain/Usage.ts"
-import type { HoldingMachine } from "../stream/transducer.ts"
-import type { ReasoningCalls } from "../tools/reasoningCalls.ts"
+import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
 
 /** How one reply is finished. */

@@ -4,8 +4,8 @@
  */
 import type { ToolChoice } from "../domain/Conversation.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
-import { TextPieces } from "../stream/TextPieces.ts"
-import type { HoldingMachine } from "../stream/transducer.ts"
+import { TextPieces } from "../domain/stream/TextPieces.ts"
+import type { HoldingMachine } from "../domain/stream/transducer.ts"
 
 /** A machine over reply events that knows how the reply kept to the choice. */
 export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { StoreUnavailable } from "../store/StoreError.ts"
+import type { StoreUnavailable } from "../cluster/store/StoreError.ts"
 import type { ConfigFileError } from "./ConfigError.ts"
 import type { ConfigFile, FileContent, FileVersion } from "./ConfigFile.ts"
 import type { Snapshot } from "./GatewayConfig.ts"

@@ -11,9 +11,9 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { keepTrying } from "../clock/keepTrying.ts"
-import { makeMarks } from "../store/marks.ts"
-import type { StoreShape } from "../store/Store.ts"
+import { makeMarks } from "../cluster/store/marks.ts"
+import type { StoreShape } from "../cluster/store/Store.ts"
+import { keepTrying } from "./clock/keepTrying.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 
 /** A login by what its token says of it; times in Unix seconds. */

@@ -1,7 +1,7 @@
 /** Runs long work so that everybody else is served meanwhile. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Sliced, SliceSize } from "../stream/slices.ts"
+import type { Sliced, SliceSize } from "../domain/stream/slices.ts"
 
 /** Is told of every full slice; tests count them. */
 export const CurrentSliceWatch = Context.Reference<(size: SliceSize) => void>("model-gateway/stream/SliceWatch", {

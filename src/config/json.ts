@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import { eachSliced } from "../stream/slices.ts"
+import { eachSliced } from "../domain/stream/slices.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
 import { inSlices } from "./inSlices.ts"
 

@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import type { StoreShape } from "../store/Store.ts"
+import type { StoreShape } from "../cluster/store/Store.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 
 /** The file's name in the data folder. */

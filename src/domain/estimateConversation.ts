@@ -1,9 +1,9 @@
 /**
  * Prompt tokens of a conversation: one figure for `count_tokens` in every style and for usage that the upstream left out.
  */
-import { atOnce, pieceChars, Slice, type Sliced } from "../stream/slices.ts"
 import type { Conversation, Part } from "./Conversation.ts"
 import { estimateTokens } from "./estimateTokens.ts"
+import { atOnce, pieceChars, Slice, type Sliced } from "./stream/slices.ts"
 
 /** What each turn costs beyond its text: the markers that separate it. */
 const perTurn = 3

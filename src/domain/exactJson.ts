@@ -4,8 +4,8 @@
  * A reviver sees the digits, but costs a call for each value. Instead such integers are found in the text, made strings with a
  * mark, and what has the mark is made raw JSON again: one look at each token and at each value, in slices.
  */
-import { atOnce, Slice, type Sliced } from "../stream/slices.ts"
 import type { Json } from "./Conversation.ts"
+import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
 
 /** `JSON` as the language has it since ES2026, as far as the runtime does. */
 const { rawJSON }: { readonly parse: JSON["parse"]; readonly rawJSON?: (text: string) => unknown } = JSON

@@ -1,8 +1,8 @@
 /**
  * Makes a history's calls and results refer to each other: every call has an id, every result the id and name of its call.
  */
-import { atOnce, Slice, type Sliced } from "../stream/slices.ts"
 import type { CallPart, Conversation, Part, ResultPart, Turn } from "./Conversation.ts"
+import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
 
 /** Names up to this length are filled in: the vendors' own limit, and a long one would stand in each of many results. */
 const longestName = 64

@@ -4,7 +4,7 @@
  * What comes in more than one is decoded piece by piece. As one it would stand in memory outside of the heap twice, as bytes
  * and as text, and such memory is what makes the collector go through all that lives.
  */
-import { BYTE_ORDER_MARK } from "../stream/characters.ts"
+import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 
 const decoder = new TextDecoder()
 

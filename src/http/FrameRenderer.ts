@@ -2,7 +2,7 @@
 import type * as Effect from "effect/Effect"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import type { Machine } from "../stream/transducer.ts"
+import type { Machine } from "../domain/stream/transducer.ts"
 
 export interface FrameRenderer {
   /** Frames as text, ready to send. */

@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
-import type { Deadline, Deadlines } from "../clock/Deadlines.ts"
+import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { BufferedBytes } from "../config/CurrentLimits.ts"
 import type { Limits } from "../domain/limits.ts"
-import { fromPullOnce } from "../stream/transduce.ts"
+import { fromPullOnce } from "../domain/stream/transduce.ts"
 
 /** Milliseconds of silence after which something is sent (behaviour: "Keep-alive every 5 s of silence"). */
 const keepAliveEvery = 5_000

@@ -5,7 +5,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
-import { Slice, type Sliced } from "../stream/slices.ts"
+import { Slice, type Sliced } from "../domain/stream/slices.ts"
 import { fieldsRead, type Types } from "./fieldsRead.ts"
 
 type JsonRecord = { readonly [key: string]: unknown }

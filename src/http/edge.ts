@@ -26,7 +26,7 @@ import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWat
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/monotonicMillis.ts"
-import { Requests } from "../requests/Requests.ts"
+import { Requests } from "../recordings/requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { addressOf } from "./addressOf.ts"
 import { credentialOf } from "./credential.ts"

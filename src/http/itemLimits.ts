@@ -5,7 +5,7 @@
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
-import { Slice, type Sliced } from "../stream/slices.ts"
+import { Slice, type Sliced } from "../domain/stream/slices.ts"
 
 type Counted = GatewayError | undefined
 

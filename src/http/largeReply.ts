@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { Turns } from "../clock/Turns.ts"
+import { Turns } from "../config/clock/Turns.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { tooMuchHeld } from "./receiveBody.ts"

@@ -1,5 +1,5 @@
 /** How deep JSON text nests, before it is parsed: a parsed value that nests deep breaks what walks it. */
-import { pieceChars, Slice, type Sliced } from "../stream/slices.ts"
+import { pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
 
 /** Characters of a string that are searched for its end in the time that one takes to be looked at. */
 const searched = 16

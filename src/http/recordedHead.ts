@@ -3,7 +3,7 @@
  */
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type { RequestHead } from "../requests/RequestRecord.ts"
+import type { RequestHead } from "../recordings/requests/RequestRecord.ts"
 
 const withheld: ReadonlySet<string> = new Set([
   "authorization",

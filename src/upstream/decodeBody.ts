@@ -5,8 +5,8 @@ import { isArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
+import type { Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Machine } from "../stream/transducer.ts"
 import type { Exchange } from "./Exchange.ts"
 
 /** A decoder of a whole body: network chunks in, what they decide out. */

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Deadlines } from "../clock/Deadlines.ts"
+import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { nativeModels } from "../domain/models.ts"

@@ -12,13 +12,13 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { Store } from "../cluster/store/Store.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { type KeyRecord, modelsNamed } from "../config/keyRecords.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import type { Model } from "../domain/models.ts"
-import { Store } from "../store/Store.ts"
 import {
   type Admitted,
   admittedAt,

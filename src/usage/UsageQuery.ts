@@ -1,8 +1,8 @@
 /**
  * Questions about usage, and how buckets are made into the answer: grouped, sorted and cut off, in slices.
  */
-import type { Sliced } from "../stream/slices.ts"
-import { sliceItems } from "../stream/steps.ts"
+import type { Sliced } from "../domain/stream/slices.ts"
+import { sliceItems } from "../domain/stream/steps.ts"
 import type { Bucket } from "./Batch.ts"
 import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"

@@ -10,12 +10,12 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
+import type { StoreShape } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { KeyLimit } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
-import type { StoreShape } from "../store/Store.ts"
 import {
   type Admitted,
   admittedAt,

@@ -6,7 +6,7 @@
  * used is a look-up whatever the history holds.
  */
 import type { DatabaseSync } from "node:sqlite"
-import type { Sliced } from "../stream/slices.ts"
+import type { Sliced } from "../domain/stream/slices.ts"
 import {
   type Batch,
   type Bucket,

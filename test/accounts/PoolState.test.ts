@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
-import { atOnce } from "../../src/stream/slices.ts"
+import { atOnce } from "../../src/domain/stream/slices.ts"
 import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
 import { NaivePool, type Settled } from "./naivePool.ts"

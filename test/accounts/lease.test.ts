@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Accounts, type LeaseOptions } from "../../src/accounts/Accounts.ts"
-import { CurrentShutdown, Shutdown } from "../../src/clock/Shutdown.ts"
+import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
 import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
 import {
   accounts,

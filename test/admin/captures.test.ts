@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import * as Reference from "../../src/upstream/reference/Reference.ts"
+import * as Reference from "../../src/testing/Reference.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller, storeOf } from "./support.ts"
 

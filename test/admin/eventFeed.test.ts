@@ -5,12 +5,12 @@ import { TestClock } from "effect/testing"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Draining } from "../../src/admin/events/Draining.ts"
 import { eventFeed, type Topic, topics } from "../../src/admin/events/EventFeed.ts"
-import { Deadlines } from "../../src/clock/Deadlines.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
+import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { fixedUpstream, makeDriver } from "../../src/embed/driver.ts"
-import { Requests } from "../../src/requests/Requests.ts"
+import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
+import { Requests } from "../../src/recordings/requests/Requests.ts"
 
 const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }
 

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { isJsonObject, type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
-import { makeAdminClient } from "../../src/embed/adminClient.ts"
+import { makeAdminClient } from "../../src/inProcess/adminClient.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller, storeOf } from "./support.ts"
 

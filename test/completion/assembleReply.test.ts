@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { AssembleOptions } from "../../src/completion/assembleReply.ts"
 import { assembleReply } from "../../src/completion/assembleReply.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
+import { run } from "../../src/domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
 import {
   UpstreamCall,
@@ -10,8 +12,6 @@ import {
   UpstreamText,
   UpstreamUsage
 } from "../../src/domain/UpstreamEvent.ts"
-import { compileStopSequences } from "../../src/stream/stopSequences.ts"
-import { run } from "../../src/stream/transducer.ts"
 import { assertLinear } from "../support/linear.ts"
 
 const options: AssembleOptions = {

@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type AssembleOptions, assembleReply, type ReplyMachine } from "../../src/completion/assembleReply.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
 import { UpstreamCall, type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
-import { compileStopSequences } from "../../src/stream/stopSequences.ts"
-import { ReasoningCalls } from "../../src/tools/reasoningCalls.ts"
-import { sieve } from "../../src/tools/sieve.ts"
+import { ReasoningCalls } from "../../src/sieve/reasoningCalls.ts"
+import { sieve } from "../../src/sieve/sieve.ts"
 import { retainedBy } from "../support/retained.ts"
 
 const tools = [{ name: "lookup", description: undefined, parameters: undefined, strict: undefined }]

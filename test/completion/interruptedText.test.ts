@@ -4,6 +4,8 @@ import * as fc from "fast-check"
 import { type AssembleOptions, assembleReply } from "../../src/completion/assembleReply.ts"
 import { foldReply } from "../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
+import { run } from "../../src/domain/stream/transducer.ts"
 import {
   UpstreamCall,
   type UpstreamEvent,
@@ -11,12 +13,10 @@ import {
   UpstreamReasoning,
   UpstreamText
 } from "../../src/domain/UpstreamEvent.ts"
-import { compileStopSequences } from "../../src/stream/stopSequences.ts"
-import { run } from "../../src/stream/transducer.ts"
-import { sieve } from "../../src/tools/sieve.ts"
+import { sieve } from "../../src/sieve/sieve.ts"
+import { feed, readCases, replyOf, tools } from "../sieve/support.ts"
 import { cutAt } from "../support/cuts.ts"
 import { runs } from "../support/effort.ts"
-import { feed, readCases, replyOf, tools } from "../tools/support.ts"
 
 /** Unlike the ids of the upstream. */
 const callId = (index: number): string => `own_${index}`

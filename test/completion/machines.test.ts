@@ -13,9 +13,9 @@ import {
   type ReplyPart,
   Text
 } from "../../src/completion/ReplyPart.ts"
+import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
+import { run } from "../../src/domain/stream/transducer.ts"
 import { UpstreamCall, type UpstreamEvent, UpstreamFinish, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
-import { compileStopSequences } from "../../src/stream/stopSequences.ts"
-import { run } from "../../src/stream/transducer.ts"
 
 const pieces = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<string> => {
   const cut: Array<string> = []

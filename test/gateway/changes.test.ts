@@ -1,7 +1,7 @@
 /** Settings, accounts, keys and the upstream change while requests run: in effect at once, and nobody is dropped. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import { make, type Reference } from "../../src/upstream/reference/Reference.ts"
+import { make, type Reference } from "../../src/testing/Reference.ts"
 import { businessKey } from "../support/gateway.ts"
 import {
   account,

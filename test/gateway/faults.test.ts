@@ -4,12 +4,12 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
-import { Captures } from "../../src/captures/Captures.ts"
-import type { CallName } from "../../src/upstream/reference/envelope.ts"
-import type { Fault } from "../../src/upstream/reference/Fault.ts"
-import { usualCall } from "../../src/upstream/reference/faults.ts"
-import type { Report } from "../../src/upstream/reference/Ledger.ts"
-import type { FaultOrder } from "../../src/upstream/reference/Orders.ts"
+import { Captures } from "../../src/recordings/captures/Captures.ts"
+import type { CallName } from "../../src/testing/envelope.ts"
+import type { Fault } from "../../src/testing/Fault.ts"
+import { usualCall } from "../../src/testing/faults.ts"
+import type { Report } from "../../src/testing/Ledger.ts"
+import type { FaultOrder } from "../../src/testing/Orders.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import {
   account,

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
-import { make } from "../../src/upstream/reference/Reference.ts"
+import { make } from "../../src/testing/Reference.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { admin, chat } from "./support.ts"
 

@@ -6,12 +6,12 @@ import * as fc from "fast-check"
 import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
 import { fieldName } from "../../src/domain/fieldName.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
+import { atOnce } from "../../src/domain/stream/slices.ts"
+import { sliceChars } from "../../src/domain/stream/steps.ts"
 import { errorResponse } from "../../src/http/edge.ts"
 import { openaiErrors } from "../../src/http/errorShapes.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import * as Nesting from "../../src/http/nesting.ts"
-import { atOnce } from "../../src/stream/slices.ts"
-import { sliceChars } from "../../src/stream/steps.ts"
 
 const depthLimit = defaultLimits.depth
 const nestsTooDeep = (text: string) => atOnce(Nesting.nestsTooDeep(text, depthLimit))
@@ -106,7 +106,8 @@ describe("a body that stops coming", () => {
           controller.enqueue(new TextEncoder().encode("\"begun"))
         }
       })
-      const request = new Request("http://gateway.internal/", { method: "POST", body, duplex: "half" })
+      const init: RequestInit & { readonly duplex: "half" } = { method: "POST", body, duplex: "half" }
+      const request = new Request("http://gateway.internal/", init)
       const reading = yield* Effect.forkChild(
         Effect.flip(Effect.scoped(jsonBody(Schema.String)(HttpServerRequest.fromWeb(request))))
       )

@@ -27,7 +27,7 @@ describe("floors", () => {
     assert.deepStrictEqual(
       violationsIn({
         "domain/Usage.ts": `import * as Schema from "effect/Schema"\nexport const usage = Schema.Number`,
-        "stream/sse.ts": `export type { usage } from "../domain/Usage.ts"`,
+        "domain/stream/sse.ts": `export type { usage } from "../domain/Usage.ts"`,
         "styles/chat/render.ts": `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
         "main.ts": `import "./styles/chat/render.ts"\nimport * as Effect from "effect/Effect"\nimport "node:fs"\nEffect`
       }),
@@ -59,16 +59,16 @@ describe("floors", () => {
   it("lets the console import the contract, and nothing else of the gateway", () => {
     assert.deepStrictEqual(
       violationsIn({
-        "console/main.tsx":
+        "web/main.tsx":
           `import { h } from "preact"\nimport "../api.ts"\nimport "./client.ts"\nexport const a = <p>{h}</p>`,
-        "console/client.ts": `import "../domain/identity.ts"`,
+        "web/client.ts": `import "../domain/identity.ts"`,
         "domain/identity.ts": "export {}",
         "api.ts": "export {}",
-        "index.ts": `import "./console/client.ts"`
+        "index.ts": `import "./web/client.ts"`
       }),
       [
-        "src/console/client.ts:1: the console may import src/api.ts alone, not src/domain/identity.ts",
-        "src/index.ts:1: floor 7 may not import src/console/client.ts, which is on floor 8"
+        "src/web/client.ts:1: the console may import src/api.ts alone, not src/domain/identity.ts",
+        "src/index.ts:1: floor 7 may not import src/web/client.ts, which is on floor 8"
       ]
     )
   })
@@ -104,12 +104,12 @@ describe("floors", () => {
     assert.deepStrictEqual(
       violationsIn({
         "domain/a.ts": `import "./b.ts"`,
-        "domain/b.ts": `import "./leaf.ts"\nimport "../tools/c.ts"`,
+        "domain/b.ts": `import "./leaf.ts"\nimport "../sieve/c.ts"`,
         "domain/leaf.ts": "export {}",
-        "tools/c.ts": `import type { A } from "../domain/a.ts"\nexport type C = A`
+        "sieve/c.ts": `import type { A } from "../domain/a.ts"\nexport type C = A`
       }),
       [
-        "src/tools/c.ts:1: imports in a circle: src/domain/a.ts -> src/domain/b.ts -> src/tools/c.ts -> src/domain/a.ts"
+        "src/sieve/c.ts:1: imports in a circle: src/domain/a.ts -> src/domain/b.ts -> src/sieve/c.ts -> src/domain/a.ts"
       ]
     )
   })
@@ -135,8 +135,8 @@ describe("floors", () => {
   for (const specifier of ["effect/Effect", "effect/Clock", "effect/http/HttpClient", "node:fs", "jose"]) {
     it(`keeps ${specifier} off floor 0, and off it only`, () => {
       assert.deepStrictEqual(
-        violationsIn({ "tools/sieve.ts": `import "${specifier}"`, "config/store.ts": `import "${specifier}"` }),
-        [`src/tools/sieve.ts:1: floor 0 is pure (no services, no I/O, no clock) and may not import "${specifier}"`]
+        violationsIn({ "sieve/sieve.ts": `import "${specifier}"`, "config/store.ts": `import "${specifier}"` }),
+        [`src/sieve/sieve.ts:1: floor 0 is pure (no services, no I/O, no clock) and may not import "${specifier}"`]
       )
     })
   }

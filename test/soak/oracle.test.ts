@@ -6,11 +6,11 @@ import { judge } from "../../bench/soak/oracle.ts"
 import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
 import { World } from "../../bench/soak/world.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { faultNames } from "../../src/testing/Fault.ts"
+import { replyWith } from "../../src/testing/faults.ts"
+import { nextCut } from "../../src/testing/Reply.ts"
+import { replyTo } from "../../src/testing/replyTo.ts"
 import { mostContinues } from "../../src/upstream/budget.ts"
-import { faultNames } from "../../src/upstream/reference/Fault.ts"
-import { replyWith } from "../../src/upstream/reference/faults.ts"
-import { nextCut } from "../../src/upstream/reference/Reply.ts"
-import { replyTo } from "../../src/upstream/reference/replyTo.ts"
 
 const none: ReadonlySet<ErrorCode> = new Set()
 

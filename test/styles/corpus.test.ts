@@ -4,12 +4,12 @@
  * Where a text may be cut is the sieve's own tests' matter.
  */
 import { assert, describe, it } from "@effect/vitest"
+import type { Case, Item } from "../sieve/support.ts"
+import { feed, readCases, replyOf, tools } from "../sieve/support.ts"
 import { effort } from "../support/effort.ts"
 import { assertSame, everywhere, saying, type Written } from "../support/sameReply.ts"
 import type { AskTool } from "../support/styleClients.ts"
 import { styleClients, styleNames } from "../support/styleClients.ts"
-import type { Case, Item } from "../tools/support.ts"
-import { feed, readCases, replyOf, tools } from "../tools/support.ts"
 import { base, useGateway } from "./support.ts"
 
 const clients = styleClients(base, { fetch: useGateway() })

@@ -3,7 +3,7 @@
  * stands in `sameReply`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { callForms } from "../../src/upstream/reference/callForms.ts"
+import { callForms } from "../../src/testing/callForms.ts"
 import { assertSame } from "../support/sameReply.ts"
 import type { Counts } from "../support/styleClients.ts"
 import { styleClients } from "../support/styleClients.ts"

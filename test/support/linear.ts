@@ -1,6 +1,6 @@
 /** Work that has to be linear: its steps, counted into a meter, for an adversarial shape of three sizes. */
 import { assert } from "@effect/vitest"
-import { makeMeter, type Meter } from "../../src/stream/steps.ts"
+import { makeMeter, type Meter } from "../../src/domain/stream/steps.ts"
 
 /** Does the work for a shape of size `n`, counting into the meter; gives the characters that went in and came out. */
 export type Shape = (n: number, meter: Meter) => number

@@ -5,7 +5,7 @@ import type * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Conversation } from "../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
-import { atOnce, type Sliced } from "../../src/stream/slices.ts"
+import { atOnce, type Sliced } from "../../src/domain/stream/slices.ts"
 
 /** Sends a value as JSON through a reader and a decoder. */
 export const conversationReader = <A>(

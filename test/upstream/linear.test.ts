@@ -1,7 +1,7 @@
 /** What an upstream may send to make decoding slow, and what it comes to. */
 import { assert, describe, it } from "@effect/vitest"
+import type { Meter } from "../../src/domain/stream/steps.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
-import type { Meter } from "../../src/stream/steps.ts"
 import { inlineReasoning } from "../../src/upstream/openai/inlineReasoning.ts"
 import { ReplyDecoder } from "../../src/upstream/session/decodeReply.ts"
 import { mostFragments, mostSearchResults, PatchDocument } from "../../src/upstream/session/patchDocument.ts"

@@ -12,9 +12,9 @@ import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as FiberSet from "effect/FiberSet"
 import { randomBytes } from "node:crypto"
-import { CurrentShutdown } from "../../clock/Shutdown.ts"
-import type { Store } from "../../store/Store.ts"
-import { StoreUnavailable } from "../../store/StoreError.ts"
+import type { Store } from "../../cluster/store/Store.ts"
+import { StoreUnavailable } from "../../cluster/store/StoreError.ts"
+import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import type { Refusal } from "../PoolState.ts"
 
 /** A slot that the store has given. */

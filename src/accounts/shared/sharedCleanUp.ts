@@ -7,9 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
+import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { AutoDeleteMode } from "../../config/GatewayConfig.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { StoreShape } from "../../store/Store.ts"
 import { concurrency, type Leavings, longestShutdown, longestWait } from "../sessionCleanUp.ts"
 
 /** Makes the clean-up of a node's leases; the scope ends it. */

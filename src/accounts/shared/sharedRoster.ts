@@ -4,12 +4,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type { StoreShape } from "../../cluster/store/Store.ts"
 import { type Account, isSameAccount } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { inSlices } from "../../config/inSlices.ts"
 import { anonymousAccount } from "../../config/sharedConfig.ts"
-import type { StoreShape } from "../../store/Store.ts"
-import { eachSliced, type Sliced } from "../../stream/slices.ts"
+import { eachSliced, type Sliced } from "../../domain/stream/slices.ts"
 import type { Driver } from "../../upstream/Upstream.ts"
 import { PooledAccount } from "../PooledAccount.ts"
 

@@ -1,8 +1,8 @@
 /** What operators see of the shared pool: what the store says, and while it is lost, what it said last. */
 import * as Effect from "effect/Effect"
+import type { Store } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
 import { tokenPreview } from "../../domain/identity.ts"
-import type { Store } from "../../store/Store.ts"
 import type { Fault } from "../backOff.ts"
 import type { AccountFacts, QueueStatus } from "../Lease.ts"
 import type { PooledAccount } from "../PooledAccount.ts"

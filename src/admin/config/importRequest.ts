@@ -8,7 +8,7 @@ import type { ImportMode } from "../../config/importConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nearest } from "../../domain/nearest.ts"
-import { atOnce } from "../../stream/slices.ts"
+import { atOnce } from "../../domain/stream/slices.ts"
 import { refusing } from "../adminBody.ts"
 import { ExportReply, ImportWrapper } from "./Api.ts"
 

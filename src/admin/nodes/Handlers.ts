@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { apiId } from "../../http/reply.ts"
-import { Nodes } from "../../nodes/Nodes.ts"
 import { AdminNodesGroup } from "./Api.ts"
 
 export const AdminNodesHandlers = HttpApiBuilder.group(

@@ -1,7 +1,7 @@
 /**
  * The tool calls of a recorded reply, read out of its frames in the words of its style.
  */
-import type { Frame } from "../../requests/frames.ts"
+import type { Frame } from "../../recordings/requests/frames.ts"
 
 /** A call, and when it was whole: milliseconds since the request began. */
 export interface RecordedCall {

@@ -1,10 +1,10 @@
 /**
  * A record as the admin API shows it: facts for lists; for one request also both sides, cut into frames, credentials blotted.
  */
-import { blotBytes, blotText } from "../../captures/blot.ts"
-import { showConversation } from "../../requests/conversation.ts"
-import { cutFrames } from "../../requests/frames.ts"
-import type { RecordedBytes, RequestRecord } from "../../requests/RequestRecord.ts"
+import { blotBytes, blotText } from "../../recordings/captures/blot.ts"
+import { showConversation } from "../../recordings/requests/conversation.ts"
+import { cutFrames } from "../../recordings/requests/frames.ts"
+import type { RecordedBytes, RequestRecord } from "../../recordings/requests/RequestRecord.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
 import { toolCallsOf } from "./toolCalls.ts"
 

@@ -2,7 +2,7 @@
  * `meta.json` of a sample: what was asked, and where each round lies in `upstream.stream.sse`.
  */
 import * as Schema from "effect/Schema"
-import type { CaptureChain } from "../../captures/CapturedRound.ts"
+import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 
 /** Whoever copies samples about may have changed one: a number that no file can have is none of ours. */
 const FilePlace = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 40 }))

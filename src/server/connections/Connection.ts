@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Turns } from "../../clock/Turns.ts"
+import type { Turns } from "../../config/clock/Turns.ts"
 import type { BufferedBytes } from "../../config/CurrentLimits.ts"
 import { HalfClosed } from "./HalfClosed.ts"
 import { Intake, type IntakeOwner } from "./Intake.ts"

@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { Turns } from "../../clock/Turns.ts"
+import { Turns } from "../../config/clock/Turns.ts"
 import type { BufferedBytes } from "../../config/CurrentLimits.ts"
 import { type Common, Connection } from "./Connection.ts"
 

@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import type { Turns } from "../../clock/Turns.ts"
+import type { Turns } from "../../config/clock/Turns.ts"
 
 /** Bytes behind a request above which the socket is not read any more. As long as it is read, a client that leaves is noticed. */
 const mostHeld = 16 * 1024

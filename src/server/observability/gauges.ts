@@ -9,7 +9,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { buildInfo } from "../../admin/version/buildInfo.ts"
 import { currentVersion } from "../../admin/version/currentVersion.ts"
-import { Nodes } from "../../nodes/Nodes.ts"
+import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { Lifecycle } from "../Lifecycle.ts"
 
 const gauge = (name: string, description: string, attributes?: Record<string, string>) =>

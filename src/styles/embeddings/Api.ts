@@ -6,8 +6,8 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
-import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { documented, embedding } from "../../http/documented.ts"
+import { dimensionsRange } from "../shared/embeddings/inputs.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 const fields = {

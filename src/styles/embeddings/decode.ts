@@ -5,8 +5,8 @@ import * as Result from "effect/Result"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { charsPerToken, type Input, inputsFault } from "../../embeddings/inputs.ts"
-import { Slice, type Sliced } from "../../stream/slices.ts"
+import { Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { charsPerToken, type Input, inputsFault } from "../shared/embeddings/inputs.ts"
 
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
 

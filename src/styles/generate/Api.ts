@@ -11,9 +11,9 @@ import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
 import { ParsedJson, ParsedObject } from "../../domain/parsedJson.ts"
-import { dimensionsRange } from "../../embeddings/inputs.ts"
 import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
+import { dimensionsRange } from "../shared/embeddings/inputs.ts"
 import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 
 const Blob = Schema.Struct({

@@ -17,9 +17,9 @@ import type {
 import { Text } from "../../domain/Conversation.ts"
 import { shownName } from "../../domain/fieldName.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { userTurns } from "../../domain/userTurns.ts"
 import { Faults } from "../../http/Faults.ts"
-import { flatMapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { toJsonSchema } from "./jsonSchema.ts"
 

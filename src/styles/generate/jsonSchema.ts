@@ -2,7 +2,7 @@
  * From the vendor's schema objects (a select subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
 import type { Json, JsonSchema } from "../../domain/Conversation.ts"
-import type { Slice, Sliced } from "../../stream/slices.ts"
+import type { Slice, Sliced } from "../../domain/stream/slices.ts"
 
 const isObject = (value: Json): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -3,7 +3,7 @@
  * in snake_case, and single values where lists stand. What is the caller's own data is never touched.
  */
 
-import { Slice, type Sliced } from "../../stream/slices.ts"
+import { Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Part, partAttributes } from "./Api.ts"
 
 type JsonRecord = { [key: string]: unknown }

@@ -1,8 +1,8 @@
 /**
  * Readers of the style's bodies: counted, brought to the form of the schema, then decoded by it.
  */
+import type { Sliced } from "../../domain/stream/slices.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import type { Sliced } from "../../stream/slices.ts"
 import { GenerateGroup } from "./Api.ts"
 import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest } from "./normalizeRequest.ts"
 import { embedOutline, embedPieces, generateOutline, generatePieces } from "./outline.ts"

@@ -4,14 +4,14 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { decodePieces, each } from "../../http/decodePieces.ts"
-import type { StoredResponse } from "../../responses-store/ResponsesStore.ts"
-import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
 import type { InputItemList } from "./Api.ts"
 import { inputItemId, seedOf } from "./ids.ts"
 import type { InputContent } from "./items.ts"
 import { isOtherItem, Item } from "./items.ts"
 import { itemPieces } from "./outline.ts"
+import type { StoredResponse } from "./store/ResponsesStore.ts"
 
 /** Which page is asked for. */
 export interface PageQuery {

@@ -6,10 +6,10 @@ import type { Json } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
+import type { Slice, Sliced } from "../../domain/stream/slices.ts"
 import { itemCounter } from "../../http/itemLimits.ts"
-import { asText, jsonSizeSliced } from "../../responses-store/jsonSize.ts"
-import type { Slice, Sliced } from "../../stream/slices.ts"
 import type { Item } from "./items.ts"
+import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 
 const countItems = itemCounter({ turns: ["input"], stops: "" })
 

@@ -3,8 +3,8 @@
  */
 import type { Part, Role, Turn } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
+import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 import type { Faults } from "../../http/Faults.ts"
-import { mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
 import { type CarriedPart, contentPart } from "../shared/contentParts.ts"
 import type { InputContent, Item } from "./items.ts"
 import { isOtherItem } from "./items.ts"

@@ -6,7 +6,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Deadlines } from "../../clock/Deadlines.ts"
+import type { Deadlines } from "../../config/clock/Deadlines.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"

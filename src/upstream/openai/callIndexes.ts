@@ -2,7 +2,7 @@
  * Tells which call a piece of a structured call belongs to. By the book its `index` does; servers leave it out, or number
  * every one of several whole calls 0, and their ids are missing, empty, the same for all, or made up for every piece.
  */
-import { ObjectScan } from "../../stream/ObjectScan.ts"
+import { ObjectScan } from "../../domain/stream/ObjectScan.ts"
 
 /** What a piece says of the call that it belongs to. */
 export interface CallPiece {

@@ -2,7 +2,7 @@
  * Text, images and files as the content of a chat message.
  */
 import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
-import { mapSliced, type Slice, type Sliced } from "../../stream/slices.ts"
+import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 
 /** What a message's content is made of. */
 export type Content = TextPart | ImagePart | FilePart

@@ -3,10 +3,10 @@
  *
  * Content types are not to be trusted here; the first byte that is no blank tells them apart.
  */
+import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
+import { clear } from "../../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { makeSseDecoder, type SseEvent } from "../../stream/sse.ts"
-import { clear } from "../../stream/transducer.ts"
 import type { Budget } from "../budget.ts"
 import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"

@@ -3,7 +3,7 @@
  */
 import type { Conversation, Json, Sampling, StructuredOutput, ToolChoice } from "../../domain/Conversation.ts"
 import { toolsEnabled } from "../../domain/Conversation.ts"
-import type { Sliced } from "../../stream/slices.ts"
+import type { Sliced } from "../../domain/stream/slices.ts"
 import type { JsonObject, ToolMode } from "./messages.ts"
 import { messagesOf } from "./messages.ts"
 

@@ -3,10 +3,10 @@
  *
  * Text leaves as it grows: what is out is never taken back, so that a document which no longer begins with it is a failure.
  */
+import type { Meter } from "../../domain/stream/steps.ts"
+import { TextPieces } from "../../domain/stream/TextPieces.ts"
+import { WholeCharacters } from "../../domain/stream/WholeCharacters.ts"
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
-import type { Meter } from "../../stream/steps.ts"
-import { TextPieces } from "../../stream/TextPieces.ts"
-import { WholeCharacters } from "../../stream/WholeCharacters.ts"
 import { type Change, fragmentChannel, isRecord, type JsonRecord } from "./patchDocument.ts"
 
 /** A string of the document that grew. */

@@ -1,10 +1,10 @@
 /**
  * Decodes the events of a session reply into upstream events, over all of its rounds (upstream-protocol, "The event stream").
  */
+import type { SseEvent } from "../../domain/stream/sse.ts"
+import type { Meter } from "../../domain/stream/steps.ts"
 import { type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
 import type { PartialUsage } from "../../domain/Usage.ts"
-import type { SseEvent } from "../../stream/sse.ts"
-import type { Meter } from "../../stream/steps.ts"
 import { type Change, isRecord, type JsonRecord, PatchDocument } from "./patchDocument.ts"
 import { readUsage } from "./readUsage.ts"
 import { failed, isFinal, isIncomplete, type ReplyTrouble, type RoundEnd, roundEnd, trouble } from "./roundEnd.ts"

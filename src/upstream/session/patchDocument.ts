@@ -5,7 +5,7 @@
  * document's own properties. What a patch did is told as changes, so that readers need not compare whole documents.
  */
 
-import type { Meter } from "../../stream/steps.ts"
+import type { Meter } from "../../domain/stream/steps.ts"
 
 /** A JSON object as parsed; only own properties count. */
 export type JsonRecord = { [key: string]: unknown }

@@ -16,10 +16,10 @@ import {
   toolsEnabled
 } from "../../domain/Conversation.ts"
 import { linkCallsSliced } from "../../domain/linkCalls.ts"
-import { mapSliced, Slice, type Sliced } from "../../stream/slices.ts"
-import { declareToolsSliced } from "../../tools/declaration.ts"
-import { disarmSliced } from "../../tools/disarm.ts"
-import { guardJsonSliced, renderCallSliced, renderResultSliced } from "../../tools/history.ts"
+import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { declareToolsSliced } from "../../sieve/declaration.ts"
+import { disarmSliced } from "../../sieve/disarm.ts"
+import { guardJsonSliced, renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
 
 /** Texts that are not empty, with a blank line between them. */
 const paragraphs = (texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonSchema } from "../../../src/domain/Conversation.ts"
-import { atOnce, Slice } from "../../../src/stream/slices.ts"
+import { atOnce, Slice } from "../../../src/domain/stream/slices.ts"
 import * as JsonSchemas from "../../../src/styles/generate/jsonSchema.ts"
 
 const toJsonSchema = (schema: JsonSchema) => atOnce(JsonSchemas.toJsonSchema(schema, new Slice()))

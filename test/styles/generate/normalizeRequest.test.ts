@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { atOnce } from "../../../src/stream/slices.ts"
+import { atOnce } from "../../../src/domain/stream/slices.ts"
 import * as Normalize from "../../../src/styles/generate/normalizeRequest.ts"
 import { runs } from "../../support/effort.ts"
 

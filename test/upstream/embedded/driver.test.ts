@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Deadlines } from "../../../src/clock/Deadlines.ts"
+import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { makeEmbeddedDriver } from "../../../src/upstream/embedded/driver.ts"
 import { ask, complete, fixedToken, request, start, timeLimits } from "../session/support.ts"
 

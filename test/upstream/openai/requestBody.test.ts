@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Conversation, Part, Turn } from "../../../src/domain/Conversation.ts"
 import { Text } from "../../../src/domain/Conversation.ts"
-import { atOnce } from "../../../src/stream/slices.ts"
-import { renderCall } from "../../../src/tools/history.ts"
+import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { renderCall } from "../../../src/sieve/history.ts"
 import type { ToolMode } from "../../../src/upstream/openai/messages.ts"
 import * as RequestBody from "../../../src/upstream/openai/requestBody.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { makeSseDecoder, type SseEvent } from "../../../src/domain/stream/sse.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
-import { makeSseDecoder, type SseEvent } from "../../../src/stream/sse.ts"
 import { ReplyDecoder } from "../../../src/upstream/session/decodeReply.ts"
 import { mostFragments } from "../../../src/upstream/session/patchDocument.ts"
 import type { ReplyTrouble, RoundEnd } from "../../../src/upstream/session/roundEnd.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Conversation, type Part, type Role, Text } from "../../../src/domain/Conversation.ts"
-import { atOnce } from "../../../src/stream/slices.ts"
+import { atOnce } from "../../../src/domain/stream/slices.ts"
 import * as Prompt from "../../../src/upstream/session/prompt.ts"
 
 const renderPrompt = (of: Conversation) => atOnce(Prompt.renderPrompt(of))

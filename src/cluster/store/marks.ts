@@ -1,0 +1,85 @@
+/**
+ * Names that count until a time and that every node must know: each node keeps them itself too, and so they outlive the
+ * store's data. A node reads them when it starts and once a minute, hears of new ones, and brings back what the store does
+ * not have.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
+import type * as Scope from "effect/Scope"
+import { keepTrying } from "../../config/clock/keepTrying.ts"
+import type { StoreUnavailable } from "./StoreError.ts"
+import type { StoreShape } from "./StoreShape.ts"
+
+/** A name with the time until which it counts, in Unix milliseconds of the store. */
+export type Mark = readonly [name: string, until: number]
+
+/** Where a node keeps the names of a kind; the caller bounds it. */
+export interface MarkKeeper {
+  readonly known: (now: number) => ReadonlyArray<Mark>
+  readonly take: (mark: Mark, now: number) => void
+}
+
+export interface Marks {
+  /** Marks a name for all nodes, this one included. False where the store does not have it yet: it is tried again. */
+  readonly mark: (mark: Mark) => Effect.Effect<boolean>
+  /** Whether the store has a name. */
+  readonly find: (name: string) => Effect.Effect<boolean, StoreUnavailable>
+}
+
+/** Names that a node reads at most, those that count longest. */
+const mostRead = 10_000
+/** Names of one script's call. */
+const batch = 256
+
+/** The marks of a kind. `failed` is run when a name cannot be written. */
+export const makeMarks = Effect.fnUntraced(function*(
+  store: Pick<StoreShape, "run" | "send" | "listen" | "clockOffset">,
+  kind: string,
+  { known, take }: MarkKeeper,
+  failed: Effect.Effect<void>
+): Effect.fn.Return<Marks, never, Scope.Scope> {
+  const place = `gw:{main}:marks:${kind}`
+  const clock = yield* Clock.Clock
+  const fork = yield* FiberSet.makeRuntime<never, void, never>()
+  const now = () => clock.currentTimeMillisUnsafe() + store.clockOffset()
+
+  const write = (marks: ReadonlyArray<Mark>, tells: boolean) =>
+    store.run("mark", kind, tells ? "1" : "0", JSON.stringify(marks))
+
+  const agree = Effect.gen(function*() {
+    const reply = yield* store.send("ZRANGE", place, "0", String(mostRead - 1), "REV", "WITHSCORES")
+    const items = Array.isArray(reply) ? reply.map(String) : []
+    const there = new Map<string, number>()
+    for (let at = 0; at + 1 < items.length; at += 2) there.set(items[at]!, Number(items[at + 1]))
+    const missing = known(now()).filter(([name, until]) => (there.get(name) ?? 0) < until)
+    for (const mark of there) take(mark, now())
+    for (let at = 0; at < missing.length; at += batch) yield* write(missing.slice(at, at + batch), false)
+  })
+  const agreeing = yield* keepTrying(agree, () => failed)
+  const agreed = Effect.asVoid(agreeing)
+
+  store.listen((event, rest) => {
+    if (event === "up") fork(agreed)
+    // A store that was lost comes up after that.
+    if (event === "restored") fork(Effect.ignore(agree))
+    if (event !== "mark") return
+    const [of, until, ...name] = rest.split(" ")
+    if (of === kind) take([name.join(" "), Number(until)], now())
+  })
+  yield* Effect.ignore(agree)
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 minute"), Effect.ignore(agree))))
+
+  return {
+    mark: (mark) =>
+      Effect.suspend(() => {
+        take(mark, now())
+        // What fails is made up for by agreeing, which brings all that this node knows.
+        return Effect.uninterruptible(Effect.matchEffect(write([mark], true), {
+          onFailure: () => agreeing,
+          onSuccess: () => Effect.succeed(true)
+        }))
+      }),
+    find: (name) => Effect.map(store.send("ZSCORE", place, name), (until) => until !== null && Number(until) > now())
+  }
+})

@@ -1,0 +1,111 @@
+/**
+ * What a chain says to a reader: the user's words and the reply's, out of prompt and event stream.
+ */
+import { shorten } from "../../domain/redact.ts"
+import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
+import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
+import { readPrompt } from "../../testing/prompt.ts"
+import { chunkDecoder } from "../../upstream/openai/decodeChunks.ts"
+import { ReplyDecoder } from "../../upstream/session/decodeReply.ts"
+import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
+
+/** Characters of a preview. */
+const previewLength = 240
+
+const fieldOf = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined
+
+/** `undefined` where the text is no JSON, such as where it was cut. */
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const contentText = (content: unknown): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+    ? content.map((part: unknown) => {
+      const text = fieldOf(part, "text")
+      return typeof text === "string" ? text : ""
+    }).join("")
+    : ""
+
+/** The last words of the user in a request; the whole body where it cannot be read. */
+const requestWords = (body: string): string => {
+  const request = parse(body)
+  const prompt = fieldOf(request, "prompt")
+  if (typeof prompt === "string") return readPrompt(prompt).findLast(({ role }) => role === "user")?.text ?? prompt
+  const messages = fieldOf(request, "messages")
+  const last: unknown = Array.isArray(messages)
+    ? messages.findLast((message) => fieldOf(message, "role") === "user")
+    : undefined
+  return contentText(fieldOf(last, "content")) || body
+}
+
+const eventStream = /^text\/event-stream\b/i
+
+const sseEvents = (
+  { bytes }: CapturedRound,
+  push: (event: SseEvent) => void,
+  pushUnterminated: (event: SseEvent) => void
+) => {
+  const decoder = makeSseDecoder()
+  const events: Array<SseEvent> = []
+  decoder.push(bytes, events)
+  events.forEach(push)
+  events.length = 0
+  decoder.end(events)
+  events.forEach(pushUnterminated)
+}
+
+const sessionReply = (rounds: ReadonlyArray<CapturedRound>, out: Array<UpstreamEvent>): void => {
+  const reply = new ReplyDecoder()
+  rounds.forEach((round, index) => {
+    if (index > 0) {
+      reply.endRound()
+      reply.startRound()
+    }
+    sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
+  })
+}
+
+const openAiReply = (round: CapturedRound, out: Array<UpstreamEvent>): void => {
+  const reply = chunkDecoder([])
+  sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
+}
+
+/** The text of a reply, else its reasoning, else what came in the place of both. */
+const replyWords = (chain: CaptureChain): string => {
+  const streams = chain.filter(({ contentType }) => eventStream.test(contentType ?? ""))
+  const events: Array<UpstreamEvent> = []
+  if (chain[0].protocol === "session") sessionReply(streams, events)
+  else streams.forEach((round) => openAiReply(round, events))
+  const text = { UpstreamText: "", UpstreamReasoning: "" }
+  for (const event of events) {
+    if (event._tag === "UpstreamText" || event._tag === "UpstreamReasoning") text[event._tag] += event.text
+  }
+  return text.UpstreamText || text.UpstreamReasoning || responseText(chain[chain.length - 1]!)
+}
+
+const preview = (text: string): string => shorten(text.trim(), previewLength)
+
+/** The two texts of a chain in short. */
+export const previews = (chain: CaptureChain): { readonly request: string; readonly response: string } => ({
+  request: preview(requestWords(chain[0].requestBody)),
+  response: preview(replyWords(chain))
+})
+
+/** True where every word of `words` (in lower case) stands in the chain: in its bodies as they are, or in what they say. */
+export const chainHolds = (chain: CaptureChain, words: ReadonlyArray<string>): boolean => {
+  if (words.length === 0) return true
+  const texts = [
+    requestWords(chain[0].requestBody),
+    replyWords(chain),
+    ...chain.flatMap((round) => [round.requestBody, responseText(round)])
+  ].map((text) => text.toLowerCase())
+  return words.every((word) => texts.some((text) => text.includes(word)))
+}

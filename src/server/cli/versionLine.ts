@@ -1,0 +1,13 @@
+/**
+ * What `--version` says of a build.
+ */
+import { type BuildInfo, buildInfo, runtime } from "../../admin/version/buildInfo.ts"
+import { currentVersion } from "../../admin/version/currentVersion.ts"
+
+/** The version with what it was made of and what it runs on. */
+export const versionLine = (
+  version: string = currentVersion,
+  { commit, date, form }: BuildInfo = buildInfo,
+  { node, platform }: typeof runtime = runtime
+): string =>
+  `${version} (commit ${commit ?? "unknown"}, built ${date ?? "unknown"}, node v${node}, ${platform}, ${form})`

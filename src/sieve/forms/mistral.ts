@@ -1,0 +1,56 @@
+/**
+ * Mistral's forms: `[TOOL_CALLS][{…}]`, and the newer `[TOOL_CALLS]wx[ARGS]{…}`, perhaps with `[CALL_ID]…` before the arguments.
+ */
+import { CLOSE_BRACKET, NEWLINE, OPEN_BRACE, OPEN_BRACKET, SPACE } from "../../domain/stream/characters.ts"
+import type { Context, Form } from "../form.ts"
+import type { Reading } from "../reading.ts"
+import { peek, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
+import { readNamedArguments } from "./jsonArguments.ts"
+import { readCallList, readCallObject } from "./jsonCalls.ts"
+
+/** Takes `[…]` and gives the word in it. */
+function* readMark(context: Context): Reading<string> {
+  const { source } = context
+  source.pos++
+  const word = yield* takeUntil(
+    source,
+    (c) => c === CLOSE_BRACKET || c <= SPACE || c === OPEN_BRACKET || c === OPEN_BRACE
+  )
+  if ((yield* peek(source)) !== CLOSE_BRACKET) return ""
+  source.pos++
+  return word
+}
+
+export const mistral: Form = {
+  name: "[TOOL_CALLS]",
+  opening: { at: "bracket", claims: (word, next) => word === "TOOL_CALLS" && next === CLOSE_BRACKET },
+  markers: {},
+  bound: 512,
+  *read(context) {
+    const { source } = context
+    if (!(yield* takeLiteral(source, "]"))) return
+    const c = yield* skipBlanks(source)
+    if (c === OPEN_BRACKET) {
+      source.pos++
+      yield* readCallList(context, "wrapped")
+      return
+    }
+    if (c === OPEN_BRACE) {
+      yield* readCallObject(context, "wrapped")
+      return
+    }
+    const name = (yield* takeUntil(source, (d) => d === OPEN_BRACKET || d === OPEN_BRACE || d === NEWLINE)).trim()
+    if (name === "") return
+    if ((yield* peek(source)) === OPEN_BRACKET) {
+      let mark = yield* readMark(context)
+      if (mark === "CALL_ID") {
+        yield* takeUntil(source, (d) => d === OPEN_BRACKET || d <= SPACE)
+        if ((yield* peek(source)) !== OPEN_BRACKET) return
+        mark = yield* readMark(context)
+      }
+      if (mark !== "ARGS") return
+    }
+    if ((yield* skipBlanks(source)) !== OPEN_BRACE) return
+    yield* readNamedArguments(context, name)
+  }
+}

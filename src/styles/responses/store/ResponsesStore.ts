@@ -1,0 +1,204 @@
+/**
+ * Stored responses (spec "Stored response"): in memory, each readable by the caller that created it until its time-to-live
+ * after the last change is over.
+ *
+ * Entries stand in the order of their last change, and all have the same time-to-live, so that what has expired stands at
+ * the front. When the store is full the oldest entry of the owner with the largest share goes, so that nobody can push out
+ * what others keep. Every operation is O(log n) in owners, apart from what it drops. Times are monotonic.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import { Heap, type HeapEntry, heapEntry } from "../../../accounts/heap.ts"
+import { Store } from "../../../cluster/store/Store.ts"
+import { ConfigStore } from "../../../config/ConfigStore.ts"
+import type { Json } from "../../../domain/Conversation.ts"
+import { monotonicMillis } from "../../../domain/monotonicMillis.ts"
+import { jsonSize } from "./jsonSize.ts"
+import { makeSharedResponses } from "./sharedResponses.ts"
+import type { ResponsesStoreShape, StoredResponse, StoreLimits } from "./StoredResponse.ts"
+
+export type { OpenResponse, StoredResponse, StoreLimits } from "./StoredResponse.ts"
+
+/** What one owner holds, oldest change first. Those who share a share are one owner when room is made. */
+class Share {
+  readonly name: string
+  readonly entries = new Map<string, Entry>()
+  bytes = 0
+  /** Places among all shares, the largest first. */
+  readonly byCount: HeapEntry<Share> = heapEntry(this)
+  readonly byBytes: HeapEntry<Share> = heapEntry(this)
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+interface Entry {
+  readonly owner: string
+  readonly share: string
+  readonly items: ReadonlyArray<Json>
+  readonly itemsSize: number
+  body: string
+  /** Monotonic milliseconds. */
+  changedAt: number
+  settled: boolean
+  removed: boolean
+}
+
+const sizeOf = (entry: Entry): number => entry.itemsSize + 2 * entry.body.length
+
+/** How often what has expired is let go of where no request does. */
+const sweepEvery = "30 seconds"
+
+/** The stored responses of all callers. */
+export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesStoreShape>()(
+  "model-gateway/responses-store/ResponsesStore"
+) {
+  static readonly make = Effect.fnUntraced(function*(limits: () => StoreLimits) {
+    const config = yield* ConfigStore
+    const clock = yield* Clock.Clock
+    const entries = new Map<string, Entry>()
+    const shares = new Map<string, Share>()
+    const byCount = new Heap<Share>()
+    const byBytes = new Heap<Share>()
+    let bytes = 0
+
+    const place = (share: Share) => {
+      if (share.entries.size === 0) {
+        shares.delete(share.name)
+        byCount.remove(share.byCount)
+        byBytes.remove(share.byBytes)
+      } else {
+        byCount.put(share.byCount, -share.entries.size)
+        byBytes.put(share.byBytes, -share.bytes)
+      }
+    }
+    const drop = (id: string, entry: Entry) => {
+      const size = sizeOf(entry)
+      entries.delete(id)
+      bytes -= size
+      const share = shares.get(entry.share)!
+      share.entries.delete(id)
+      share.bytes -= size
+      place(share)
+    }
+    /** Adds an entry as the one that changed last. */
+    const keep = (id: string, entry: Entry) => {
+      const size = sizeOf(entry)
+      entry.changedAt = monotonicMillis(clock)
+      entries.set(id, entry)
+      bytes += size
+      const share = shares.get(entry.share) ?? new Share(entry.share)
+      shares.set(entry.share, share)
+      share.entries.set(id, entry)
+      share.bytes += size
+      place(share)
+    }
+    /** Lets go of what has expired. */
+    const sweep = () => {
+      const now = monotonicMillis(clock)
+      const ttl = config.unsafeCurrent().responses.store_ttl_seconds * 1000
+      for (const [id, entry] of entries) {
+        if (now - entry.changedAt < ttl) return
+        drop(id, entry)
+        // One that is still changing goes to the end, where what has just changed stands.
+        if (!entry.settled) keep(id, entry)
+      }
+    }
+    const insert = (id: string, entry: Entry) => {
+      keep(id, entry)
+      sweep()
+      const most = limits()
+      for (;;) {
+        const largest = bytes > most.bytes ? byBytes.peek() : entries.size > most.count ? byCount.peek() : undefined
+        if (largest === undefined) return
+        for (const [oldest, dropped] of largest.value.entries) {
+          drop(oldest, dropped)
+          break
+        }
+      }
+    }
+    const add = (owner: string, response: StoredResponse, share: string, settled: boolean): Entry => {
+      const entry: Entry = {
+        owner,
+        share,
+        items: response.items,
+        itemsSize: response.itemsSize ?? jsonSize(response.items),
+        body: response.body,
+        changedAt: 0,
+        settled,
+        removed: false
+      }
+      insert(response.id, entry)
+      return entry
+    }
+    const find = (owner: string, id: string): Entry | undefined => {
+      sweep()
+      const entry = entries.get(id)
+      return entry?.owner === owner ? entry : undefined
+    }
+
+    yield* Effect.forkScoped(Effect.repeat(Effect.sync(sweep), Schedule.spaced(sweepEvery)))
+
+    return ResponsesStore.of({
+      get: (owner, id) =>
+        Effect.sync(() => {
+          const entry = find(owner, id)
+          return entry === undefined ? undefined : { id, body: entry.body, items: entry.items }
+        }),
+      put: (owner, response, share = owner) =>
+        Effect.sync(() => {
+          add(owner, response, share, true)
+        }),
+      openUnsafe(owner, response, share = owner) {
+        const { id } = response
+        const entry = add(owner, response, share, false)
+        return {
+          settleUnsafe(body) {
+            if (entry.removed) return
+            if (entries.get(id) === entry) drop(id, entry)
+            entry.body = body
+            entry.settled = true
+            insert(id, entry)
+          },
+          written: () => undefined
+        }
+      },
+      remove: (owner, id) =>
+        Effect.sync(() => {
+          const entry = find(owner, id)
+          if (entry === undefined) return false
+          entry.removed = true
+          drop(id, entry)
+          return true
+        }),
+      held: Effect.sync(() => ({ count: entries.size, bytes }))
+    })
+  })
+
+  /** The stored responses that the nodes of a store share, with the configured bounds over all of them. */
+  static readonly layerShared: Layer.Layer<ResponsesStore, never, ConfigStore | Store> = Layer.effect(
+    ResponsesStore,
+    Effect.gen(function*() {
+      const store = yield* Store
+      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.lostWrite))
+    })
+  )
+
+  /** A store with the given bounds. */
+  static readonly layerLimits = (limits: StoreLimits): Layer.Layer<ResponsesStore, never, ConfigStore> =>
+    Layer.effect(ResponsesStore, ResponsesStore.make(() => limits))
+
+  /** A store with the configured bounds: 10,000 responses or 128 MiB, whichever is less. */
+  static readonly layer: Layer.Layer<ResponsesStore, never, ConfigStore> = Layer.effect(
+    ResponsesStore,
+    Effect.flatMap(ConfigStore, (config) =>
+      ResponsesStore.make(() => {
+        const { stored_bytes, stored_responses } = config.unsafeCurrent().limits
+        return { count: stored_responses, bytes: stored_bytes }
+      }))
+  )
+}

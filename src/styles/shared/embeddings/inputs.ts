@@ -1,0 +1,59 @@
+/**
+ * What embeddings are made of, and the limits of a request's inputs, whatever the style calls them.
+ */
+import { estimateTokens } from "../../../domain/estimateTokens.ts"
+import { type GatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
+import type { Limits } from "../../../domain/limits.ts"
+import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
+
+/** One input: a text, or its token ids. */
+export type Input = string | ReadonlyArray<number>
+
+/** Dimensions that a caller may ask for. */
+export const dimensionsRange = { minimum: 1, maximum: 4096 }
+
+/** Characters that a token id counts for. */
+export const charsPerToken = 4
+
+/** Characters or tokens that are worked on in one go. */
+export const pieceSize = 64 * 1024
+
+/** The size of a request, and what its style calls the fields. */
+export interface InputsSize {
+  readonly count: number
+  /** Characters of all inputs, a token counted as `charsPerToken`. */
+  readonly chars: number
+  readonly dimensions: number
+  readonly fields: { readonly inputs: string; readonly dimensions: string }
+}
+
+/** The first limit that a request's inputs exceed, naming the field. */
+export const inputsFault = ({ chars, count, dimensions, fields }: InputsSize, limits: Limits) => {
+  const at = (field: string, message: string): GatewayError => invalidRequest(`${field}: ${message}`, field)
+  if (count > limits.embedding_inputs) {
+    return at(fields.inputs, `has ${count} elements; at most ${limits.embedding_inputs} are allowed`)
+  }
+  if (chars > limits.embedding_chars) {
+    return at(
+      fields.inputs,
+      `is ${chars} characters long, a token counted as ${charsPerToken}; at most ${limits.embedding_chars} are allowed`
+    )
+  }
+  return count * dimensions > limits.embedding_numbers
+    ? at(fields.dimensions, `inputs times dimensions must be at most ${limits.embedding_numbers}`)
+    : undefined
+}
+
+/** The tokens of all inputs; those of texts are estimated. */
+export function* inputTokens(inputs: ReadonlyArray<Input>): Sliced<number> {
+  const slice = new Slice()
+  let tokens = 0
+  for (const input of inputs) {
+    for (let from = 0; from < input.length; from += pieceSize) {
+      const piece = input.slice(from, from + pieceSize)
+      tokens += typeof piece === "string" ? estimateTokens(piece) : piece.length
+      if (slice.add(1, piece.length)) yield slice.end()
+    }
+  }
+  return tokens
+}

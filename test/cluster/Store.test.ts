@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { parseStoreAddress } from "../../src/cluster/store/address.ts"
+import { makeSeals } from "../../src/cluster/store/seals.ts"
+import { collectLogs } from "../config/support.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
+import { command, connect, redisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { settledServer, storeNode } from "./support.ts"
+
+describe("an address of a store", () => {
+  it("shows no credentials", () => {
+    const address = parseStoreAddress("rediss://ann:se%2Fcret@store.example:7000/3")
+    assert.deepStrictEqual(address, {
+      socket: { host: "store.example", port: 7000, tls: true },
+      username: "ann",
+      password: "se/cret",
+      database: 3,
+      shown: "rediss://store.example:7000/3"
+    })
+    assert.deepStrictEqual(parseStoreAddress("unix://:pw@/run/redis.sock?db=2"), {
+      socket: { path: "/run/redis.sock", tls: false },
+      username: undefined,
+      password: "pw",
+      database: 2,
+      shown: "unix:///run/redis.sock?db=2"
+    })
+  })
+
+  it("of another form is none", () => {
+    for (const text of ["", "store", "http://store", "redis://", "redis://h/x", "unix://relative"]) {
+      assert.isUndefined(parseStoreAddress(text), text)
+    }
+  })
+})
+
+describe("seals", () => {
+  it("open what they sealed, at its place and with their key only", () => {
+    const seals = makeSeals("the key", undefined)
+    const sealed = seals.seal("here", "a secret ü")
+    assert.strictEqual(seals.open("here", sealed), "a secret ü")
+    assert.notInclude(Buffer.from(sealed, "base64url").toString("latin1"), "secret")
+    assert.notStrictEqual(seals.seal("here", "a secret ü"), sealed)
+    assert.isUndefined(seals.open("there", sealed))
+    assert.isUndefined(makeSeals("another key", undefined).open("here", sealed))
+    const other = sealed.at(-2) === "A" ? "B" : "A"
+    assert.isUndefined(seals.open("here", sealed.slice(0, -2) + other + sealed.slice(-1)))
+    assert.isUndefined(seals.open("here", ""))
+  })
+
+  it("open what the previous key sealed, and know it", () => {
+    const old = makeSeals("old", "new")
+    const rotated = makeSeals("new", "old")
+    const sealed = old.seal("here", "text")
+    assert.strictEqual(rotated.open("here", sealed), "text")
+    assert.isTrue(rotated.isOld("here", sealed))
+    assert.isFalse(rotated.isOld("here", rotated.seal("here", "text")))
+    assert.strictEqual(old.open("here", rotated.seal("here", "text")), "text")
+  })
+})
+
+describe("a node of the store", () => {
+  it.live("shares names with the others and is there once", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const one = yield* storeNode(server, "one")
+      const two = yield* storeNode(server, "two")
+      assert.strictEqual(one.store.nameOf("account"), two.store.nameOf("account"))
+      assert.deepInclude(one.store.status(), { state: "up", url: server.url })
+      const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
+      assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a node that runs")
+      // What it had to leave for is still there.
+      yield* one.store.run("cleaned", "nothing")
+      yield* until(() => two.heard.includes("cleaned nothing"))
+    }))
+
+  it.live("is refused with another key, or where the server may forget", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      yield* Effect.scoped(storeNode(server, "one"))
+      const error = yield* Effect.flip(
+        Effect.scoped(storeNode(server, "two", { key: Redacted.make("0123456789abcdef") }))
+      )
+      assert.include(error.message, "store key does not open")
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory", "100mb"]))
+      for (const policy of ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random"]) {
+        yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", policy]))
+        const evicting = yield* Effect.flip(Effect.scoped(storeNode(server, "two")))
+        assert.include(evicting.message, `may throw keys away (maxmemory-policy ${policy}): use noeviction`)
+      }
+      client.destroy()
+    }))
+
+  it.live("says within a minute that the server may forget from now on", () =>
+    Effect.gen(function*() {
+      const clock = makeMovedClock()
+      const logs: Array<string> = []
+      const server = yield* settledServer
+      yield* Effect.gen(function*() {
+        const { store } = yield* storeNode(server, "one")
+        const client = yield* Effect.promise(() => connect(server.socket))
+        const set = (setting: string, value: string) =>
+          Effect.promise(() => command(client, "CONFIG", "SET", setting, value))
+        yield* set("maxmemory-policy", "volatile-lru")
+        clock.move(60_000)
+        yield* untilTrue(Effect.promise(async () =>
+          String(await command(client, "INFO", "commandstats")).includes("cmdstat_info:calls=2")
+        ))
+        // Without a bound of memory it forgets nothing.
+        assert.isUndefined(store.status().detail)
+        yield* set("maxmemory", "100mb")
+        clock.move(60_000)
+        const told = "The store may throw keys away (maxmemory-policy volatile-lru): use noeviction"
+        yield* until(() =>
+          store.status().detail === told
+        )
+        assert.include(logs, told)
+        yield* set("maxmemory-policy", "noeviction")
+        clock.move(60_000)
+        yield* until(() => store.status().detail === undefined)
+        client.destroy()
+      }).pipe(Effect.provideService(Clock.Clock, clock), Effect.provide(collectLogs(logs)))
+    }))
+
+  it.live("goes on while the key is rotated, one node after another", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const [old, next] = [Redacted.make("the old key, long enough"), Redacted.make("the new key, long enough")]
+      const first = yield* storeNode(server, "one", { key: old })
+      const ready = yield* storeNode(server, "two", { key: old, previousKey: next })
+      const rotated = yield* storeNode(server, "three", { key: next, previousKey: old })
+      const name = first.store.nameOf("account")
+      assert.strictEqual(ready.store.nameOf("account"), name)
+      assert.strictEqual(rotated.store.nameOf("account"), name)
+      assert.strictEqual(ready.store.open("place", rotated.store.seal("place", "text")), "text")
+      // What the old key sealed has been sealed anew: the old key is not needed any longer.
+      const last = yield* storeNode(server, "four", { key: next })
+      assert.strictEqual(last.store.nameOf("account"), name)
+    }))
+
+  it.live("finds the store lost and comes back to it, with its data or without", () =>
+    Effect.gen(function*() {
+      const server = yield* redisServer()
+      const { heard, store } = yield* storeNode(server, "one")
+      const name = store.nameOf("account")
+      store.holds(() => ({ leases: [["t1", name, 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }), () => ({
+        leases: 1,
+        tickets: 1,
+        unsettled: 0
+      }))
+      yield* Effect.promise(() => server.stop(true))
+      yield* until(() => heard.includes("lost"))
+      assert.strictEqual((yield* Effect.flip(store.run("cleaned", "x")))._tag, "StoreUnavailable")
+      yield* Effect.promise(() => server.start())
+      yield* until(() => heard.includes("up"))
+      assert.notInclude(heard, "restored")
+      yield* Effect.promise(() => server.stop())
+      yield* until(() => heard.filter((line) => line === "lost").length === 2)
+      yield* Effect.promise(() => server.start())
+      yield* until(() => heard.filter((line) => line === "up").length === 2)
+      assert.include(heard, "restored")
+      assert.strictEqual(store.nameOf("account"), name)
+      const sum = yield* store.send("HMGET", "gw:{main}:sum", "in_use", "waiting", "given", "numbered")
+      assert.deepStrictEqual(sum, ["1", "1", "7", "3"])
+    }))
+})
+
+describe("a node whose channel is refused", () => {
+  it.live("listens as soon as it may", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const operator = yield* Effect.promise(() => connect(server.socket))
+      const say = (...args: ReadonlyArray<string>) => Effect.promise(() => command(operator, ...args))
+      yield* say("ACL", "SETUSER", "operator", "on", "nopass", "allkeys", "allchannels", "+@all")
+      yield* say("AUTH", "operator", "any")
+      const { heard, store } = yield* storeNode(server, "one")
+      yield* say("ACL", "SETUSER", "default", "resetchannels")
+      // Its data is gone, so that it asks for another channel.
+      yield* say("FLUSHALL")
+      yield* until(() => heard.includes("restored"))
+      yield* say("ACL", "SETUSER", "default", "allchannels")
+      yield* untilTrue(Effect.map(say("PUBSUB", "CHANNELS"), (channels) => String(channels).includes(":one")))
+      yield* store.run("tell", "hello there")
+      yield* until(() => heard.includes("hello there"))
+      operator.destroy()
+    }))
+})

@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+import { parseStoreAddress } from "../../src/cluster/store/address.ts"
+import { makeClient } from "../../src/cluster/store/client.ts"
+import { makeScript } from "../../src/cluster/store/scripts.ts"
+import { command, connect, redisServer } from "../support/redisServer.ts"
+
+/** A client of a server that takes commands and answers none. */
+const ofSilent = Effect.fnUntraced(function*(timeoutMillis: number) {
+  const server = yield* redisServer()
+  const client = yield* makeClient(parseStoreAddress(server.url)!, timeoutMillis)
+  assert.strictEqual(yield* client.send("PING"), "PONG")
+  yield* Effect.promise(async () => {
+    const other = await connect(server.socket)
+    await command(other, "CLIENT", "PAUSE", "1000000", "ALL")
+    other.destroy()
+  })
+  return client
+})
+
+describe("a store that is silent", () => {
+  it.effect("has failed a command after the time that one may take, and is lost after three", () =>
+    Effect.gen(function*() {
+      for (const millis of [250, 1_500]) {
+        const client = yield* ofSilent(millis)
+        for (const isLost of [false, false, true]) {
+          const fiber = yield* Effect.forkChild(Effect.flip(client.send("PING")), { startImmediately: true })
+          yield* TestClock.adjust(millis - 1)
+          assert.isUndefined(fiber.pollUnsafe(), `${millis}`)
+          yield* TestClock.adjust(1)
+          assert.strictEqual((yield* Fiber.join(fiber))._tag, "StoreUnavailable")
+          assert.strictEqual(client.isFailing(), isLost)
+        }
+      }
+    }))
+
+  it.effect("is not lost because large values take too long", () =>
+    Effect.gen(function*() {
+      const client = yield* ofSilent(250)
+      for (let i = 0; i < 5; i++) {
+        const fiber = yield* Effect.forkChild(Effect.flip(client.bulk([["SET", "a", "large value"]])), {
+          startImmediately: true
+        })
+        if (i === 0) {
+          yield* TestClock.adjust(4_999)
+          assert.isUndefined(fiber.pollUnsafe())
+        }
+        yield* TestClock.adjust(5_000)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "StoreUnavailable")
+        assert.isFalse(client.isFailing())
+      }
+    }))
+
+  it.effect("has longer for what is large", () =>
+    Effect.gen(function*() {
+      const client = yield* ofSilent(250)
+      const large = makeScript("large", "return 1", 2_000)
+      const fiber = yield* Effect.forkChild(Effect.flip(client.run(large, [])), { startImmediately: true })
+      yield* TestClock.adjust(1_999)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "StoreUnavailable")
+    }))
+})

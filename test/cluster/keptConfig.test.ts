@@ -1,0 +1,209 @@
+/** The shared configuration after all nodes and the store have stopped. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import type { StoreOptions } from "../../src/cluster/store/Store.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { keptName } from "../../src/config/keptDocument.ts"
+import { withVariables } from "../config/support.ts"
+import { command, connect, type RedisServer } from "../support/redisServer.ts"
+import { until } from "../support/until.ts"
+import { settledServer, storeLayer } from "./support.ts"
+
+/** Data folders by name, gone with the scope. */
+const folders = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(path.join(tmpdir(), "kept-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  ),
+  (root) => (name: string) => path.join(root, name)
+)
+
+/** A node that runs until it is stopped; `folder` is its data folder. */
+const startNode = Effect.fnUntraced(function*(
+  server: RedisServer,
+  id: string,
+  folder: string | undefined,
+  options: Partial<StoreOptions> = {},
+  config: RawConfig = { keys: ["of the file"] }
+) {
+  const scope = yield* Scope.make()
+  yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+  const context = yield* Scope.provide(
+    Layer.build(
+      ConfigStore.layerShared.pipe(
+        Layer.provide(storeLayer(server, id, options)),
+        Layer.provide(Environment.layer),
+        Layer.provide(withVariables({
+          GATEWAY_CONFIG_JSON: JSON.stringify(config),
+          ...(folder === undefined ? {} : { GATEWAY_DATA_DIR: folder })
+        })),
+        Layer.provide(NodeServices.layer)
+      )
+    ),
+    scope
+  )
+  const store = Context.get(context, ConfigStore)
+  return {
+    store,
+    keys: () => store.unsafeCurrent().keys,
+    setKeys: (...keys: ReadonlyArray<string>) => store.update((raw) => Effect.succeed({ ...raw, keys })),
+    stop: Scope.close(scope, Exit.void)
+  }
+})
+
+/** Takes the store's data away, as a server without persistence does that is started anew. */
+const empty = Effect.fnUntraced(function*(server: RedisServer) {
+  yield* Effect.promise(async () => {
+    const client = await connect(server.socket)
+    await command(client, "FLUSHALL")
+    // Nodes then wait for nobody who might bring something back.
+    await command(client, "SET", "gw:{main}:epoch", `after ${Date.now()}`)
+    await command(client, "HSET", "gw:{main}:lim", "since", String(Date.now() + 1_000))
+    client.destroy()
+  })
+})
+
+describe("the shared configuration", () => {
+  it.live("is brought by a node that starts alone on an empty store", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const folder = (yield* folders)("one")
+      const before = yield* startNode(server, "one", folder)
+      const saved = yield* before.setKeys("of the file", "a key of an operator")
+      assert.isTrue(saved.config_writable)
+      yield* before.stop
+      const file = path.join(folder, keptName)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      assert.notInclude(Buffer.from(readFileSync(file, "utf8"), "base64url").toString("latin1"), "operator")
+      yield* empty(server)
+      const after = yield* startNode(server, "one", folder)
+      assert.deepStrictEqual(after.keys(), ["of the file", "a key of an operator"])
+      assert.strictEqual(after.store.shared?.revision(), 2)
+      assert.strictEqual(after.store.shared?.keptIn(), file)
+    }))
+
+  it.live("is kept by a node that was only told of a change", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const at = yield* folders
+      const one = yield* startNode(server, "one", at("one"))
+      const other = yield* startNode(server, "other", at("other"))
+      yield* one.setKeys("second")
+      yield* until(() => other.store.shared?.revision() === 2 && other.store.shared?.keptIn() !== undefined)
+      yield* one.stop
+      // It is there while the store loses its data, and brings what is in effect.
+      yield* empty(server)
+      yield* until(() => other.keys().length === 1)
+      const third = yield* startNode(server, "third", at("third"))
+      yield* until(() => third.keys()[0] === "second")
+      yield* Effect.all([other.stop, third.stop])
+      yield* empty(server)
+      assert.deepStrictEqual((yield* startNode(server, "other", at("other"))).keys(), ["second"])
+    }))
+
+  it.live("takes a newer document that comes later as an edit, once", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const at = yield* folders
+      const first = yield* startNode(server, "first", at("older"))
+      yield* first.setKeys("stays", "is deleted")
+      cpSync(at("older"), at("newer"), { recursive: true })
+      yield* first.stop
+      const second = yield* startNode(server, "second", at("newer"))
+      yield* second.setKeys("stays")
+      yield* second.setKeys("stays", "is added")
+      yield* second.stop
+      cpSync(at("newer"), at("newer still there"), { recursive: true })
+      yield* empty(server)
+      const older = yield* startNode(server, "first", at("older"))
+      assert.deepStrictEqual(older.keys(), ["stays", "is deleted"])
+      yield* older.setKeys("stays", "is deleted", "is added meanwhile")
+      const newer = yield* startNode(server, "second", at("newer"))
+      assert.sameMembers([...newer.keys()], ["stays", "is added", "is added meanwhile"])
+      yield* until(() => older.keys().length === 3 && !older.keys().includes("is deleted"))
+      // What is taken away afterwards does not come back with another node of that time.
+      yield* older.setKeys("stays")
+      const again = yield* startNode(server, "third", at("newer still there"))
+      assert.deepStrictEqual(again.keys(), ["stays"])
+    }))
+
+  it.live("takes what a node has kept also where another without a folder was first", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const at = yield* folders
+      const before = yield* startNode(server, "one", at("one"))
+      yield* before.setKeys("of the file", "of an operator")
+      yield* before.stop
+      yield* empty(server)
+      const fresh = yield* startNode(server, "fresh", undefined)
+      assert.isFalse(yield* fresh.store.configWritable)
+      yield* fresh.setKeys("of the file", "meanwhile")
+      const one = yield* startNode(server, "one", at("one"))
+      assert.sameMembers([...one.keys()], ["of the file", "of an operator", "meanwhile"])
+    }))
+
+  it.live("is not taken from another store", () =>
+    Effect.gen(function*() {
+      const [here, there] = [yield* settledServer, yield* settledServer]
+      const at = yield* folders
+      const file = path.join(at("one"), keptName)
+      yield* empty(there)
+      const running = yield* startNode(there, "running", undefined)
+      const before = yield* startNode(here, "one", at("one"))
+      for (const key of ["a", "b", "c"]) yield* before.setKeys(key)
+      yield* before.stop
+      // The other one has had its data since before that.
+      const client = yield* Effect.promise(() => connect(there.socket))
+      yield* Effect.promise(() => command(client, "HSET", "gw:{main}:lim", "since", "1000"))
+      client.destroy()
+      const moved = yield* startNode(there, "one", at("one"))
+      assert.deepStrictEqual(moved.keys(), ["of the file"])
+      assert.deepStrictEqual(running.keys(), ["of the file"])
+      assert.isTrue(existsSync(file))
+      assert.isTrue(existsSync(`${file}.invalid`))
+    }))
+
+  it.live("is not begun anew where the folder has one that cannot be opened", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const folder = (yield* folders)("one")
+      const before = yield* startNode(server, "one", folder)
+      yield* before.stop
+      yield* empty(server)
+      const key = Redacted.make("another key, long enough")
+      const error = yield* Effect.flip(startNode(server, "one", folder, { key }))
+      assert.include(error.message, `the store is empty, and ${path.join(folder, keptName)} is sealed with another`)
+      // Where the store has one, it goes on, and the file is put aside.
+      yield* startNode(server, "two", undefined, { key })
+      const after = yield* startNode(server, "one", folder, { key })
+      assert.deepStrictEqual(after.keys(), ["of the file"])
+      assert.isTrue(existsSync(path.join(folder, `${keptName}.invalid`)))
+    }))
+
+  it.live("is said to last only where something keeps it", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const folder = (yield* folders)("a folder")
+      const node = yield* startNode(server, "one", folder)
+      assert.isTrue(yield* node.store.configWritable)
+      rmSync(folder, { recursive: true })
+      writeFileSync(folder, "a file in its place")
+      assert.isFalse((yield* node.setKeys("second")).config_writable)
+      assert.isUndefined(node.store.shared?.keptIn())
+      const client = yield* Effect.promise(() => connect(server.socket))
+      yield* Effect.promise(() => command(client, "CONFIG", "SET", "appendonly", "yes"))
+      client.destroy()
+      assert.isTrue(yield* node.store.configWritable)
+    }))
+})

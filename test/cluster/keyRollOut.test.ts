@@ -1,0 +1,114 @@
+/** Other keys for the store, node after node: from the one that is derived from the admin key to one of its own. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { Store } from "../../src/cluster/store/Store.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import { storeSettings } from "../../src/config/storeSettings.ts"
+import { withVariables } from "../config/support.ts"
+import type { RedisServer } from "../support/redisServer.ts"
+import { until } from "../support/until.ts"
+import { settledServer } from "./support.ts"
+
+const startNode = Effect.fnUntraced(function*(server: RedisServer, id: string, keys: Readonly<Record<string, string>>) {
+  const scope = yield* Scope.make()
+  yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+  const store = Layer.unwrap(Effect.gen(function*() {
+    const settings = yield* storeSettings(yield* Environment, "1.0.0")
+    return Store.layerRedis(settings!)
+  }))
+  const context = yield* Scope.provide(
+    Layer.build(
+      ConfigStore.layerShared.pipe(
+        Layer.provideMerge(store),
+        Layer.provide(Environment.layer),
+        Layer.provide(withVariables({
+          GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["first"] }),
+          GATEWAY_STORE_URL: server.url,
+          GATEWAY_STORE_TIMEOUT_MS: "1500",
+          GATEWAY_NODE_ID: id,
+          ...keys
+        })),
+        Layer.provide(NodeServices.layer)
+      )
+    ),
+    scope
+  )
+  const config = Context.get(context, ConfigStore)
+  return {
+    name: Context.get(context, Store).nameOf("account"),
+    keys: () => config.unsafeCurrent().keys,
+    setKeys: (...keys: ReadonlyArray<string>) => config.update((raw) => Effect.succeed({ ...raw, keys })),
+    stop: Scope.close(scope, Exit.void)
+  }
+})
+
+const admin = { GATEWAY_ADMIN_KEY: "an admin key" }
+const own = { GATEWAY_STORE_KEY: "a key of the store's own" }
+
+describe("the store key", () => {
+  it.live("becomes one of its own, while nodes of the step before run and change the configuration", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const derived = yield* startNode(server, "one", admin)
+      const ready = yield* startNode(server, "two", { ...admin, GATEWAY_STORE_KEY_PREVIOUS: own.GATEWAY_STORE_KEY })
+      yield* derived.setKeys("second")
+      yield* derived.stop
+      // The admin key may change with it.
+      const rolled = yield* startNode(server, "three", {
+        GATEWAY_ADMIN_KEY: "another admin key",
+        GATEWAY_ADMIN_KEY_PREVIOUS: admin.GATEWAY_ADMIN_KEY,
+        ...own,
+        GATEWAY_STORE_KEY_PREVIOUS: "derived"
+      })
+      assert.strictEqual(rolled.name, ready.name)
+      yield* rolled.setKeys("third")
+      yield* until(() => ready.keys()[0] === "third")
+      yield* ready.setKeys("fourth")
+      yield* until(() => rolled.keys()[0] === "fourth")
+      yield* ready.stop
+      const last = yield* startNode(server, "four", { ...admin, ...own, GATEWAY_STORE_KEY_PREVIOUS: "derived" })
+      yield* Effect.all([rolled.stop, last.stop])
+      const alone = yield* startNode(server, "five", own)
+      assert.deepStrictEqual(alone.keys(), ["fourth"])
+      assert.strictEqual(alone.name, derived.name)
+    }))
+
+  it.live("that is another one is refused by the names of what was set, and of what to set", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const node = yield* startNode(server, "one", admin)
+      yield* node.stop
+      const refusal = (keys: Readonly<Record<string, string>>) =>
+        Effect.map(Effect.flip(startNode(server, "two", keys)), ({ message }) => message)
+      const ofOwn = yield* refusal({ ...admin, ...own })
+      assert.match(ofOwn, /^GATEWAY_STORE_KEY does not open.*GATEWAY_STORE_KEY_PREVIOUS to the key before: derived/)
+      const ofDerived = yield* refusal({ GATEWAY_ADMIN_KEY: "another admin key" })
+      assert.match(
+        ofDerived,
+        /^the key derived from GATEWAY_ADMIN_KEY does not open.*GATEWAY_STORE_KEY_PREVIOUS=derived/
+      )
+      // As it says.
+      const changed = yield* startNode(server, "two", {
+        GATEWAY_ADMIN_KEY: "another admin key",
+        GATEWAY_ADMIN_KEY_PREVIOUS: admin.GATEWAY_ADMIN_KEY,
+        GATEWAY_STORE_KEY_PREVIOUS: "derived"
+      })
+      assert.strictEqual(changed.name, node.name)
+    }))
+
+  it.live("of a node that goes on with the step before is what the next start has to know", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const ready = yield* startNode(server, "one", { ...admin, GATEWAY_STORE_KEY_PREVIOUS: own.GATEWAY_STORE_KEY })
+      yield* startNode(server, "two", { ...admin, ...own, GATEWAY_STORE_KEY_PREVIOUS: "derived" })
+      yield* ready.setKeys("second")
+      const { message } = yield* Effect.flip(startNode(server, "three", own))
+      assert.match(message, /^a node with another store key has sealed the shared configuration last/)
+    }))
+})

@@ -1,0 +1,95 @@
+/** A key that one node has just been given, and another that has not heard of it. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Callers } from "../../src/accounts/Callers.ts"
+import { Store } from "../../src/cluster/store/Store.ts"
+import { StoreUnavailable } from "../../src/cluster/store/StoreError.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import { withVariables } from "../config/support.ts"
+import type { RedisServer } from "../support/redisServer.ts"
+import { settledServer, storeLayer } from "./support.ts"
+
+/** A node that hears of no change; what it asks of the store is in `asked`. */
+const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
+  const asked: Array<string> = []
+  let isLost = false
+  const deaf = Layer.effect(
+    Store,
+    Effect.map(Store, (store): Store["Service"] => ({
+      ...store,
+      listen: (listener) => store.listen((kind, rest) => kind === "config" ? undefined : listener(kind, rest)),
+      send: (...command) =>
+        Effect.suspend(() => {
+          asked.push(command.join(" "))
+          return isLost ? Effect.fail(new StoreUnavailable({ message: "lost" })) : store.send(...command)
+        })
+    }))
+  ).pipe(Layer.provide(storeLayer(server, id)))
+  const context = yield* Layer.build(
+    Callers.layer.pipe(
+      Layer.provideMerge(ConfigStore.layerShared),
+      Layer.provide(deaf),
+      Layer.provide(Environment.layer),
+      Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["first"] }) })),
+      Layer.provide(NodeServices.layer)
+    )
+  )
+  const callers = Context.get(context, Callers)
+  const configuration = Context.get(context, ConfigStore)
+  return {
+    questions: () => asked.filter((command) => command === "HGET gw:{main}:config revision").length,
+    lose: () => {
+      isLost = true
+    },
+    setKeys: (...keys: ReadonlyArray<string>) => configuration.update((raw) => Effect.succeed({ ...raw, keys })),
+    identify: (bearer: string) =>
+      Effect.match(callers.identify(bearer, undefined, "192.0.2.1"), {
+        onFailure: (error) => error.code,
+        onSuccess: (caller) => caller._tag
+      })
+  }
+})
+
+const two = Effect.fnUntraced(function*() {
+  const server = yield* settledServer
+  return { one: yield* deafNode(server, "one"), other: yield* deafNode(server, "other") }
+})
+
+describe("a bearer that a node does not know", () => {
+  it.live("is a key where another node has added it, and a token where none has", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two()
+      for (const key of ["second", "third", "fourth"]) {
+        // Just before the key is added the configuration is looked at.
+        assert.strictEqual(yield* other.identify(`no-${key}`), "Direct")
+        yield* one.setKeys("first", key)
+        assert.strictEqual(yield* other.identify(key), "Managed")
+      }
+      assert.strictEqual(yield* other.identify("a-token"), "Direct")
+    }))
+
+  it.live("waits for one question together with others, and is asked about once", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two()
+      yield* one.setKeys("first", "second")
+      const bearers = ["second", ...Array.from({ length: 50 }, (_, i) => `token-${i}`)]
+      const found = yield* Effect.forEach(bearers, other.identify, { concurrency: "unbounded" })
+      assert.deepStrictEqual(found, bearers.map((bearer) => bearer === "second" ? "Managed" : "Direct"))
+      assert.strictEqual(other.questions(), 1)
+      const before = other.questions()
+      for (const bearer of ["first", ...bearers]) yield* other.identify(bearer)
+      assert.strictEqual(other.questions(), before)
+    }))
+
+  it.live("is refused while the store is lost, as a key is not", () =>
+    Effect.gen(function*() {
+      const { other } = yield* two()
+      other.lose()
+      assert.strictEqual(yield* other.identify("a-token"), "store_unavailable")
+      assert.strictEqual(yield* other.identify("first"), "Managed")
+    }))
+})

@@ -1,0 +1,187 @@
+/**
+ * Two gateways over a store that is reached by TLS, as a user who may do no more than the README says: what they do for one
+ * another beside requests.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { makeSeals } from "../../src/cluster/store/seals.ts"
+import { accounts, admin, chat, emailOf, send, textOf } from "../gateway/support.ts"
+import { businessKey } from "../support/gateway.ts"
+import { command, redisServer, speaksTls, tlsServer } from "../support/redisServer.ts"
+import { untilHolds } from "../support/until.ts"
+import { type Cluster, clusterKey, startCluster, untilIdle, untilReady } from "./cluster.ts"
+
+const rights = "~gw:* &gw:* +@read +@write +@scripting +@pubsub +@connection +@transaction +info +time"
+const user = ["--user", "gateway", "on", ">a-password", ...rights.split(" ")]
+
+/** Where servers have no TLS, the user alone is what is tested. */
+const secured = speaksTls()
+  ? Effect.map(tlsServer(...user), ({ cert, server }) => ({
+    server,
+    url: `rediss://gateway:a-password@127.0.0.1:${server.port}`,
+    env: { NODE_EXTRA_CA_CERTS: cert }
+  }))
+  : Effect.map(redisServer(...user), (server) => ({
+    server,
+    url: `redis://gateway:a-password@127.0.0.1:${server.port}`,
+    env: {}
+  }))
+
+describe("two gateways over a store with TLS and a user of few rights", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "secured-"))
+  const file = path.join(folder, "config.json")
+  /** What nodes have sent to the collector of traces. */
+  const exported: Array<string> = []
+  const collector = createServer((request, response) => {
+    let body = ""
+    request.on("data", (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on("end", () => {
+      exported.push(body)
+      response.setHeader("content-type", "application/json")
+      response.end("{}")
+    })
+  })
+  let cluster: Cluster
+  const urlOf = (i: number) => cluster.nodes[i]!.url
+  const config = { keys: [businessKey], accounts: accounts("a"), runtime: { account_max_inflight: 4 } }
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", () => resolve()))
+    cluster = await startCluster({ nodes: 1, config, store: secured })
+    const { port } = collector.address() as AddressInfo
+    // The file of the second node: the upstream is the store's.
+    writeFileSync(file, JSON.stringify({ ...config, model_aliases: { "of-the-file": "upstream-chat" } }))
+    await cluster.add("n2", {
+      GATEWAY_CONFIG_JSON: "",
+      GATEWAY_CONFIG_PATH: file,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_BSP_SCHEDULE_DELAY: "50"
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await cluster.stop()
+    await new Promise((resolve) => collector.close(resolve))
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it("are one gateway, and need no right that the README does not name", async () => {
+    for (const i of [0, 1]) assert.strictEqual(textOf(await chat(urlOf(i), "!say one")), "one")
+    const { nodes, store } = await admin(urlOf(1), "GET", "/admin/nodes") as {
+      readonly nodes: ReadonlyArray<{ readonly id: string }>
+      readonly store: { readonly url: string }
+    }
+    assert.deepStrictEqual(nodes.map(({ id }) => id), ["n1", "n2"])
+    assert.strictEqual(store.url, `${speaksTls() ? "rediss" : "redis"}://127.0.0.1:${cluster.store.port}`)
+    // Of each thing that the store is for.
+    const made = await fetch(`${urlOf(0)}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "upstream-chat", input: "!say two" })
+    })
+    const { id } = await made.json() as { readonly id: string }
+    for (const method of ["GET", "DELETE"]) {
+      const there = await fetch(`${urlOf(1)}/v1/responses/${id}`, {
+        method,
+        headers: { authorization: `Bearer ${businessKey}` }
+      })
+      assert.strictEqual(there.status, 200)
+    }
+    const { items } = await admin(urlOf(0), "GET", "/admin/requests") as { readonly items: ReadonlyArray<object> }
+    assert.lengthOf(items, 3)
+    for (const  of of["/admin/keys", "/admin/usage?by=key"]) await admin(urlOf(1), "GET", of)
+    const metrics = await (await fetch(`${urlOf(1)}/metrics`, { headers: { authorization: "Bearer test-admin-key" } }))
+      .text()
+    assert.match(metrics, /^gateway_store_round_trip_seconds_count [1-9]/m)
+    const client = await cluster.client()
+    assert.deepStrictEqual(await command(client, "ACL", "LOG"), [])
+    await untilIdle(cluster)
+  })
+
+  it("tell by which of them a trace was made", async () => {
+    await untilHolds(async () => {
+      await chat(urlOf(1), "!say one")
+      return exported.some((body) => body.includes("service.instance.id"))
+    })
+    const spans = exported.find((body) => body.includes("resourceSpans")) ?? "{}"
+    const { resourceSpans: [first] } = JSON.parse(spans) as {
+      readonly resourceSpans: ReadonlyArray<{
+        readonly resource: { readonly attributes: ReadonlyArray<{ readonly key: string; readonly value: object }> }
+      }>
+    }
+    assert.deepInclude([...first?.resource.attributes ?? []], {
+      key: "service.instance.id",
+      value: { stringValue: "n2" }
+    })
+  })
+
+  it("delete all sessions of an account once neither has a lease on it", async () => {
+    await admin(urlOf(0), "PUT", "/admin/settings", { auto_delete: { mode: "all" } })
+    await untilHolds(async () => {
+      const { auto_delete } = await admin(urlOf(1), "GET", "/admin/settings") as {
+        readonly auto_delete: { readonly mode: string }
+      }
+      return auto_delete.mode === "all"
+    })
+    const before = (await cluster.report()).calls.delete_all
+    const held = await send(urlOf(0), "!say one\n!fault hang-mid-stream after=1", { stream: true })
+    assert.strictEqual(held.status, 200)
+    // What ends on one node waits for the lease of the other.
+    assert.strictEqual(textOf(await chat(urlOf(1), "!say two", { target: emailOf("a") })), "two")
+    assert.strictEqual(textOf(await chat(urlOf(0), "!say three")), "three")
+    assert.strictEqual((await cluster.report()).calls.delete_all, before)
+    await held.body?.cancel()
+    await cluster.until(({ calls, sessions }) => calls.delete_all === before + 1 && sessions.open === 0)
+    await admin(urlOf(0), "PUT", "/admin/settings", { auto_delete: { mode: "none" } })
+    await untilIdle(cluster)
+  })
+
+  it("make an edit of one node's file a change for both, beside what others have changed", async () => {
+    await admin(urlOf(0), "POST", "/admin/keys", { key: "of an operator" })
+    writeFileSync(file, JSON.stringify({ ...config, keys: [businessKey, "of the file"] }))
+    await cluster.nodes[1]!.running.printed(/was edited: the change is made for all nodes/)
+    for (const i of [0, 1]) {
+      await untilHolds(async () => {
+        const { keys } = await admin(urlOf(i), "GET", "/admin/config") as { readonly keys: ReadonlyArray<string> }
+        return keys.length === 3
+      })
+    }
+    assert.strictEqual(textOf(await chat(urlOf(0), "!say hello", { key: "of the file" })), "hello")
+    assert.strictEqual(textOf(await chat(urlOf(1), "!say hello", { key: "of an operator" })), "hello")
+    // One that cannot be is refused in words, and changes nothing.
+    writeFileSync(file, JSON.stringify({ ...config, runtime: { account_max_inflight: "many" } }))
+    await cluster.nodes[1]!.running.printed(/The edit is not applied: [^\n]*runtime\.account_max_inflight/)
+    assert.strictEqual(textOf(await chat(urlOf(1), "!say hello", { key: "of the file" })), "hello")
+    await untilIdle(cluster)
+  })
+
+  it("are not ready while the shared document is one that they cannot take, and stay on the last", async () => {
+    const client = await cluster.client()
+    const seals = makeSeals(clusterKey, undefined)
+    const place = "gw:{main}:config"
+    const document = seals.open(place, String(await command(client, "HGET", place, "document"))) ?? ""
+    const put = async (text: string) => {
+      const revision = String(Number(await command(client, "HGET", place, "revision")) + 1)
+      await command(client, "HSET", place, "document", seals.seal(place, text), "revision", revision)
+      await command(client, "HSET", "gw:{main}:lim", "revision", revision)
+    }
+    // As a node of another version might save it.
+    await put(JSON.stringify({ ...JSON.parse(document) as object, runtime: { account_max_inflight: "many" } }))
+    for (const { running, url } of cluster.nodes) {
+      await running.printed(/runtime\.account_max_inflight/)
+      await untilHolds(async () => (await fetch(`${url}/readyz`)).status === 503)
+      assert.include(await (await fetch(`${url}/readyz`)).text(), "its log names the field")
+      assert.strictEqual((await fetch(`${url}/healthz`)).status, 200)
+      assert.strictEqual(textOf(await chat(url, "!say still")), "still")
+    }
+    await put(document)
+    for (const node of cluster.nodes) await untilReady(node)
+    await untilIdle(cluster)
+  })
+})

@@ -1,0 +1,87 @@
+/** What stops a node's start, in one line each, without a credential. */
+import { assert, describe, it } from "@effect/vitest"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { run } from "../server/cli/process.ts"
+
+const rows: ReadonlyArray<{
+  readonly about: string
+  readonly env: Readonly<Record<string, string>>
+  readonly file?: object
+  readonly says: string
+}> = [
+  {
+    about: "an address of another form",
+    env: { GATEWAY_STORE_URL: "http://user:hidden@host", GATEWAY_ADMIN_KEY: "admin" },
+    says: "GATEWAY_STORE_URL must be redis://"
+  },
+  { about: "no key", env: { GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1" }, says: "needs GATEWAY_STORE_KEY" },
+  {
+    about: "a short key",
+    env: { GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1", GATEWAY_STORE_KEY: "hidden" },
+    says: "GATEWAY_STORE_KEY must have at least 16 characters"
+  },
+  {
+    about: "a short key before",
+    env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_KEY_PREVIOUS: "hidden" },
+    says: "GATEWAY_STORE_KEY_PREVIOUS must be derived or have at least 16 characters"
+  },
+  {
+    about: "a derived key before, of no admin key",
+    env: {
+      GATEWAY_STORE_URL: "redis://127.0.0.1:1",
+      GATEWAY_STORE_KEY: "a key of one's own",
+      GATEWAY_STORE_KEY_PREVIOUS: "derived"
+    },
+    says: "GATEWAY_STORE_KEY_PREVIOUS=derived needs GATEWAY_ADMIN_KEY_PREVIOUS"
+  },
+  {
+    about: "a name that none can have",
+    env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_NODE_ID: "a b" },
+    says: "GATEWAY_NODE_ID must be 1 to 64"
+  },
+  {
+    about: "a timeout that is longer than a node is missed",
+    env: {
+      GATEWAY_STORE_URL: "redis://127.0.0.1:1",
+      GATEWAY_ADMIN_KEY: "a long admin key",
+      GATEWAY_STORE_TIMEOUT_MS: "5000"
+    },
+    says: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500"
+  },
+  {
+    about: "another way to lose the store",
+    env: { GATEWAY_ADMIN_KEY: "admin" },
+    file: { store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } },
+    says: "store.on_loss must be closed"
+  },
+  {
+    about: "another way to lose the store that a variable names",
+    env: { GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1" },
+    file: { store: { on_loss: "open" } },
+    says: "store.on_loss must be closed"
+  }
+]
+
+describe("a node does not start with", () => {
+  it.each(rows)("$about", async ({ env, file, says }) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "store-settings-"))
+    const config = path.join(folder, "config.json")
+    if (file !== undefined) writeFileSync(config, JSON.stringify(file))
+    const ended = await run([], { env: { PORT: "0", GATEWAY_CONFIG_PATH: config, GATEWAY_DATA_DIR: folder, ...env } })
+    rmSync(folder, { recursive: true, force: true })
+    assert.strictEqual(ended.code, 1, ended.stdout)
+    assert.include(ended.stderr, says)
+    assert.notInclude(ended.stdout + ended.stderr, "hidden")
+  })
+})
+
+it("check-config refuses another way to lose the store", async () => {
+  const checked = await run(["check-config"], {
+    env: { GATEWAY_CONFIG_JSON: JSON.stringify({ store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } }) }
+  })
+  assert.strictEqual(checked.code, 1, checked.stdout)
+  assert.include(checked.stderr, "GATEWAY_CONFIG_JSON: store.on_loss must be closed")
+  assert.notInclude(checked.stdout + checked.stderr, "hidden")
+})

@@ -1,0 +1,300 @@
+/** The limits of keys over two nodes on a real server, held against a plain model; times are given to the script. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as fc from "fast-check"
+import { scripts } from "../../src/cluster/store/scripts.ts"
+import { StoreUnavailable } from "../../src/cluster/store/StoreError.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { sha256Hex } from "../../src/config/json.ts"
+import type { KeyLimit } from "../../src/config/keyRecords.ts"
+import { windowNames } from "../../src/config/schema.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import type { Used } from "../../src/usage/Admission.ts"
+import type { Refused } from "../../src/usage/keyRules.ts"
+import { type LimitsStore, makeSharedLimits } from "../../src/usage/sharedLimits.ts"
+import { windowAt } from "../../src/usage/windows.ts"
+import { runs } from "../support/effort.ts"
+import { command, connect, type RedisClient, redisServer } from "../support/redisServer.ts"
+
+const keys = ["one", "two"]
+const ids = keys.map((key) => keyId(key, sha256Hex))
+const minute = 60_000
+
+let scope: Scope.Closeable
+let client: RedisClient
+beforeAll(async () => {
+  scope = Effect.runSync(Scope.make())
+  const server = await Effect.runPromise(Scope.provide(redisServer(), scope))
+  client = await connect(server.socket)
+})
+afterAll(async () => {
+  client.destroy()
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+})
+
+const amount = fc.option(fc.integer({ min: 1, max: 40 }), { nil: undefined })
+const limits = fc.subarray([...windowNames]).chain((windows) =>
+  fc.tuple(...windows.map((window) =>
+    fc.record({ window: fc.constant(window), requests: amount, tokens: amount })
+      .filter(({ requests, tokens }) => requests !== undefined || tokens !== undefined)
+  ))
+)
+
+type Act =
+  | {
+    readonly _tag: "admit"
+    readonly node: number
+    readonly key: number
+    readonly tokens: number
+    readonly lost: boolean
+  }
+  | { readonly _tag: "settle"; readonly which: number; readonly counted: boolean; readonly tokens: number }
+  | { readonly _tag: "pass"; readonly millis: number }
+  | {
+    readonly _tag: "limit"
+    readonly key: number
+    readonly most: number | undefined
+    readonly limits: ReadonlyArray<KeyLimit>
+  }
+  /** The store drops a node that lives, or that is gone. */
+  | { readonly _tag: "drop"; readonly node: number; readonly dies: boolean }
+
+const node = fc.nat({ max: 1 })
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.record({
+      _tag: fc.constant("admit" as const),
+      node,
+      key: node,
+      tokens: fc.nat({ max: 15 }),
+      lost: fc.nat({ max: 9 }).map((n) => n === 0)
+    })
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      _tag: fc.constant("settle" as const),
+      which: fc.nat({ max: 30 }),
+      counted: fc.boolean(),
+      tokens: fc.nat({ max: 30 })
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("pass" as const),
+      millis: fc.constantFrom(1, 999, 30_000, minute, 61 * minute, 25 * 60 * minute, 8 * 24 * 60 * minute)
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      _tag: fc.constant("limit" as const),
+      key: node,
+      most: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+      limits
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ _tag: fc.constant("drop" as const), node, dies: fc.boolean() }) }
+)
+
+/** Near the ends of minutes, days, weeks and months, leap days among them. */
+const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T23:58:00Z", "2026-11-22T23:00:00Z"]
+
+/** A request of the model. */
+interface Known {
+  readonly node: number
+  readonly key: string
+  readonly at: number
+  readonly end: (used: Used) => Promise<void>
+  tokens: number
+  counts: boolean
+  open: boolean
+}
+
+const nothingUsed: Used = { counted: false, tokens: 0 }
+
+const codeOf = (exit: Exit.Exit<unknown, Refused>): string | undefined => {
+  const refused = Exit.findErrorOption(exit)
+  return refused._tag === "Some" ? refused.value.error.code : undefined
+}
+
+const run = (time: number, script: "keys" | "attach" | "leave", name: string, ...args: ReadonlyArray<string>) =>
+  client.sendCommand(["EVAL", scripts[script].lua, "0", String(time), name, name, ...args]) as Promise<Array<string>>
+
+const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: ConfigStore["Service"]) => {
+  let now = Date.parse(beginning)
+  const under = new Set<Promise<unknown>>()
+  let losesAnswers = false
+  await client.sendCommand(["FLUSHALL"])
+  await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
+  await Effect.runPromise(config.update((raw) => Effect.succeed({ ...raw, keys: [...keys], key_records: {} })))
+
+  const attach = async (name: string) => {
+    await run(now, "attach", name, "0", "e", "e", "test", "0", "[]", "[]")
+    await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", name])
+  }
+
+  const makeNode = (name: string) => {
+    const listeners: Array<(kind: string, rest: string) => void> = []
+    const store: LimitsStore = {
+      isUp: () => true,
+      clockOffset: () => 0,
+      listen: (listener) => void listeners.push(listener),
+      run: (script, ...args) =>
+        Effect.tryPromise({
+          try: async () => {
+            const lost = losesAnswers
+            const reply = await run(now, script as "keys", name, ...args)
+            if (lost) throw new Error("the answer was lost")
+            return reply.map(String)
+          },
+          catch: () => new StoreUnavailable({ message: "lost" })
+        })
+    }
+    const limits = makeSharedLimits(store, config, () => now, (effect) => {
+      const running = Effect.runPromise(effect)
+      under.add(running)
+      void running.finally(() => under.delete(running))
+    })
+    return { limits, say: (kind: string) => listeners.forEach((listener) => listener(kind, "")) }
+  }
+  const names = ["n1", "n2"]
+  const nodes = names.map(makeNode)
+  for (const name of names) await attach(name)
+
+  const calm = async () => {
+    while (under.size > 0) await Promise.all(under)
+    for (const { say } of nodes) say("beat")
+    while (under.size > 0) await Promise.all(under)
+  }
+
+  const known: Array<Known> = []
+  const used = (key: string, window: KeyLimit["window"]) => {
+    const { end, start } = windowAt(window, now)
+    const own = known.filter((one) => one.key === key && one.counts && one.at >= start && one.at < end)
+    return { requests: own.length, tokens: own.reduce((sum, { tokens }) => sum + tokens, 0) }
+  }
+  const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
+
+  for (const step of acts) {
+    switch (step._tag) {
+      case "pass":
+        now += step.millis
+        break
+      case "settle": {
+        const one = known[step.which]
+        if (one === undefined || !one.open) break
+        await one.end(step)
+        // Only the first counts.
+        await one.end({ counted: !step.counted, tokens: 99 })
+        Object.assign(one, { open: false, counts: step.counted, tokens: step.tokens })
+        break
+      }
+      case "limit": {
+        const record = {
+          ...(step.most === undefined ? {} : { max_inflight: step.most }),
+          limits: step.limits.map((limit) =>
+            Object.fromEntries(Object.entries(limit).filter(([, value]) => value !== undefined))
+          )
+        }
+        await Effect.runPromise(
+          config.update((raw) => Effect.succeed({ ...raw, key_records: { [ids[step.key]!]: record } }))
+        )
+        break
+      }
+      case "drop": {
+        const name = names[step.node]!
+        await run(now, "leave", name)
+        await attach(name)
+        if (step.dies) {
+          nodes[step.node] = makeNode(name)
+          // What its requests were admitted with stays used.
+          for (const one of known) if (one.node === step.node) one.open = false
+        } else nodes[step.node]!.say("dropped")
+        break
+      }
+      case "admit": {
+        const key = ids[step.key]!
+        const record = config.unsafeCurrent().key_records.get(key)
+        const isLimited = record?.max_inflight !== undefined || (record?.limits.length ?? 0) > 0
+        const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
+        const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
+          (record?.limits ?? []).every(
+            ({ requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY, window }) => {
+              const sum = used(key, window)
+              return sum.requests + 1 <= requests && sum.tokens + estimated <= tokens
+            }
+          )
+        const own = Effect.runSync(Scope.make())
+        let spent = nothingUsed
+        const end = (by: Used) => {
+          spent = by
+          return Effect.runPromise(Scope.close(own, Exit.void))
+        }
+        const isLost = step.lost && isLimited
+        losesAnswers = isLost
+        const admitted = await Effect.runPromise(Effect.exit(Scope.provide(
+          nodes[step.node]!.limits.admit({ key, promptTokens: () => step.tokens, used: () => spent }),
+          own
+        )))
+        losesAnswers = false
+        if (isLost) {
+          // It may have been admitted: nobody knows, and it is given back.
+          assert.strictEqual(codeOf(admitted), "store_unavailable")
+          await end(nothingUsed)
+          break
+        }
+        assert.strictEqual(Exit.isSuccess(admitted), fits)
+        if (Exit.isFailure(admitted)) {
+          assert.strictEqual(codeOf(admitted), "rate_limit_exceeded")
+          await end(nothingUsed)
+          break
+        }
+        // What no limit stands against is counted when it is over.
+        known.push({ node: step.node, key, at: now, end, tokens: estimated, counts: isLimited, open: true })
+        break
+      }
+    }
+    await calm()
+    for (const { limits } of nodes) {
+      const seen = await Effect.runPromise(limits.usageOf(ids))
+      for (const [i, key] of ids.entries()) {
+        assert.strictEqual(seen[i]?.inFlight, inFlight(key))
+        for (const { requests, resetsAt, startedAt, tokens, window } of seen[i]?.windows ?? []) {
+          assert.deepStrictEqual({ start: startedAt, end: resetsAt }, windowAt(window, now))
+          assert.deepStrictEqual({ requests, tokens }, used(key, window), window)
+        }
+      }
+    }
+  }
+  for (const one of known) if (one.open) await one.end(nothingUsed)
+  await calm()
+  for (const { inFlight: left } of await Effect.runPromise(nodes[0]!.limits.usageOf(ids))) assert.strictEqual(left, 0)
+  assert.strictEqual(await command(client, "EXISTS", "gw:{main}:usage:use", "gw:{main}:usage:adm:n1"), 0)
+}
+
+describe("the limits of keys over nodes", () => {
+  it(
+    "are never gone beyond and never leak, whatever comes in whatever order",
+    () =>
+      Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+        const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys] })), ConfigStore)
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(
+              fc.constantFrom(...beginnings),
+              fc.array(act, { maxLength: 40, size: "max" }),
+              (beginning, acts) => interleave(beginning, acts, config)
+            ),
+            { numRuns: runs(60) }
+          )
+        )
+      })))
+  )
+})

@@ -1,0 +1,292 @@
+/** Two nodes in one process over a real server: what the pool promises holds over both. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { hash } from "node:crypto"
+import { Accounts, type Caller } from "../../src/accounts/Accounts.ts"
+import { Store } from "../../src/cluster/store/Store.ts"
+import { type StoreInvalid, StoreUnavailable } from "../../src/cluster/store/StoreError.ts"
+import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { Environment } from "../../src/config/Environment.ts"
+import type { RawConfig } from "../../src/config/json.ts"
+import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import {
+  accounts,
+  anywhere,
+  ask,
+  direct,
+  errorOf,
+  hold,
+  makeDriver,
+  managed,
+  wrongCredentials
+} from "../accounts/support.ts"
+import { withVariables } from "../config/support.ts"
+import type { RedisServer } from "../support/redisServer.ts"
+import { until, untilTrue } from "../support/until.ts"
+import { settledServer, storeLayer } from "./support.ts"
+
+/** A node with a pool of its own over the shared store. */
+const node = Effect.fnUntraced(function*(
+  server: RedisServer,
+  id: string,
+  config: RawConfig,
+  driver: Driver,
+  layer: Layer.Layer<Store, StoreInvalid> = storeLayer(server, id)
+) {
+  const raw: RawConfig = { upstream: { driver: "session", base_url: "http://127.0.0.1:9" }, keys: ["k"], ...config }
+  const context = yield* Layer.build(
+    Accounts.layerShared.pipe(
+      Layer.provideMerge(ConfigStore.layerShared),
+      Layer.provideMerge(layer),
+      Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) }))),
+      Layer.provide(Environment.layer),
+      Layer.provide(withVariables({ GATEWAY_CONFIG_JSON: JSON.stringify(raw) })),
+      Layer.provide(NodeServices.layer)
+    )
+  )
+  const store = Context.get(context, Store)
+  const configuration = Context.get(context, ConfigStore)
+  return {
+    pool: Context.get(context, Accounts),
+    store,
+    configuration,
+    change: (changes: RawConfig) => configuration.update((raw) => Effect.succeed({ ...raw, ...changes }))
+  }
+})
+
+const two = Effect.fnUntraced(function*(config: RawConfig, driver: Driver = makeDriver().driver) {
+  const server = yield* settledServer
+  const one = yield* node(server, "one", config, driver)
+  const other = yield* node(server, "other", config, driver)
+  return { server, one, other }
+})
+
+const idle = (pool: Accounts["Service"]) =>
+  untilTrue(Effect.map(pool.status, ({ in_use, waiting }) => in_use === 0 && waiting === 0))
+
+describe("a pool that two nodes share", () => {
+  it.live("has one limit, one queue and one rotation", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
+      const first = yield* hold(one.pool)
+      const second = yield* hold(other.pool)
+      assert.sameMembers([first.lease.identifier, second.lease.identifier], ["a@x.org", "b@x.org"])
+      const third = yield* ask(other.pool)
+      yield* until(() => third.pollUnsafe() === undefined)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
+      const fourth = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting >= 2))
+      const status = yield* other.pool.status
+      assert.deepInclude(status, { in_use: 2, waiting: 2, available: 0, total: 2, max_queue_size: 2 })
+      assert.strictEqual(yield* errorOf(hold(one.pool)), "rate_limit_exceeded")
+      yield* first.free
+      const served = yield* Fiber.join(third)
+      assert.strictEqual(served.lease.identifier, first.lease.identifier)
+      assert.isUndefined(fourth.pollUnsafe())
+      yield* second.free
+      const last = yield* Fiber.join(fourth)
+      yield* Effect.all([served.free, last.free])
+      yield* idle(one.pool)
+    }))
+
+  it.live("serves pinned requests and callers with a token of their own, and gives up what is interrupted", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({
+        accounts: accounts("a", "b"),
+        runtime: { account_max_inflight: 1, global_max_inflight: 2 }
+      })
+      const pinned = yield* hold(one.pool, managed("b@x.org"))
+      assert.strictEqual(pinned.lease.identifier, "b@x.org")
+      assert.strictEqual(yield* errorOf(hold(other.pool, managed("c@x.org"))), "invalid_request")
+      const own = yield* hold(other.pool, direct("token"))
+      assert.isUndefined(own.lease.account)
+      const waiting = yield* ask(other.pool, managed("b@x.org"))
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
+      assert.strictEqual((yield* one.pool.status).waiters[0]?.account, "b@x.org")
+      yield* Fiber.interrupt(waiting)
+      yield* Effect.all([pinned.free, own.free])
+      yield* idle(one.pool)
+    }))
+
+  it.live("logs in once for all nodes, and tells all of a refusal", () =>
+    Effect.gen(function*() {
+      const { calls, driver } = makeDriver()
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } }, driver)
+      const first = yield* hold(one.pool)
+      const second = yield* hold(other.pool)
+      const tokens = yield* Effect.all([first.lease.credential.token, second.lease.credential.token], {
+        concurrency: 2
+      })
+      assert.deepStrictEqual(tokens, ["a-1", "a-1"])
+      // The upstream refuses it to both; only the first to say so logs in anew.
+      assert.strictEqual(yield* first.lease.credential.renew("a-1"), "a-2")
+      assert.strictEqual(yield* second.lease.credential.renew("a-1"), "a-2")
+      assert.deepStrictEqual(calls, ["login a", "login a"])
+      yield* Effect.all([first.free, second.free])
+      yield* idle(other.pool)
+    }))
+
+  it.live("takes an account out of rotation for all nodes, and one of them tries it", () =>
+    Effect.gen(function*() {
+      let works = false
+      const { driver } = makeDriver()
+      const refusing: Driver = {
+        ...driver,
+        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+      }
+      const { one, other, server } = yield* two({ accounts: accounts("a", "b") }, refusing)
+      const first = yield* hold(one.pool)
+      const failed = yield* Effect.exit(first.lease.credential.token)
+      assert.isTrue(Exit.isFailure(failed))
+      yield* first.free
+      const [facts] = yield* other.pool.describe([first.lease.identifier ?? ""])
+      assert.deepInclude(facts, { health: "out", testStatus: "failed", reason: "the upstream refuses its login" })
+      const next = yield* hold(other.pool)
+      assert.notStrictEqual(next.lease.identifier, first.lease.identifier)
+      yield* next.free
+      works = true
+      // Its time comes at once.
+      const name = one.store.nameOf(first.lease.account ?? "")
+      yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
+      const again = other.pool.describe([first.lease.identifier ?? ""])
+      yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
+      assert.isAbove(server.port, 0)
+    }))
+
+  it.live("brings an account back whose try was not heard of at once", () =>
+    Effect.gen(function*() {
+      let works = false
+      let lost = 0
+      const { driver } = makeDriver()
+      const refusing: Driver = {
+        ...driver,
+        login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
+      }
+      const server = yield* settledServer
+      /** A store that does not answer when it is told of a try first. */
+      const deaf = Layer.effect(
+        Store,
+        Effect.map(Store, (store): Store["Service"] => ({
+          ...store,
+          run: (name, ...args) =>
+            name === "report" && args[2] === "try" && lost++ === 0
+              ? Effect.fail(new StoreUnavailable({ message: "lost" }))
+              : store.run(name, ...args)
+        }))
+      ).pipe(Layer.provide(storeLayer(server, "one")))
+      const one = yield* node(server, "one", { accounts: accounts("a") }, refusing, deaf)
+      const first = yield* hold(one.pool)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
+      yield* first.free
+      works = true
+      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.nameOf(first.lease.account ?? ""))
+      const again = one.pool.describe([first.lease.identifier ?? ""])
+      yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
+      assert.strictEqual(lost, 2)
+    }))
+
+  it.live("says when it tries again and what is wrong, where no account is in rotation", () =>
+    Effect.gen(function*() {
+      const refusing: Driver = { ...makeDriver().driver, login: () => Effect.fail(wrongCredentials) }
+      const { one, other } = yield* two({ accounts: accounts("a") }, refusing)
+      const first = yield* hold(one.pool)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
+      yield* first.free
+      for (const { pool } of [one, other]) {
+        const { message, retryAfter = 0 } = yield* Effect.flip(hold(pool))
+        assert.strictEqual(message, "No upstream account can be used: the upstream refuses its login")
+        // Tried again after a minute and up to a quarter more.
+        assert.isTrue(retryAfter >= 50 && retryAfter <= 75, String(retryAfter))
+        assert.strictEqual((yield* pool.status).reason, "the upstream refuses its login")
+      }
+      // A try that is under way, or due, may be over at any moment.
+      yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.nameOf(first.lease.account ?? ""))
+      assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
+    }))
+
+  it.live("goes by one configuration, whichever node changes it", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined, key: "k" }
+      const held = yield* hold(one.pool, caller)
+      const waiting = yield* ask(one.pool, caller)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
+      yield* other.change({ runtime: { account_max_inflight: 2 } })
+      const second = yield* Fiber.join(waiting)
+      assert.strictEqual(second.lease.identifier, "a@x.org")
+      // Two admins at once: neither change is lost.
+      yield* Effect.all([one.change({ accounts: accounts("a", "c") }), other.change({ keys: ["k", "l"] })], {
+        concurrency: 2
+      })
+      yield* until(() => one.configuration.unsafeCurrent().keys.length === 2)
+      yield* until(() => other.configuration.unsafeCurrent().accounts.length === 2)
+      // A key that is gone does not get the lease that its request waited for.
+      yield* one.change({ accounts: accounts("a"), runtime: { account_max_inflight: 2 } })
+      const late = yield* ask(one.pool, caller)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
+      yield* other.change({ keys: ["l"], runtime: { account_max_inflight: 3 } })
+      assert.strictEqual(yield* errorOf(Fiber.join(late)), "authentication_failed")
+      yield* Effect.all([held.free, second.free])
+      yield* idle(one.pool)
+      assert.strictEqual(one.store.revision(), other.store.revision())
+    }))
+
+  it.live("serves a caller within the process whose wait saw another configuration come", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
+      const held = yield* hold(one.pool)
+      const waiting = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      yield* other.change({ keys: ["l"] })
+      yield* held.free
+      yield* (yield* Fiber.join(waiting)).free
+      yield* idle(other.pool)
+    }))
+
+  it.live("tells those who wait at a node that it stops, and keeps the places of the others", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { driver } = makeDriver()
+      const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
+      const shutdown = new Shutdown()
+      const one = yield* Effect.provideService(node(server, "one", config, driver), CurrentShutdown, shutdown)
+      const other = yield* node(server, "other", config, driver)
+      const held = yield* hold(other.pool)
+      const told = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      const waiting = yield* ask(other.pool)
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 2))
+      shutdown.now()
+      assert.strictEqual(yield* errorOf(Fiber.join(told)), "shutting_down")
+      yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
+      // Nobody begins to wait any more.
+      assert.strictEqual(yield* errorOf(hold(one.pool)), "shutting_down")
+      yield* held.free
+      yield* (yield* Fiber.join(waiting)).free
+      yield* idle(other.pool)
+    }))
+
+  it.live("frees what a node that is gone had", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { driver } = makeDriver()
+      const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1 } }
+      const one = yield* node(server, "one", config, driver)
+      const scope = yield* Scope.make()
+      const gone = yield* Scope.provide(node(server, "gone", config, driver), scope)
+      yield* Scope.provide(gone.pool.lease(managed(), anywhere), yield* Scope.make())
+      const waiting = yield* ask(one.pool)
+      yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
+      yield* Scope.close(scope, Exit.void)
+      const lease = yield* Fiber.join(waiting)
+      yield* lease.free
+      yield* idle(one.pool)
+    }))
+})

@@ -1,0 +1,354 @@
+/** Stored responses of two nodes over one store. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as fc from "fast-check"
+import { pieceBytes } from "../../src/cluster/store/pieces.ts"
+import type { StoreShape } from "../../src/cluster/store/Store.ts"
+import { StoreUnavailable } from "../../src/cluster/store/StoreError.ts"
+import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import { ResponsesStore } from "../../src/styles/responses/store/ResponsesStore.ts"
+import { makeSharedResponses } from "../../src/styles/responses/store/sharedResponses.ts"
+import { runs } from "../support/effort.ts"
+import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
+import { sentDuring, settledServer, storeLayer, storeNode } from "./support.ts"
+
+const responses = (
+  server: RedisServer,
+  node: string,
+  limits: { readonly stored_responses?: number; readonly stored_bytes?: number } = {}
+) =>
+  Effect.map(
+    Layer.build(
+      ResponsesStore.layerShared.pipe(
+        Layer.provide(storeLayer(server, node)),
+        Layer.provide(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 }, limits }))
+      )
+    ),
+    Context.get(ResponsesStore)
+  )
+
+const response = (id: string, body = "{\"status\":\"completed\"}") => ({
+  id,
+  body,
+  items: [{ role: "user", content: "ü" }]
+})
+
+/** The stored responses of a node whose store does some things in another way. */
+const responsesOver = (store: StoreShape, other: Partial<StoreShape>) =>
+  Effect.map(
+    Layer.build(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 } })),
+    (context) => makeSharedResponses({ ...store, ...other }, Context.get(context, ConfigStore), () => undefined)
+  )
+
+const unavailable = Effect.fail(new StoreUnavailable({ message: "The store does not answer" }))
+
+/** A body of two pieces. */
+const ofTwoPieces = `${"x".repeat(pieceBytes)}${"y".repeat(9)}`
+
+/** The pieces that the server has. */
+const piecesAt = (server: RedisServer) =>
+  Effect.promise(async () => {
+    const client = await connect(server.socket)
+    const pieces = await listOf(client, "KEYS", "gw:{main}:item:*")
+    client.destroy()
+    return pieces
+  })
+
+describe("stored responses of two nodes", () => {
+  it.live("are read, continued and removed on every node, by their owner only", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      yield* one.put("alice", response("resp_1"))
+      assert.deepStrictEqual(yield* other.get("alice", "resp_1"), response("resp_1"))
+      assert.isUndefined(yield* other.get("bob", "resp_1"))
+      assert.isFalse(yield* other.remove("bob", "resp_1"))
+      assert.isTrue(yield* other.remove("alice", "resp_1"))
+      assert.isFalse(yield* one.remove("alice", "resp_1"))
+      assert.isUndefined(yield* one.get("alice", "resp_1"))
+      assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
+    }))
+
+  it.live("are there before what tells of them may leave, and are final in the same way", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const open = one.openUnsafe("alice", response("resp_1", "in progress"))
+      assert.isUndefined(yield* other.get("alice", "resp_1"))
+      yield* open.written() ?? Effect.die("nothing to do")
+      assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, "in progress")
+      open.settleUnsafe("completed")
+      yield* open.written() ?? Effect.die("nothing to do")
+      assert.isUndefined(open.written())
+      assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, "completed")
+      // One that was removed meanwhile does not come back.
+      const removed = one.openUnsafe("alice", response("resp_2"))
+      yield* removed.written() ?? Effect.void
+      yield* other.remove("alice", "resp_2")
+      removed.settleUnsafe("completed")
+      yield* removed.written() ?? Effect.void
+      assert.isUndefined(yield* one.get("alice", "resp_2"))
+    }))
+
+  it.live("are bounded over all nodes, the oldest go first, and expire", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one", { stored_responses: 10 })
+      const other = yield* responses(server, "other", { stored_responses: 10 })
+      for (let i = 0; i < 12; i++) yield* (i % 2 === 0 ? one : other).put("alice", response(`resp_${i}`))
+      assert.strictEqual((yield* one.held).count, 10)
+      assert.isUndefined(yield* one.get("alice", "resp_1"))
+      assert.isDefined(yield* one.get("alice", "resp_2"))
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const keys = yield* Effect.promise(async () => [
+        ...await listOf(client, "KEYS", "gw:{main}:resp:*"),
+        ...await listOf(client, "KEYS", "gw:{main}:item:*")
+      ])
+      assert.isAtLeast(keys.length, 12)
+      for (const key of keys) {
+        const seconds = Number(yield* Effect.promise(() => command(client, "TTL", key)))
+        assert.isTrue(seconds > 0 && seconds <= 30)
+      }
+      client.destroy()
+    }))
+
+  it.live("keep the items of a conversation once, however often it is continued, as long as anything has them", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const item = (i: number) => ({ role: "user", content: `${i} ${"x".repeat(1_000)}` })
+      const items = Array.from({ length: 200 }, (_, i) => item(i))
+      const put = (store: typeof one, turns: number) =>
+        store.put("alice", { id: `resp_${turns}`, body: "{}", items: items.slice(0, turns) })
+      const bytes = Effect.map(one.held, (held) => held.bytes)
+      yield* put(one, 100)
+      const first = yield* bytes
+      // Ten turns more, each of the whole conversation so far, from either node.
+      for (let turns = 110; turns <= 200; turns += 10) yield* put(turns % 20 === 0 ? one : other, turns)
+      assert.isBelow(yield* bytes, 3.5 * first)
+      for (const turns of [100, 150, 200]) {
+        assert.deepStrictEqual((yield* other.get("alice", `resp_${turns}`))?.items, items.slice(0, turns))
+      }
+      // Nobody else's, whatever is the same in it.
+      yield* one.put("bob", { id: "resp_bob", body: "{}", items: items.slice(0, 100) })
+      yield* one.remove("bob", "resp_bob")
+      for (let turns = 100; turns < 200; turns += 10) yield* other.remove("alice", `resp_${turns}`)
+      assert.deepStrictEqual((yield* one.get("alice", "resp_200"))?.items, items)
+      yield* one.remove("alice", "resp_200")
+      assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
+      // What a node remembers to be there is given again where it is not.
+      yield* put(one, 100)
+      assert.lengthOf((yield* other.get("alice", "resp_100"))?.items ?? [], 100)
+      yield* one.remove("alice", "resp_100")
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const left = yield* Effect.promise(() => command(client, "KEYS", "gw:{main}:*"))
+      client.destroy()
+      const own = (left as ReadonlyArray<string>).filter((key) => /:(?:resp|items?|share)/.test(key))
+      assert.deepStrictEqual(own, ["gw:{main}:resp-bytes"])
+    }))
+
+  it.live("go to the store and come back in pieces, on a connection that scripts do not use", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      const other = yield* responses(server, "other")
+      const text = (count: number) => Array.from({ length: count }, (_, i) => `${i} ü 🜁 `).join("")
+      const large = {
+        id: "resp_1",
+        body: JSON.stringify({ output: text(200_000) }),
+        items: [
+          { role: "user", content: text(100_000) },
+          ...Array.from({ length: 20_000 }, (_, i) => ({ role: "user", content: `${i}` }))
+        ]
+      }
+      const sent = yield* sentDuring(
+        server,
+        Effect.gen(function*() {
+          const open = one.openUnsafe("alice", { ...large, body: "in progress" })
+          yield* open.written() ?? Effect.void
+          open.settleUnsafe(large.body)
+          yield* open.written() ?? Effect.void
+          assert.deepStrictEqual(yield* other.get("alice", "resp_1"), large)
+        })
+      )
+      const longest = (args: ReadonlyArray<string>) => Math.max(0, ...args.map((arg) => arg.length))
+      const scripts = sent.filter(({ name }) => name === "EVALSHA")
+      const writes = sent.filter(({ name }) => name === "SET")
+      const reads = sent.filter(({ name }) => name === "GET")
+      assert.isAbove(writes.length, 10)
+      assert.lengthOf(reads, writes.length - 1)
+      for (const { args } of scripts) assert.isBelow(longest(args), 16_384)
+      // A piece, its nonce and its tag, in Base64.
+      for (const { args } of sent) assert.isAtMost(longest(args), Math.ceil((pieceBytes + 28) * 4 / 3))
+      const running = new Set(scripts.map(({ from }) => from))
+      for (const { from } of [...writes, ...reads]) assert.isFalse(running.has(from))
+      yield* one.remove("alice", "resp_1")
+      assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
+    }))
+
+  it.live("are visible once all pieces are there, and the pieces of a node that stops in the middle expire", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      let left = 1
+      const dying = yield* responsesOver(store, {
+        bulk: (commands) => left-- > 0 ? store.bulk(commands) : unavailable,
+        run: () => unavailable
+      })
+      yield* dying.put("alice", { ...response("resp_1"), body: ofTwoPieces })
+      assert.isUndefined(yield* other.get("alice", "resp_1"))
+      assert.deepStrictEqual(yield* other.held, { count: 0, bytes: 0 })
+      const pieces = yield* piecesAt(server)
+      assert.lengthOf(pieces, 1)
+      const client = yield* Effect.promise(() => connect(server.socket))
+      const seconds = Number(yield* Effect.promise(() => command(client, "TTL", pieces[0]!)))
+      assert.isTrue(seconds > 0 && seconds <= 120)
+      client.destroy()
+      // What was left is as good as what is written anew.
+      yield* other.put("alice", { ...response("resp_1"), body: ofTwoPieces })
+      assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, ofTwoPieces)
+    }))
+
+  it.live("leave no piece where they are not stored in the end", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      // It was removed while it was made.
+      const removed = other.openUnsafe("alice", response("resp_1", "in progress"))
+      yield* removed.written() ?? Effect.void
+      yield* other.remove("alice", "resp_1")
+      removed.settleUnsafe(ofTwoPieces)
+      yield* removed.written() ?? Effect.void
+      assert.deepStrictEqual(yield* piecesAt(server), [])
+      // The store takes no more of it, or the request is given up.
+      for (const ending of [unavailable, Effect.interrupt]) {
+        let left = 1
+        const one = yield* responsesOver(store, { bulk: (commands) => left-- > 0 ? store.bulk(commands) : ending })
+        yield* Effect.exit(one.put("alice", { ...response("resp_2"), body: ofTwoPieces }))
+        assert.isBelow(left, 0)
+        assert.deepStrictEqual(yield* piecesAt(server), [])
+      }
+    }))
+
+  it.live("are read as they are then where they change while they are read", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const { store } = yield* storeNode(server, "one")
+      const other = yield* responses(server, "other")
+      const open = other.openUnsafe("alice", response("resp_1", "in progress"))
+      yield* open.written() ?? Effect.void
+      open.settleUnsafe("completed")
+      const settling = Effect.suspend(() => open.written() ?? Effect.void)
+      const reader = yield* responsesOver(store, { bulk: (commands) => Effect.andThen(settling, store.bulk(commands)) })
+      assert.strictEqual((yield* reader.get("alice", "resp_1"))?.body, "completed")
+    }))
+
+  it.live("make room for large ones at the expense of who holds most", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one", { stored_bytes: 1_048_576 })
+      yield* one.put("bob", response("resp_bob"))
+      for (let i = 0; i < 10; i++) {
+        yield* one.put("alice", response(`resp_${i}`, `${i}`.repeat(300_000)))
+        assert.isAtMost((yield* one.held).bytes, 1_048_576)
+      }
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      assert.isDefined(yield* one.get("alice", "resp_9"))
+      assert.isUndefined(yield* one.get("alice", "resp_7"))
+      // Two bodies of two pieces each, one small body, and an item of either owner.
+      assert.lengthOf(yield* piecesAt(server), 7)
+    }))
+
+  it.live("make room for many, however little of it one call of the store does", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const many = yield* responses(server, "one")
+      const few = yield* responses(server, "other", { stored_responses: 10 })
+      yield* Effect.forEach(Array.from({ length: 400 }, (_, i) => response(`resp_${i}`, `${i}`)), (each) =>
+        many.put("alice", each))
+      yield* few.put("alice", response("resp_last"))
+      assert.strictEqual((yield* few.held).count, 10)
+    }))
+
+  it.live("make room at the expense of who holds most", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one", { stored_responses: 10 })
+      yield* one.put("bob", response("resp_bob"))
+      for (let i = 0; i < 30; i++) yield* one.put("alice", response(`resp_${i}`))
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      // Strangers share one share: each new one of theirs pushes out another of theirs.
+      for (let i = 0; i < 30; i++) yield* one.put(`stranger ${i}`, response(`resp_s${i}`), "direct")
+      assert.isDefined(yield* one.get("bob", "resp_bob"))
+      assert.isDefined(yield* one.get("alice", "resp_29"))
+      assert.isDefined(yield* one.get("stranger 29", "resp_s29"))
+      assert.strictEqual((yield* one.held).count, 10)
+    }))
+
+  it.live(
+    "read as they were stored, and leave nothing, whatever comes in whatever order",
+    () =>
+      Effect.gen(function*() {
+        const server = yield* settledServer
+        const nodes = [yield* responses(server, "one"), yield* responses(server, "other")]
+        const step = fc.record({
+          node: fc.nat({ max: 1 }),
+          owner: fc.constantFrom("alice", "bob"),
+          id: fc.nat({ max: 5 }),
+          // Conversations that begin alike, so that pieces are shared, repeated and left.
+          items: fc.tuple(fc.nat({ max: 70 }), fc.constantFrom("a", "b")),
+          act: fc.constantFrom("put", "put", "settle", "remove")
+        })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(fc.array(step, { maxLength: 30 }), (steps) =>
+              Effect.runPromise(Effect.gen(function*() {
+                const model = new Map<string, { readonly body: string; readonly items: ReadonlyArray<string> }>()
+                for (const { act, id, items: [count, kind], node, owner } of steps) {
+                  const store = nodes[node]!
+                  const name = `resp_${owner}_${id}`
+                  if (act === "remove") {
+                    assert.strictEqual(yield* store.remove(owner, name), model.delete(name))
+                    continue
+                  }
+                  const items = Array.from({ length: count }, (_, i) => i < 40 ? "same" : `${kind}${i}`)
+                  const open = store.openUnsafe(owner, { id: name, body: "open", items })
+                  if (act === "settle") open.settleUnsafe("settled")
+                  yield* open.written() ?? Effect.void
+                  model.set(name, { body: act === "settle" ? "settled" : "open", items })
+                }
+                for (const owner of ["alice", "bob"]) {
+                  for (let id = 0; id <= 5; id++) {
+                    const name = `resp_${owner}_${id}`
+                    const known = model.get(name)
+                    const found = yield* nodes[id % 2]!.get(owner, name)
+                    assert.deepStrictEqual(found, known === undefined ? undefined : { id: name, ...known })
+                    yield* nodes[0]!.remove(owner, name)
+                  }
+                }
+                assert.deepStrictEqual(yield* nodes[1]!.held, { count: 0, bytes: 0 })
+              }))),
+            { numRuns: runs(30) }
+          )
+        )
+      }),
+    60_000
+  )
+
+  it.live("do not fail a reply whose copy is lost", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const one = yield* responses(server, "one")
+      yield* Effect.promise(() => server.stop())
+      yield* one.put("alice", response("resp_1"))
+      const error = yield* Effect.flip(one.get("alice", "resp_1"))
+      assert.deepInclude(error, { code: "store_unavailable", retryAfter: 1 })
+    }))
+})

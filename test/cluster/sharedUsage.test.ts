@@ -1,0 +1,112 @@
+/** Usage in a real server, which nodes share. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import type { ScriptName } from "../../src/cluster/store/scripts.ts"
+import { scripts } from "../../src/cluster/store/scripts.ts"
+import { StoreUnavailable } from "../../src/cluster/store/StoreError.ts"
+import { makeRedisStore } from "../../src/usage/redisStore.ts"
+import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
+import { type Made, storeSuite } from "../usage/storeSuite.ts"
+import { entry, everything, start } from "../usage/support.ts"
+
+let scope: Scope.Closeable
+let client: RedisClient
+beforeAll(async () => {
+  scope = Effect.runSync(Scope.make())
+  const server = await Effect.runPromise(Scope.provide(redisServer("--appendonly", "yes"), scope))
+  client = await connect(server.socket)
+})
+afterAll(async () => {
+  client.destroy()
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+})
+
+const unavailable = new StoreUnavailable({ message: "lost" })
+
+/** A node of the store, without the life of one: `lost` says what becomes of answers. */
+const nodeStore = (node: string, lost: () => boolean = () => false) => {
+  const send = (command: string, ...args: ReadonlyArray<string>) =>
+    Effect.tryPromise({
+      try: async (): Promise<unknown> => {
+        const reply: unknown = await client.sendCommand([command, ...args])
+        if (lost()) throw unavailable
+        return reply
+      },
+      catch: () => unavailable
+    })
+  return {
+    isUp: () => true,
+    send,
+    run: (name: ScriptName, ...args: ReadonlyArray<string>) =>
+      Effect.map(
+        send("EVAL", scripts[name].lua, "0", "", node, "", ...args),
+        (reply) => (reply as Array<unknown>).map(String)
+      )
+  }
+}
+
+const inStore: Made = Effect.gen(function*() {
+  yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+  const first = yield* Scope.make()
+  return {
+    store: yield* Scope.provide(makeRedisStore(nodeStore("one")), first),
+    restarted: Effect.andThen(Scope.close(first, Exit.void), makeRedisStore(nodeStore("one")))
+  }
+})
+
+// What keys have used of their windows is counted where they are admitted.
+storeSuite("redis", inStore, { counts: false })
+
+describe("usage of several nodes", () => {
+  it.effect("is read on each, a second after it was made on another", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* TestClock.setTime(start)
+      const [one, other] = [yield* makeRedisStore(nodeStore("one")), yield* makeRedisStore(nodeStore("other"))]
+      const requests = (store: typeof one) => Effect.map(store.query(everything), ({ totals }) => totals.values[0])
+      for (let i = 0; i < 3; i++) one.add(entry())
+      other.add(entry({ error: "upstream_error", outcome: "failed" }))
+      assert.strictEqual(yield* requests(one), 3)
+      assert.strictEqual(yield* requests(other), 4)
+      assert.strictEqual(yield* requests(one), 4)
+      assert.deepStrictEqual(yield* one.status, { kind: "redis", persistent: true, detail: null })
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "no"]))
+      const { detail, persistent } = yield* one.status
+      assert.isFalse(persistent)
+      assert.match(detail ?? "", /appendonly no/)
+      yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
+    }))
+
+  it.effect("is written once, whether an answer was lost or a node has gone on without one", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* TestClock.setTime(start)
+      let isLost = false
+      const one = yield* makeRedisStore(nodeStore("one", () => isLost))
+      const other = yield* makeRedisStore(nodeStore("other"))
+      one.add(entry())
+      isLost = true
+      const alone = yield* one.query(everything)
+      assert.strictEqual(alone.totals.values[0], 1)
+      assert.match((yield* one.status).detail ?? "", /does not answer/)
+      one.add(entry())
+      isLost = false
+      assert.strictEqual((yield* one.query(everything)).totals.values[0], 2)
+      assert.strictEqual((yield* other.query(everything)).totals.values[0], 2)
+      assert.isNull((yield* one.status).detail)
+    }))
+
+  it.effect("is kept no longer where no history is wanted", () =>
+    Effect.gen(function*() {
+      let enabled = false
+      const store = yield* makeRedisStore(nodeStore("one"), { enabled: () => enabled })
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      store.add(entry())
+      assert.deepStrictEqual(yield* store.status, { kind: "off", persistent: false, detail: null })
+      enabled = true
+      assert.strictEqual((yield* store.query(everything)).totals.values[0], 0)
+    }))
+})

@@ -1,0 +1,57 @@
+/** Nodes of a store, in the test's own process. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Store, type StoreOptions } from "../../src/cluster/store/Store.ts"
+import { command, connect, type RedisServer, redisServer } from "../support/redisServer.ts"
+import { until } from "../support/until.ts"
+
+export const storeKey = "a key of the store, long enough"
+
+export const storeLayer = (server: RedisServer, node: string, options: Partial<StoreOptions> = {}) =>
+  Store.layerRedis({
+    url: Redacted.make(server.url),
+    key: Redacted.make(storeKey),
+    nodeId: node,
+    timeoutMillis: 1_500,
+    ...options
+  })
+
+/** A server that has data: its nodes wait for nobody who might bring some back. */
+export const settledServer = Effect.tap(redisServer(), (server) =>
+  Effect.promise(async () => {
+    const client = await connect(server.socket)
+    await command(client, "SET", "gw:{main}:epoch", "of-the-test")
+    client.destroy()
+  }))
+
+/** A store's node with the lines that it has heard. */
+export const storeNode = Effect.fnUntraced(
+  function*(server: RedisServer, node: string, options: Partial<StoreOptions> = {}) {
+    const store = Context.get(yield* Layer.build(storeLayer(server, node, options)), Store)
+    const heard: Array<string> = []
+    store.listen((kind, rest) => heard.push(`${kind} ${rest}`.trim()))
+    return { store, heard }
+  }
+)
+
+/** What the server was sent while an effect ran: who sent it, the command, and its arguments. */
+export const sentDuring = Effect.fnUntraced(function*<A, E>(server: RedisServer, effect: Effect.Effect<A, E>) {
+  const lines: Array<string> = []
+  const monitor = yield* Effect.promise(() => connect(server.socket))
+  yield* Effect.promise(() => monitor.monitor((line) => lines.push(String(line))))
+  yield* effect
+  yield* Effect.promise(async () => {
+    const client = await connect(server.socket)
+    await command(client, "ECHO", "the end")
+    client.destroy()
+  })
+  yield* until(() => lines.some((line) => line.includes("the end")))
+  monitor.destroy()
+  return lines.flatMap((line) => {
+    const [, from = "", sent = ""] = /\[\d+ ([^\]]+)\] (.*)$/.exec(line) ?? []
+    const [name = "", ...args] = Array.from(sent.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, arg = ""]) => arg)
+    return from === "lua" ? [] : [{ from, name: name.toUpperCase(), args }]
+  })
+})

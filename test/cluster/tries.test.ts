@@ -1,0 +1,117 @@
+/** Tries and clean-ups of accounts: none is left to a node that does not make it. */
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { readFileSync } from "node:fs"
+import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
+import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
+
+const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
+
+describe("an account", () => {
+  let scope: Scope.Closeable
+  let client: RedisClient
+  let now = 0
+  let revision = 0
+
+  const run = async (script: Script, node: string, ...args: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+    const reply: unknown = await client.sendCommand(["EVAL", script.lua, "0", String(now), node, node, ...args])
+    return (reply as ReadonlyArray<unknown>).map(String)
+  }
+  const attach = (node: string, starts = "1") => run(scripts.attach, node, starts, "e", "e", "test", "0", "[]", "[]")
+  const configure = (disabled: ReadonlyArray<string>, node = "one", perAccount = "1") =>
+    run(
+      scripts.configure,
+      node,
+      String(revision++),
+      String(revision),
+      "document",
+      perAccount,
+      "2",
+      "1",
+      "1",
+      "0",
+      "[]",
+      JSON.stringify(["a"]),
+      JSON.stringify(disabled)
+    )
+  /** What a node that has heard so many lines is to try. */
+  const triesAt = async (node: string, heard: number) =>
+    (await run(scripts.beat, node, String(heard), "up", "0")).filter((line) => line.startsWith("due "))
+
+  beforeAll(async () => {
+    scope = Effect.runSync(Scope.make())
+    const server = await Effect.runPromise(Scope.provide(redisServer(), scope))
+    client = await connect(server.socket)
+  })
+  afterAll(async () => {
+    client.destroy()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+  beforeEach(async () => {
+    await client.sendCommand(["FLUSHALL"])
+    await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
+    now = 0
+    revision = 0
+    for (const node of ["one", "other"]) await attach(node)
+    await configure([])
+    await run(oracle, "one", "suspend", "a", "out", "10")
+    now = 10
+  })
+
+  it("that is out is its node's to try until the node has heard so", async () => {
+    assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
+    // The reply was lost.
+    assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
+    assert.deepStrictEqual(await triesAt("other", 0), [])
+    assert.deepStrictEqual(await triesAt("one", 1), [])
+  })
+
+  it("that is out is its node's to try when that comes back to the store", async () => {
+    assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
+    assert.include(await attach("one", "0"), "due a")
+    assert.notInclude(await attach("other", "0"), "due a")
+  })
+
+  it("that is out is another's to try when it was disabled meanwhile and its node has died", async () => {
+    assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
+    await configure(["a"])
+    now = 1_900
+    assert.deepStrictEqual(await triesAt("other", 0), [])
+    // Nobody listens for the first one, which has shown no life for two seconds.
+    now = 2_100
+    await configure([], "other")
+    assert.deepStrictEqual(await triesAt("other", 0), ["due a"])
+  })
+
+  it("that is to be emptied is not given to a node that has nothing to do it with", async () => {
+    await run(oracle, "one", "restore", "a")
+    await configure([], "one", "2")
+    const ask = async (ticket: string) => {
+      const [outcome] = await run(scripts.acquire, "one", ticket, "A", "1000", "", "chat")
+      assert.strictEqual(outcome, "granted")
+    }
+    /** What became of it, and the account that this node is to empty. */
+    const release = async (ticket: string, unclean: string) =>
+      (await run(scripts.release, "one", ticket, unclean, "", "", "", "", "", "", "", "")).slice(0, 2)
+    await ask("used")
+    await ask("left")
+    assert.deepStrictEqual(await release("used", "1"), ["granted", ""])
+    // Whoever asked left before there was a lease.
+    assert.deepStrictEqual(await release("left", ""), ["granted", ""])
+    await ask("next")
+    assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
+  })
+
+  it("that is to be emptied is its node's to empty though the reply that said so was lost", async () => {
+    await run(oracle, "one", "restore", "a")
+    assert.strictEqual((await run(scripts.acquire, "one", "used", "A", "1000", "", "chat"))[0], "granted")
+    const release = async () =>
+      (await run(scripts.release, "one", "used", "1", "a", "0", "ok", "", "", "", "", "")).slice(0, 2)
+    assert.deepStrictEqual(await release(), ["granted", "a"])
+    assert.deepStrictEqual(await release(), ["unknown", "a"])
+    await run(scripts.cleaned, "one", "a")
+    assert.deepStrictEqual(await release(), ["unknown", ""])
+  })
+})

@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { Shutdown } from "../../../src/config/clock/Shutdown.ts"
+
+describe("Shutdown", () => {
+  it("tells everybody who watches, once, and nobody who has left", () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("watch" as const) }),
+      fc.record({ kind: fc.constant("leave" as const), who: fc.nat(20) })
+    )
+    fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const shutdown = new Shutdown()
+      const told: Array<number> = []
+      const leaves: Array<() => void> = []
+      const watching = new Set<number>()
+      for (const next of steps) {
+        if (next.kind === "watch") {
+          const who = leaves.length
+          watching.add(who)
+          leaves.push(shutdown.watch(() => told.push(who)))
+        } else {
+          leaves[next.who]?.()
+          watching.delete(next.who)
+        }
+        assert.strictEqual(shutdown.isWatched, watching.size > 0)
+      }
+      shutdown.now()
+      shutdown.now()
+      for (const leave of leaves) leave()
+      assert.deepStrictEqual(told.toSorted((a, b) => a - b), [...watching].toSorted((a, b) => a - b))
+      assert.isTrue(shutdown.isOver)
+      assert.isFalse(shutdown.isWatched)
+    }))
+  })
+
+  it("does not tell who is made to leave by one that is told", () => {
+    const shutdown = new Shutdown()
+    const told: Array<string> = []
+    const leaves: { [name: string]: () => void } = {}
+    const watch = (name: string, other: string) => {
+      leaves[name] = shutdown.watch(() => {
+        told.push(name)
+        leaves[other]!()
+      })
+    }
+    watch("first", "second")
+    watch("second", "first")
+    shutdown.now()
+    assert.lengthOf(told, 1)
+  })
+})

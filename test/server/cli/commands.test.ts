@@ -1,0 +1,215 @@
+/** The commands beside the service, each as a process of its own. */
+import { assert, describe, it } from "@effect/vitest"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { adminKey, startGateway } from "../../support/gateway.ts"
+import { parseFrames } from "../../support/sse.ts"
+import { run, start } from "./process.ts"
+
+const folder = () => mkdtempSync(path.join(tmpdir(), "cli-"))
+
+const file = (name: string, content: unknown): string => {
+  const at = path.join(folder(), name)
+  writeFileSync(at, typeof content === "string" ? content : JSON.stringify(content))
+  return at
+}
+
+const written = "Let me look.\n<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Paris\"}}</tool_call>"
+
+const eventsIn = (stdout: string) => stdout.trimEnd().split("\n").map((line): unknown => JSON.parse(line))
+
+const sieved = [
+  { _tag: "CallStarted", index: 0, id: "call_0", name: "weather" },
+  { _tag: "CallArguments", index: 0, delta: "{\"city\":\"Paris\"}" },
+  { _tag: "CallFinished", index: 0, id: "call_0", name: "weather", arguments: "{\"city\":\"Paris\"}" }
+]
+
+describe.concurrent("check-config", () => {
+  it("prints every fault with its place, and fails", async () => {
+    const at = file("config.json", {
+      keys: ["good", 1],
+      accounts: [{ email: "a@example.com", password: 7 }],
+      runtime: { account_max_inflight: 0 },
+      upstream: { driver: "session" }
+    })
+    const { code, stderr, stdout } = await run(["check-config", at])
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.sameMembers(stderr.trimEnd().split("\n"), [
+      `${at}: keys[1] must be a string`,
+      `${at}: accounts[0].password must be a string`,
+      `${at}: runtime.account_max_inflight must be between 1 and 256`,
+      `${at}: upstream.base_url is required with the session driver`
+    ])
+  })
+
+  it("says where a file is no JSON, and that one is missing", async () => {
+    const broken = file("config.json", "{\n  \"keys\": [,]\n}")
+    const [syntax, missing] = await Promise.all([
+      run(["check-config", broken]),
+      run(["check-config", path.join(folder(), "none.json")])
+    ])
+    assert.strictEqual(syntax.code, 1)
+    assert.match(syntax.stderr, /^\S+: the configuration is not valid JSON.*\n$/)
+    assert.strictEqual(missing.code, 1)
+    assert.match(missing.stderr, /^\S+none\.json: there is no such file\n$/)
+  })
+
+  it("checks what the environment names, and shows no secret of it", async () => {
+    const { code, stdout } = await run(["check-config"], {
+      env: { GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["a-secret-key"], accounts: [{ token: "a-secret-token" }] }) }
+    })
+    assert.strictEqual(code, 0)
+    assert.strictEqual(stdout, "GATEWAY_CONFIG_JSON: valid (embedded upstream, 1 account, 1 key)\n")
+  })
+})
+
+describe.concurrent("misspelt configuration", () => {
+  const misspelt = file("config.json", { $schema: "./schema.json", runtime: { acount_max_inflight: 3 } })
+  const told = `${misspelt}: runtime.acount_max_inflight is not a field that the gateway knows: ` +
+    "did you mean runtime.account_max_inflight?\n"
+
+  it("is valid with a warning, and fails where that is asked for", async () => {
+    const [kept, strict] = await Promise.all([
+      run(["check-config", misspelt]),
+      run(["check-config", "--strict", misspelt])
+    ])
+    assert.deepEqual([kept.code, kept.stderr], [0, told])
+    assert.deepEqual([strict.code, strict.stdout], [1, ""])
+    assert.strictEqual(strict.stderr, `${told}${misspelt}: 1 warning, and --strict is set\n`)
+  })
+
+  it("is found by editors: the schema is a command away", async () => {
+    const { code, stdout } = await run(["config-schema"])
+    assert.strictEqual(code, 0)
+    const schema = JSON.parse(stdout) as { readonly $schema: string; readonly properties: Record<string, unknown> }
+    assert.match(schema.$schema, /json-schema\.org\/draft\/2020-12/)
+    assert.containsAllKeys(schema.properties, ["$schema", "keys", "accounts", "upstream", "runtime"])
+  })
+})
+
+describe.concurrent("sieve", () => {
+  const tools = file("tools.json", [{
+    type: "function",
+    function: { name: "weather", parameters: { type: "object" } }
+  }])
+
+  it("prints the events of a text, one a line", async () => {
+    const { code, stdout } = await run(["sieve", file("text.txt", written), "--tools", tools])
+    assert.strictEqual(code, 0)
+    assert.deepEqual(eventsIn(stdout), [{ _tag: "TextDelta", text: "Let me look.\n" }, ...sieved])
+  })
+
+  it("reads standard input, and tools as any style declares them", async () => {
+    const { stdout } = await run(["sieve", "-", "--tools", file("body.json", { tools: [{ name: "weather" }] })], {
+      input: written
+    })
+    assert.deepEqual(eventsIn(stdout).slice(-3), sieved)
+  })
+
+  it("says that a file is missing, or cannot be read", async () => {
+    const [at, none] = [folder(), path.join(folder(), "none.txt")]
+    const [missing, wrong] = await Promise.all([run(["sieve", none]), run(["sieve", at])])
+    assert.deepEqual([missing.code, missing.stdout, missing.stderr], [1, "", `${none}: there is no such file\n`])
+    assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [1, "", `${at} is a folder, not a file\n`])
+  })
+
+  it("ends quietly when nobody reads on", async () => {
+    const many = file("many.txt", "a line of text with words\n".repeat(200_000))
+    const running = start(["sieve", many])
+    await running.printed(/TextDelta/)
+    running.child.stdout?.destroy()
+    const { code, stderr } = await running.ended
+    assert.deepEqual([code, stderr], [0, ""])
+  })
+
+  it("fails for a text or tools that are not there or not right", async () => {
+    const [absent, wrong] = await Promise.all([
+      run(["sieve", path.join(folder(), "none.txt")]),
+      run(["sieve", file("text.txt", written), "--tools", file("tools.json", [{ title: "weather" }])])
+    ])
+    assert.deepEqual([absent.code, wrong.code], [1, 1])
+    assert.match(absent.stderr, /none\.txt/)
+    assert.notMatch(absent.stderr + wrong.stderr, /^ {4}at /m)
+  })
+})
+
+interface Chunk {
+  readonly choices: ReadonlyArray<
+    { readonly delta: { readonly content?: string; readonly reasoning_content?: string } }
+  >
+}
+
+/** What a chat stream says, reasoning first. */
+const textOf = (frames: string): string =>
+  parseFrames(frames).flatMap(({ data }) => data === "[DONE]" ? [] : (JSON.parse(data) as Chunk).choices)
+    .map(({ delta }) => delta.reasoning_content ?? delta.content ?? "").join("")
+
+describe.concurrent("replay", () => {
+  it("plays a saved sample through any style, as a stream or whole", async () => {
+    const samples = folder()
+    const gateway = await startGateway({ samples: { dir: samples } })
+    const captured = await fetch(`${gateway.url}/admin/dev/raw-samples/capture`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${adminKey}` },
+      body: JSON.stringify({
+        sample_id: "greeting",
+        model: "upstream-reasoner",
+        message: "!think Hm.\n!call weather {\"city\":\"Paris\"}"
+      })
+    })
+    const live = await captured.text()
+    await gateway.stop()
+    const sample = path.join(samples, "greeting")
+
+    const [chat, messages] = await Promise.all([
+      run(["replay", sample, "--model", "upstream-reasoner"]),
+      run(["replay", "greeting", "--style", "messages", "--whole", "--tools", file("t.json", [{ name: "weather" }])], {
+        env: { GATEWAY_CONFIG_JSON: JSON.stringify({ samples: { dir: samples } }) }
+      })
+    ])
+    assert.match(textOf(live), /^Hm\..*weather.*Paris/s)
+    assert.deepEqual([textOf(chat.stdout), chat.code], [textOf(live), 0])
+    const whole = JSON.parse(messages.stdout) as { readonly content: ReadonlyArray<{ readonly type: string }> }
+    assert.deepEqual(whole.content.map(({ type }) => type), ["tool_use"])
+  })
+
+  it("says that there is no such sample", async () => {
+    const { code, stderr, stdout } = await run(["replay", "./nothing/here"])
+    assert.deepEqual([code, stdout], [1, ""])
+    assert.match(stderr, /^here in \.\/nothing: .*no recording.*\n$/i)
+  })
+})
+
+describe.concurrent("the command line", () => {
+  it("runs the reference upstream until it is told to stop", async () => {
+    const upstream = start(["reference", "--port", "0"])
+    const [, url] = await upstream.printed(/listens on (http:\/\/\S+)\n/)
+    const login = await fetch(`${url}/api/v0/users/login`, { method: "POST", body: "{}" })
+    assert.match(await login.text(), /code/)
+    upstream.child.kill("SIGTERM")
+    assert.strictEqual((await upstream.ended).code, 0)
+  })
+
+  it("has help, a version, and completions for shells", async () => {
+    const [help, version, completions] = await Promise.all([
+      run(["sieve", "--help"]),
+      run(["--version"]),
+      run(["--completions", "bash"])
+    ])
+    assert.match(help.stdout, /USAGE\n +model-gateway sieve/)
+    assert.match(
+      version.stdout,
+      /^model-gateway v\d+\.\d+\.\d+ \(commit unknown, built unknown, node v\d[\d.]*, \w+-\w+, bundle\)\n$/
+    )
+    assert.match(completions.stdout, /check-config/)
+    assert.deepEqual([help.code, version.code, completions.code], [0, 0, 0])
+  })
+
+  it("fails with the usage for what it does not know", async () => {
+    const [command, flag] = await Promise.all([run(["nonsense"]), run(["serve", "--nonsense"])])
+    assert.deepEqual([command.code, flag.code], [1, 1])
+    assert.match(command.stderr, /nonsense/)
+    assert.match(flag.stderr, /nonsense/)
+  })
+})

@@ -1,0 +1,155 @@
+/** @jsxImportSource preact */
+/**
+ * Components of pages that show much or refuse something, each by itself in Chromium: the time line of a request, the
+ * form's fields.
+ */
+import { useState } from "preact/hooks"
+import { assert, describe, expect, it } from "vitest"
+import { page, userEvent } from "vitest/browser"
+import { TimeLine } from "../../../src/web/pages/requests/TimeLine.tsx"
+import type { Field } from "../../../src/web/pages/settings/fields.ts"
+import { FieldView } from "../../../src/web/pages/settings/FieldView.tsx"
+import type { RequestRecord } from "../../../src/web/state/requests.ts"
+import { draw } from "./support.tsx"
+
+/** A record with so many frames on each side, the client's half a millisecond after the upstream's. */
+const recordOf = (frames: number): RequestRecord => ({
+  id: "1",
+  request_id: "req_1",
+  started_at: 0,
+  style: "chat",
+  model: "upstream-chat",
+  native_model: "upstream-chat",
+  stream: true,
+  key: "direct",
+  account: "ada@example.com",
+  state: "done",
+  outcome: "ok",
+  status: 200,
+  error: null,
+  finish: "stop",
+  attempts: 1,
+  failovers: 0,
+  calls: 0,
+  queued_ms: 0,
+  first_event_ms: 1,
+  duration_ms: frames,
+  usage: null,
+  bodies_kept: true,
+  request: { method: "POST", path: "/v1/chat/completions", headers: {}, body: "{}", truncated: false },
+  conversation: null,
+  upstream: [{
+    capture_id: "",
+    label: "completion",
+    attempt: 1,
+    url: "",
+    account: "ada@example.com",
+    status: 200,
+    request_body: "{}",
+    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i, data: `data: upstream ${i}\n\n` })),
+    truncated: false
+  }],
+  reply: {
+    status: 200,
+    headers: {},
+    frames: Array.from({ length: frames }, (_, i) => ({ at_ms: i + 0.5, data: `data: client ${i}\n\n` })),
+    truncated: false
+  },
+  tool_calls: [],
+  server_timing: null
+})
+
+describe("the time line", () => {
+  const frames = page.getByRole("table", { name: "Frames" })
+  const rows = () => frames.element().querySelectorAll("tbody tr")
+
+  it("shows 5,000 frames of each side in a document whose size does not grow with them", async () => {
+    const place = draw(<TimeLine record={recordOf(5_000)} />)
+    await expect.element(page.getByText("1–100 of 10000")).toBeVisible()
+    const elements = place.querySelectorAll("*").length
+    assert.isAtMost(elements, 1_200)
+    assert.strictEqual(rows().length, 100)
+    // Both sides in the order of time.
+    assert.deepStrictEqual(
+      [...rows()].slice(0, 3).map((row) => row.textContent),
+      ["0.0 msupstreamdata: upstream 0", "0.5 msclientdata: client 0", "1.0 msupstreamdata: upstream 1"]
+    )
+
+    draw(<TimeLine record={recordOf(10_000)} />)
+    await expect.element(page.getByText("1–100 of 20000")).toBeVisible()
+    assert.isAtMost(Math.abs(place.querySelectorAll("*").length - elements), 4)
+  })
+
+  it("leads to its last frame, and to one side alone", async () => {
+    draw(<TimeLine record={recordOf(125)} />)
+    const next = page.getByRole("button", { name: "Next page" })
+    await next.click()
+    await next.click()
+    await expect.element(next).toBeDisabled()
+    await expect.element(frames.getByText("data: client 124")).toBeInTheDocument()
+    assert.strictEqual(rows().length, 50)
+    await userEvent.selectOptions(page.getByRole("combobox", { name: "Side" }), "client")
+    await expect.element(page.getByText("1–100 of 125")).toBeVisible()
+    await expect.element(frames.getByText("data: client 99")).toBeInTheDocument()
+    assert.strictEqual(frames.getByRole("cell", { name: "upstream", exact: true }).elements().length, 0)
+  })
+
+  it("says so where nothing was kept", async () => {
+    draw(<TimeLine record={{ ...recordOf(0), upstream: [], reply: null }} />)
+    assert.strictEqual(rows().length, 1)
+    assert.strictEqual(document.querySelectorAll(".tracks, .pager").length, 0)
+  })
+})
+
+const field: Field = {
+  path: "runtime.account_max_inflight",
+  type: "integer",
+  minimum: 1,
+  maximum: 256,
+  choices: null,
+  default: 2,
+  configured: null,
+  effective: 2,
+  writable: true,
+  description: "Requests at once of one account."
+}
+
+describe("a field of the form", () => {
+  /** Refuses what is no number, as the gateway would on saving. */
+  const Form = ({ of }: { readonly of: Field }) => {
+    const [text, setText] = useState("")
+    const fault = text === "" || /^\d+$/.test(text) ? undefined : "must be an integer"
+    return <FieldView field={of} text={text} changed={text !== ""} fault={fault} onText={setText} />
+  }
+
+  it("tells what is in effect, and a refusal as its description, until it is mended", async () => {
+    draw(<Form of={field} />)
+    const input = page.getByRole("textbox", { name: /^runtime\.account_max_inflight/ })
+    await expect.element(input).toHaveAttribute("aria-invalid", "false")
+    await expect.element(input).toHaveAccessibleDescription(
+      "Effective: 2 · Requests at once of one account. · 1 to 256"
+    )
+    await input.fill("many")
+    await expect.element(input).toHaveAttribute("aria-invalid", "true")
+    await expect.element(input).toHaveAccessibleDescription(/^must be an integer Effective: 2/)
+    // Said in words beside the name, not by colour.
+    await expect.element(page.getByText("(changed)")).toBeVisible()
+    await input.fill("3")
+    await expect.element(input).toHaveAttribute("aria-invalid", "false")
+    await expect.element(input).toHaveAccessibleDescription(/^Effective: 2/)
+  })
+
+  it("is a choice where there are few values, and lines where it is a map", async () => {
+    draw(<Form of={{ ...field, path: "captures.enabled", type: "boolean", default: true, effective: true }} />)
+    const choice = page.getByRole("combobox", { name: "captures.enabled" })
+    assert.deepStrictEqual(
+      [...choice.element().querySelectorAll("option")].map((option) => option.textContent),
+      ["Not set", "yes", "no"]
+    )
+    await expect.element(choice).toHaveAccessibleDescription(/^Effective: yes/)
+    draw(<Form of={{ ...field, path: "model_aliases", type: "map", default: null, effective: { a: "b", c: "d" } }} />)
+    const lines = page.getByRole("textbox", { name: "model_aliases" })
+    assert.strictEqual(lines.element().tagName, "TEXTAREA")
+    await expect.element(lines).toHaveAccessibleDescription(/^Effective: a = b, c = d/)
+  })
+})

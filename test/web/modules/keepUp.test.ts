@@ -1,0 +1,84 @@
+/**
+ * The list of requests as it keeps up with changes.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import type { ShownPage } from "../../../src/web/pages/requests/keepUp.ts"
+import { keepUp, pageSize } from "../../../src/web/pages/requests/keepUp.ts"
+import type { RequestItem } from "../../../src/web/state/types.ts"
+
+const everything = { status: "", style: "", model: "", key: "", account: "" }
+
+const itemAt = (started_at: number, change: Partial<RequestItem> = {}): RequestItem => ({
+  id: `r${started_at}`,
+  request_id: `req_${started_at}`,
+  started_at,
+  style: "chat",
+  model: "upstream-chat",
+  native_model: "upstream-chat",
+  stream: true,
+  key: "direct",
+  account: "",
+  state: "streaming",
+  outcome: "open",
+  status: null,
+  error: null,
+  finish: null,
+  attempts: 1,
+  failovers: 0,
+  calls: 0,
+  queued_ms: null,
+  first_event_ms: null,
+  duration_ms: null,
+  usage: null,
+  bodies_kept: true,
+  ...change
+})
+
+const pageOf = (items: ReadonlyArray<RequestItem>, next_cursor: string | null = null): ShownPage => ({
+  enabled: true,
+  limit: 1_000,
+  kept: items.length,
+  bytes: 0,
+  max_total_bytes: 0,
+  items,
+  next_cursor,
+  cut: false
+})
+
+const timesOf = (page: ShownPage) => page.items.map((item) => item.started_at)
+
+describe("the list of requests", () => {
+  it("lets a request go that it is no longer narrowed to", () => {
+    const page = pageOf([itemAt(2), itemAt(1)])
+    const ended = itemAt(1, { state: "done", outcome: "ok", status: 200 })
+    for (const isNewest of [true, false]) {
+      assert.deepStrictEqual(timesOf(keepUp(page, [ended], { ...everything, status: "open" }, isNewest)), [2])
+      assert.deepStrictEqual(keepUp(page, [ended], everything, isNewest).items, [itemAt(2), ended])
+    }
+  })
+
+  it("keeps the order of time, whenever a request comes to fit", () => {
+    const failed = { state: "done", outcome: "failed", status: 502 } as const
+    const page = pageOf([itemAt(5, failed), itemAt(2, failed)])
+    const now = keepUp(page, [itemAt(3, failed), itemAt(7, failed), itemAt(1, failed)], {
+      ...everything,
+      status: "5xx"
+    }, true)
+    assert.deepStrictEqual(timesOf(now), [7, 5, 3, 2, 1])
+  })
+
+  it("says so when rows were pushed off its end, and takes none that stands behind it", () => {
+    const full = pageOf(Array.from({ length: pageSize }, (_, i) => itemAt(100 - i)))
+    assert.isFalse(keepUp(full, [itemAt(100)], everything, true).cut)
+    const cut = keepUp(full, [itemAt(101)], everything, true)
+    assert.isTrue(cut.cut)
+    assert.deepStrictEqual([timesOf(cut)[0], timesOf(cut).at(-1), cut.items.length], [101, 52, pageSize])
+    assert.deepStrictEqual(timesOf(keepUp(cut, [itemAt(1)], everything, true)), timesOf(cut))
+    assert.isTrue(keepUp(cut, [], everything, true).cut)
+  })
+
+  it("takes nothing new on an older page", () => {
+    const page = pageOf([itemAt(2)], "r2")
+    assert.deepStrictEqual(keepUp(page, [itemAt(3)], everything, false), page)
+  })
+})

@@ -1,0 +1,72 @@
+/**
+ * What the form of a key asks the gateway to change.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { KeyDraft, KeyItem } from "../../../src/web/pages/keys/draft.ts"
+import { asLocal, changesOf } from "../../../src/web/pages/keys/draft.ts"
+
+const item: KeyItem = {
+  id: "0123456789abcdef",
+  preview: "sk-gw-ab...",
+  state: "active",
+  name: "team a",
+  note: null,
+  disabled: false,
+  expires_at: "2030-01-01T10:20:30Z",
+  models: ["upstream-chat"],
+  max_inflight: 4,
+  limits: [{ window: "week", requests: null, tokens: 5 }, { window: "day", requests: 0, tokens: null }],
+  created_at: null,
+  usage: { in_flight: 0, max_inflight: 4, last_used_at: null, windows: [] }
+}
+
+/** The form as it opens. */
+const opened = (of: KeyItem): KeyDraft => ({
+  name: of.name ?? "",
+  note: of.note ?? "",
+  disabled: of.disabled,
+  expires_at: asLocal(of.expires_at),
+  models: (of.models ?? []).join("\n"),
+  max_inflight: of.max_inflight,
+  limits: of.limits
+})
+
+describe("the form of a key", () => {
+  it("changes what was written alone: the rest stays as it is by then, its expiry to the second", () => {
+    assert.deepStrictEqual(changesOf(item, opened(item)), {})
+    const changes: ReadonlyArray<Partial<KeyDraft>> = [
+      { name: " team b " },
+      { note: "ours" },
+      { disabled: true },
+      { expires_at: "2031-02-03T04:05" },
+      { models: "a\n\n b " },
+      { max_inflight: 0 },
+      { limits: [{ window: "day", requests: 1, tokens: null }] }
+    ]
+    for (const change of changes) {
+      assert.deepStrictEqual(Object.keys(changesOf(item, { ...opened(item), ...change })), Object.keys(change))
+    }
+    assert.deepStrictEqual(changesOf(item, { ...opened(item), models: "a\n\n b ", name: " team b " }), {
+      name: "team b",
+      models: ["a", "b"]
+    })
+  })
+
+  it("changes nothing where nothing was written, whatever the time of its expiry", () => {
+    const times = fc.date({ min: new Date(0), max: new Date("9999-01-01T00:00:00Z"), noInvalidDate: true })
+    fc.assert(fc.property(times, (time) => {
+      const key = { ...item, expires_at: time.toISOString() }
+      assert.deepStrictEqual(changesOf(key, opened(key)), {})
+    }))
+  })
+
+  it("clears what was emptied, and leaves a limit of 0 apart from none", () => {
+    assert.deepStrictEqual(
+      changesOf(item, { ...opened(item), name: "", expires_at: "", models: "\n", max_inflight: null, limits: [] }),
+      { name: null, expires_at: null, models: null, max_inflight: null, limits: [] }
+    )
+    const emptied = [{ window: "week", requests: null, tokens: 5 }] as const
+    assert.deepStrictEqual(changesOf(item, { ...opened(item), limits: emptied }), { limits: emptied })
+  })
+})

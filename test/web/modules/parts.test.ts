@@ -1,0 +1,195 @@
+/**
+ * The console's parts that need no browser: lines of accounts, settings as texts, local tools, replies of each style.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { parseAccounts } from "../../../src/web/pages/accounts/parseAccounts.ts"
+import type { Field } from "../../../src/web/pages/settings/fields.ts"
+import { changesOf, faultyLines, fieldAt, patchOf, textOf, valueOf } from "../../../src/web/pages/settings/fields.ts"
+import { collect } from "../../../src/web/playground/answers.ts"
+import { styles } from "../../../src/web/playground/conversation.ts"
+import { runTool } from "../../../src/web/playground/tools.ts"
+import { wireOf } from "../../../src/web/playground/wire.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
+
+const accountsIn = (text: string) => parseAccounts(text).map(({ account }) => account)
+
+describe("lines of accounts", () => {
+  it.each([
+    ["ada@example.com\tpass word", { email: "ada@example.com", password: "pass word" }],
+    ["ada@example.com   secret", { email: "ada@example.com", password: "secret" }],
+    ["ada@example.com----se:cr,et", { email: "ada@example.com", password: "se:cr,et" }],
+    ["ada@example.com,a;b", { email: "ada@example.com", password: "a;b" }],
+    ["ada@example.com;a|b", { email: "ada@example.com", password: "a|b" }],
+    ["ada@example.com|a:b", { email: "ada@example.com", password: "a:b" }],
+    ["ada@example.com:a b", { email: "ada@example.com", password: "a b" }],
+    ["13800138000 pw", { mobile: "13800138000", password: "pw" }],
+    ["+8613800138000----pw", { mobile: "+8613800138000", password: "pw" }],
+    ["eyJhbGciOi.J9", { token: "eyJhbGciOi.J9" }],
+    ["1234567", { token: "1234567" }],
+    ["sess:with-a-colon", { token: "sess:with-a-colon" }],
+    [`{"email":"a@b.c","password":"x","note":"mine","other":1}`, { email: "a@b.c", password: "x", note: "mine" }],
+    ["neither this nor that", undefined]
+  ])("%s", (line, account) => {
+    assert.deepStrictEqual(accountsIn(line), [account])
+  })
+
+  it("keep their numbers where blank lines and comments are left out", () => {
+    assert.deepStrictEqual(
+      parseAccounts("\n# mine\r\nada@example.com x\n\n  # theirs\na-token\n"),
+      [
+        { line: 3, account: { email: "ada@example.com", password: "x" } },
+        { line: 6, account: { token: "a-token" } }
+      ]
+    )
+  })
+
+  it("may be JSON as a whole: a list, one account, or a configuration", () => {
+    const account = { email: "a@b.c", password: "x" }
+    for (const whole of [[account, "a-token"], { accounts: [account, "a-token"] }]) {
+      assert.deepStrictEqual(accountsIn(JSON.stringify(whole, null, 2)), [account, { token: "a-token" }])
+    }
+    assert.deepStrictEqual(accountsIn(JSON.stringify(account, null, 2)), [account])
+  })
+
+  it("bring identity and password through whatever stands between them", () => {
+    const word = fc.stringMatching(/^[\w.+-]{1,12}$/)
+    const separator = fc.constantFrom("\t", " ", "   ", "----", ",", ";", "|", ":", " , ", " ---- ")
+    const password = fc.stringMatching(/^[\w!$%][ -~]{0,12}$/).map((text) => text.trim())
+    fc.assert(fc.property(
+      fc.array(fc.tuple(word, separator, password), { minLength: 1, maxLength: 20 }),
+      (lines) => {
+        // Four dashes within the identity would end it.
+        fc.pre(lines.every(([name]) => !name.includes("----") && !name.endsWith("-")))
+        assert.deepStrictEqual(
+          accountsIn(lines.map(([name, between, secret]) => `x${name}@example.com${between}${secret}`).join("\n")),
+          lines.map(([name, , secret]) => ({ email: `x${name}@example.com`, password: secret }))
+        )
+      }
+    ))
+  })
+
+  it("never throw, whatever the text is", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
+      for (const { line } of parseAccounts(text)) assert.isAtLeast(line, 1)
+    }))
+  })
+})
+
+const field = (path: string, type: Field["type"], configured: Field["configured"] = null): Field => ({
+  path,
+  type,
+  minimum: null,
+  maximum: null,
+  choices: null,
+  default: null,
+  configured,
+  effective: configured,
+  writable: true,
+  description: ""
+})
+
+describe("settings as texts", () => {
+  it("stand for the value that they were made of", () => {
+    fc.assert(fc.property(
+      fc.oneof(
+        fc.integer().map((value) => field("a.b", "integer", value)),
+        fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0))
+          .map((value) => field("a.b", "number", value)),
+        fc.boolean().map((value) => field("a.b", "boolean", value)),
+        fc.stringMatching(/^\S+$/).map((value) => field("a.b", "text", value)),
+        fc.dictionary(fc.stringMatching(/^[\w.-]+$/), fc.stringMatching(/^[\w.=-]+$/), { minKeys: 1 })
+          .map((value) => field("a", "map", { ...value }))
+      ),
+      (each) => {
+        const text = textOf(each.configured)
+        assert.deepStrictEqual(valueOf(each, text), each.configured)
+        assert.deepStrictEqual(changesOf([each], new Map([[each.path, ` ${text}\n`]])), [])
+      }
+    ))
+  })
+
+  it("become a change of what differs alone; an empty one unsets", () => {
+    const fields = [
+      field("a.b", "integer", 1),
+      field("a.c", "integer", 2),
+      field("m", "map"),
+      field("d", "boolean", true)
+    ]
+    const drafts = new Map([["a.b", "1"], ["a.c", ""], ["m", "x = y"], ["d", "false"]])
+    const changes = changesOf(fields, drafts)
+    assert.deepStrictEqual(patchOf(changes, drafts), { a: { c: null }, m: { x: "y" }, d: false })
+  })
+
+  it("go as they are where they are no value of the type, for the gateway to refuse", () => {
+    assert.strictEqual(valueOf(field("a", "integer"), "many"), "many")
+    assert.deepStrictEqual(faultyLines("a = b\n\nc\n= d\ne ="), [3, 4, 5])
+    assert.strictEqual(fieldAt([field("m", "map"), field("mm", "map")], "m.some.alias")?.path, "m")
+  })
+})
+
+describe("local tools", () => {
+  it("answer as they are described", () => {
+    const call = (name: string, given: unknown) => runTool({ id: "1", name, arguments: JSON.stringify(given) })
+    assert.strictEqual(call("get_weather", { city: "Oslo" }), `{"city":"Oslo","temperature_c":21,"sky":"clear"}`)
+    assert.strictEqual(call("add", { a: 2, b: 40 }), "42")
+    assert.strictEqual(call("echo", { text: "as it is" }), "as it is")
+    assert.isFalse(Number.isNaN(Date.parse(call("get_time", {}))))
+    assert.match(call("no_such", {}), /error/)
+  })
+})
+
+describe("replies of each style", () => {
+  let gateway: RunningGateway
+  beforeAll(async () => {
+    gateway = await startGateway()
+  })
+  afterAll(() => gateway.stop())
+
+  it.each(styles)("%s: a streamed one is the same as the whole one", async (style) => {
+    const answers = []
+    for (const stream of [true, false]) {
+      const { body, path } = wireOf({
+        style,
+        model: "upstream-reasoner",
+        system: "Be brief.",
+        turns: [{ role: "user", text: "use get_weather for Oslo" }],
+        stream,
+        tools: true
+      })
+      const response = await fetch(gateway.url + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify(body)
+      })
+      assert.strictEqual(response.status, 200)
+      const text = await response.text()
+      const reply = collect(style)
+      const datas = stream
+        ? text.split("\n").filter((line) => line.startsWith("data: ") && line !== "data: [DONE]").map((line) =>
+          line.slice(6)
+        )
+        : [text]
+      for (const data of datas) reply.take(JSON.parse(data))
+      answers.push(reply.answer())
+    }
+    const [streamed, whole] = answers
+    for (const answer of [streamed!, whole!]) {
+      assert.deepInclude(answer.calls[0], { name: "get_weather", arguments: `{"city":"Oslo"}` })
+      assert.notStrictEqual(answer.reasoning, "")
+      assert.isDefined(answer.finish)
+      assert.isUndefined(answer.error)
+    }
+    assert.strictEqual(streamed!.reasoning, whole!.reasoning)
+  })
+
+  it.each(styles)("%s: a refusal is told in its words", (style) => {
+    for (
+      const refusal of [{ error: { message: "No." } }, { type: "error", error: { message: "No." } }, { detail: "No." }]
+    ) {
+      const reply = collect(style)
+      reply.take(refusal)
+      assert.strictEqual(reply.answer().error, "No.")
+    }
+  })
+})
