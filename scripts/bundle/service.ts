@@ -52,7 +52,7 @@ const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin 
 export const luaTexts: Plugin = {
   name: "lua-texts",
   transform: {
-    filter: { id: /[\\/]src[\\/]store[\\/]scripts\.ts$/ },
+    filter: { id: /[\\/]src[\\/]cluster[\\/]store[\\/]scripts\.ts$/ },
     handler(code, id) {
       const whole = code.replaceAll(
         /text\(new URL\("([^"]+\.lua)", import\.meta\.url\)\)/g,

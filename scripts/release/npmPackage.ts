@@ -120,7 +120,7 @@ export const buildPackage = async (origin: Origin, effort: Effort): Promise<NpmP
   const info = infoOf(origin)
   const [service, main, modules, declarations] = await Promise.all([
     buildService("server/cli/program.ts", info, effort),
-    bundle("main.ts", info, [], { "./cli/program.ts": "./service.js" }),
+    bundle("main.ts", info, [], { "./server/cli/program.ts": "./service.js" }),
     library(origin),
     types()
   ])

@@ -67,8 +67,8 @@ describe("floors", () => {
         "index.ts": `import "./web/client.ts"`
       }),
       [
-        "src/web/client.ts:1: the console may import src/api.ts alone, not src/domain/identity.ts",
-        "src/index.ts:1: floor 7 may not import src/web/client.ts, which is on floor 8"
+        "src/index.ts:1: floor 7 may not import src/web/client.ts, which is on floor 8",
+        "src/web/client.ts:1: the console may import src/api.ts alone, not src/domain/identity.ts"
       ]
     )
   })
