@@ -15,7 +15,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { FailureCause } from "../../domain/FailureCause.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import type { Recorder, RoundRecorder } from "../../upstream/Upstream.ts"
-import { blotBytes, blotText, cutText, plainUrl } from "./blot.ts"
+import { blotBytes, blotText, plainUrl } from "./blot.ts"
 import { Spares } from "./byteLog.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
@@ -34,8 +34,8 @@ interface Entry {
   readonly chainKey: string
   /** Whoever asked for this request's rounds keeps them, whatever becomes of the ring. */
   readonly followed: boolean
-  requestBody: string
-  /** `undefined` once the round has left the ring: nobody can see it any more. */
+  /** `undefined` once the round has left the ring, as is `log`. */
+  request: Hold | undefined
   log: Hold | undefined
   status: number
   contentType: string | undefined
@@ -50,7 +50,10 @@ export interface RoundsWatch {
     readonly captureId: string
     readonly account: string
     readonly info: RoundInfo
-    readonly bytes: RoundBytes
+    /** The body that goes to the upstream. */
+    readonly request: RoundBytes
+    /** The reply that comes back. */
+    readonly reply: RoundBytes
   }) => Pick<RoundRecorder, "opened" | "closed">
 }
 
@@ -73,7 +76,7 @@ const headOf = (entry: Entry) => ({
 
 const summaryOf = (entry: Entry): RoundSummary => ({
   ...headOf(entry),
-  requestBytes: Buffer.byteLength(entry.requestBody),
+  requestBytes: entry.request?.kept ?? 0,
   responseBytes: entry.log?.kept ?? 0
 })
 
@@ -81,7 +84,7 @@ const shown = (entry: Entry): CapturedRound => {
   const token = entry.info.secret === undefined ? "" : Redacted.value(entry.info.secret)
   return {
     ...headOf(entry),
-    requestBody: blotText(entry.requestBody, [token]),
+    requestBody: blotText(entry.request?.text() ?? "", [token]),
     bytes: blotBytes(entry.log?.bytes() ?? new Uint8Array(0), [token])
   }
 }
@@ -138,9 +141,10 @@ export class Captures extends Context.Service<Captures, {
     const drop = (entries: ReadonlyArray<Entry>) => {
       for (const entry of entries) {
         if (entry.followed) continue
+        entry.request?.release()
+        entry.request = undefined
         entry.log?.release()
         entry.log = undefined
-        entry.requestBody = ""
       }
     }
 
@@ -156,7 +160,13 @@ export class Captures extends Context.Service<Captures, {
       }
     }
 
-    const capture = (info: RoundInfo, account: string, requestId: string, bytes: RoundBytes): Entry => {
+    const capture = (
+      info: RoundInfo,
+      account: string,
+      requestId: string,
+      request: RoundBytes,
+      reply: RoundBytes
+    ): Entry => {
       const id = `cap_${(++made).toString(36).padStart(6, "0")}`
       const following = followed.get(requestId)
       const entry: Entry = {
@@ -164,12 +174,12 @@ export class Captures extends Context.Service<Captures, {
         createdAt: clock.currentTimeMillisUnsafe(),
         account,
         requestId,
-        // The body is kept cut; the info must not hold the whole of it.
+        // `request` has the body, as far as it is kept; the info must not hold the whole of it.
         info: { ...info, requestBody: "" },
-        requestBody: cutText(info.requestBody, settings().max_body_bytes),
+        request: request.hold(mostBytes),
         chainKey: info.sessionId ?? id,
         followed: following !== undefined,
-        log: bytes.hold(mostBytes),
+        log: reply.hold(mostBytes),
         status: 0,
         contentType: undefined,
         closed: false,
@@ -189,9 +199,12 @@ export class Captures extends Context.Service<Captures, {
       if (!settings().enabled && watch === undefined) return undefined
       return {
         round(info) {
-          const bytes = new RoundBytes(spares)
-          const entry = settings().enabled ? capture(info, account, requestId, bytes) : undefined
-          const watching = watch?.round({ captureId: entry?.id ?? "", account, info, bytes })
+          const request = new RoundBytes(spares)
+          const reply = new RoundBytes(spares)
+          const entry = settings().enabled ? capture(info, account, requestId, request, reply) : undefined
+          const watching = watch?.round({ captureId: entry?.id ?? "", account, info, request, reply })
+          request.push(info.requestBody, monotonicMillis(clock))
+          request.close()
           return {
             opened(status, contentType) {
               watching?.opened(status, contentType)
@@ -200,10 +213,10 @@ export class Captures extends Context.Service<Captures, {
               entry.contentType = contentType
             },
             bytes(chunk) {
-              bytes.push(chunk, monotonicMillis(clock))
+              reply.push(chunk, monotonicMillis(clock))
             },
             closed(cause) {
-              bytes.close()
+              reply.close()
               watching?.closed(cause)
               if (entry === undefined) return
               entry.closed = true

@@ -1,5 +1,5 @@
 /**
- * The bytes of one reply, kept once for all who hold them: a capture, and the record of the request. Each holds as much of
+ * The bytes of one body, kept once for all who hold them: a capture, and the record of the request. Each holds as much of
  * their beginning as its own limit allows.
  */
 import { ByteLog, type Chunk, type Mark, type Spares } from "./byteLog.ts"
@@ -27,6 +27,11 @@ export class Hold {
     return this.#bytes.log.bytes(this.kept)
   }
 
+  /** What it has as text, without a character that is cut off at the end. */
+  text(): string {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(), { stream: true })
+  }
+
   /** Where the chunks of what it has end, and when they came. */
   marks(): ReadonlyArray<Mark> {
     const marks: Array<Mark> = []
@@ -44,7 +49,7 @@ export class Hold {
   }
 }
 
-/** The bytes of a reply that is about to come. */
+/** The bytes of a body that is about to come. */
 export class RoundBytes {
   readonly log: ByteLog
   readonly #holds: Array<Hold> = []

@@ -35,13 +35,6 @@ export const blotText = (text: string, secrets: Iterable<string>): string => {
   return blotted
 }
 
-/** Cuts a text to a number of UTF-8 bytes at most, without splitting a character. What is cut off is not kept alive. */
-export const cutText = (text: string, most: number): string => {
-  if (text.length * 3 <= most || Buffer.byteLength(text) <= most) return text
-  const bytes = Buffer.allocUnsafe(most)
-  return bytes.toString("utf8", 0, new TextEncoder().encodeInto(text, bytes).written)
-}
-
 /** An address without credentials and query. */
 export const plainUrl = (url: string): string => {
   if (!URL.canParse(url)) return url

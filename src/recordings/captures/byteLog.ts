@@ -1,17 +1,18 @@
 /**
- * Bytes that grow chunk by chunk, in memory of their own, with when each chunk came.
+ * Bytes that grow chunk by chunk, with the time at which each chunk came.
  *
- * Chunks of bytes are views of network buffers, often a few bytes of a large one: they are copied, so that keeping them keeps
- * nothing else alive and a reply of many tiny chunks costs no more than one of few. Texts exist anyway until they are sent:
- * the log refers to them and encodes them together, a block's worth at a time.
+ * Chunks of bytes are views of network buffers, often a few bytes of a large one: they are copied into blocks, so that
+ * nothing else stays alive and many tiny chunks cost no more than a few large ones. Texts exist anyway: the log refers to
+ * them until a block is full, and for good where they are short and ASCII. Long texts become blocks, which are used again
+ * and again: as strings they would live until the next full collection, and bring it forward.
  */
 
 /** Bytes by which the memory of a log grows, at most. */
 export const blockSize = 16 * 1024
 /** Bytes by which it grows first, at least: each block is about twice as large as the one before. */
 const smallestBlock = 256
-/** Bytes of blocks that wait to be used again. */
-const mostSpareBytes = 1024 * 1024
+/** Bytes of blocks that wait to be used again, at most: what a few requests with large bodies take. */
+const mostSpareBytes = 8 * 1024 * 1024
 
 /** Where a chunk ends, and when it came: milliseconds of whatever clock the writer goes by. */
 export interface Mark {
@@ -30,6 +31,8 @@ export const openSize = (size: number): number => size + Math.min(size + smalles
 
 /** A chunk as bytes, or as text that stands for its UTF-8. */
 export type Chunk = Uint8Array | string
+
+const encoder = new TextEncoder()
 
 /** The size of a block that can be used again, which has room for `bytes` where any has. */
 const reusableSize = (bytes: number): number => Math.min(blockSize, 1 << (32 - Math.clz32(bytes - 1)))
@@ -67,6 +70,7 @@ export class ByteLog {
   /** What comes behind the blocks, at most a block's worth. */
   #texts: Array<string> = []
   #textBytes = 0
+  #textLength = 0
   #ends: Array<number> = []
   #times: Array<number> = []
   #size = 0
@@ -88,14 +92,15 @@ export class ByteLog {
     if (typeof chunk === "string" && length <= room) {
       this.#texts.push(chunk)
       this.#textBytes += length
+      this.#textLength += chunk.length
       this.#size += length
       if (this.#textBytes + textSize * this.#texts.length >= blockSize) this.#encode()
     } else {
       this.#encode()
-      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk
-      const fitting = length <= room ? bytes : bytes.subarray(0, room)
-      this.#append(fitting, fitting.length)
-      this.#size += fitting.length
+      const fitting = Math.min(length, room)
+      if (typeof chunk === "string") this.#appendText(chunk, fitting)
+      else this.#append(chunk.length === fitting ? chunk : chunk.subarray(0, fitting), fitting)
+      this.#size += fitting
     }
     this.#ends.push(this.#size)
     this.#times.push(at)
@@ -124,12 +129,17 @@ export class ByteLog {
   compact(most: number): void {
     if (this.#isCompact && most >= this.#size) return
     this.#isCompact = true
-    this.#encode()
     const size = Math.min(most, this.#size)
+    // ASCII takes one byte a character as a string too.
+    if (this.#textLength === this.#textBytes && size === this.#size) {
+      if (this.#texts.length > 1) this.#texts = [this.#texts.join("")]
+      if (this.#blocks.length === 0) return
+    } else this.#encode()
     const blocks: Array<Buffer> = []
     let kept = 0
+    const inBlocks = size - this.#textBytes
     for (const block of this.#blocks) {
-      const rest = size - kept
+      const rest = inBlocks - kept
       // Of the last block there is a copy of its own size, so that it can be used again.
       const exact = rest >= block.length ? block : rest === 0 ? undefined : Buffer.allocUnsafeSlow(rest)
       if (exact !== block) {
@@ -156,6 +166,7 @@ export class ByteLog {
     this.#room = 0
     this.#texts = []
     this.#textBytes = 0
+    this.#textLength = 0
     this.#ends = []
     this.#times = []
     this.#size = 0
@@ -167,21 +178,45 @@ export class ByteLog {
     let coming = this.#textBytes
     this.#texts = []
     this.#textBytes = 0
+    this.#textLength = 0
     for (const text of texts) {
       if (this.#room === 0) this.#grow(coming)
       const block = this.#blocks[this.#blocks.length - 1]!
-      let length: number
-      // A character takes three bytes at most.
-      if (coming <= this.#room || 3 * text.length <= this.#room) {
-        length = block.write(text, block.length - this.#room)
+      // A character takes three bytes at most. The last text fits where what is known to come does.
+      if (3 * text.length <= this.#room || coming <= this.#room) {
+        const length = block.write(text, block.length - this.#room)
         this.#room -= length
+        coming -= length
       } else {
-        const bytes = Buffer.from(text)
-        length = bytes.length
-        this.#append(bytes, coming)
+        coming -= this.#appendText(text, coming)
       }
-      coming -= length
     }
+  }
+
+  /** Encodes the first `most` bytes of a text behind what is there, and returns how many there were. */
+  #appendText(text: string, most: number): number {
+    let rest = text
+    let left = most
+    while (rest !== "" && left > 0) {
+      if (this.#room === 0) this.#grow(left)
+      const block = this.#blocks[this.#blocks.length - 1]!
+      const start = block.length - this.#room
+      const { read, written } = encoder.encodeInto(rest, block.subarray(start, start + Math.min(this.#room, left)))
+      this.#room -= written
+      left -= written
+      if (read > 0) {
+        rest = rest.slice(read)
+      } else {
+        // The next character is longer than the rest of the block, or of what is kept.
+        const character = String.fromCodePoint(rest.codePointAt(0)!)
+        const bytes = Buffer.from(character)
+        const fitting = Math.min(bytes.length, left)
+        this.#append(bytes.subarray(0, fitting), left)
+        left -= fitting
+        rest = rest.slice(character.length)
+      }
+    }
+    return most - left
   }
 
   /** Copies bytes behind what is there; `coming` says how many are known to come, they among them. */

@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import type { Account } from "../../config/Account.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { directKey } from "../../usage/UsageEntry.ts"
-import { cutText, plainUrl } from "../captures/blot.ts"
+import { plainUrl } from "../captures/blot.ts"
 import { type Chunk, type Mark, markSize, openSize, type Spares } from "../captures/byteLog.ts"
 import type { RoundsWatch } from "../captures/Captures.ts"
 import { type Hold, type HoldLimit, RoundBytes } from "../captures/RoundBytes.ts"
@@ -78,27 +78,30 @@ class Payment implements HoldLimit {
   }
 }
 
-interface Round extends Omit<RecordedRound, "status" | "reply"> {
-  status: number
-  contentType: string | undefined
-  readonly payment: Payment
+/** The part of a body that a record keeps, and what it pays for it. */
+interface Kept {
   readonly hold: Hold
-  readonly requestTruncated: boolean
+  readonly payment: Payment
 }
 
-interface Reply {
+interface Round extends Omit<RecordedRound, "status" | "requestBody" | "reply"> {
+  status: number
+  contentType: string | undefined
+  readonly request: Kept
+  readonly reply: Kept
+}
+
+interface Reply extends Kept {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: RoundBytes
-  readonly hold: Hold
-  readonly payment: Payment
 }
 
 /** Everything that may be forgotten while the record stays. */
 interface Bodies {
-  body: string | undefined
-  bodyTruncated: boolean
+  body: Kept | undefined
   conversation: Conversation | undefined
+  conversationLeftOut: boolean
   readonly rounds: Array<Round>
   reply: Reply | undefined
   /** The accounts and the tokens of the rounds, none of which anybody may be shown. */
@@ -172,8 +175,8 @@ export class RequestRecord implements Holder, RoundsWatch {
     this.#head = head
     this.#bodies = home.mostBytes() === 0 || !this.#take(sizeOfHeaders(head.headers)) ? undefined : {
       body: undefined,
-      bodyTruncated: false,
       conversation: undefined,
+      conversationLeftOut: false,
       rounds: [],
       reply: undefined,
       accounts: new Set(),
@@ -189,11 +192,11 @@ export class RequestRecord implements Holder, RoundsWatch {
   received(text: string): void {
     const bodies = this.#bodies
     if (bodies === undefined) return
-    const most = this.#home.mostBytes()
-    const kept = cutText(text, most)
-    bodies.bodyTruncated = kept.length < text.length
-    if (this.#take(Buffer.byteLength(kept))) bodies.body = kept
-    else bodies.bodyTruncated = true
+    const bytes = new RoundBytes(this.#home.spares)
+    bodies.body = this.#keep(bytes)
+    bytes.push(text, this.#home.now())
+    bytes.close()
+    bodies.body.payment.settle()
   }
 
   /** What the body means. */
@@ -202,7 +205,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     if (bodies === undefined) return
     const size = conversationSize(conversation)
     if (size <= 2 * this.#home.mostBytes() && this.#take(size)) bodies.conversation = conversation
-    else bodies.bodyTruncated = true
+    else bodies.conversationLeftOut = true
   }
 
   /** An account, or a caller's own token, was given; `undefined` for the latter. */
@@ -222,8 +225,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     const bodies = this.#bodies
     if (bodies !== undefined && bodies.reply === undefined && this.#take(sizeOfHeaders(headers))) {
       const bytes = new RoundBytes(this.#home.spares)
-      const payment = this.#open()
-      bodies.reply = { status, headers, bytes, hold: bytes.hold(payment), payment }
+      bodies.reply = { status, headers, bytes, ...this.#keep(bytes) }
       if (body !== undefined) this.sent(body)
     }
     this.#home.touched(this)
@@ -245,35 +247,37 @@ export class RequestRecord implements Holder, RoundsWatch {
     this.#home.touched(this)
   }
 
-  round({ account, bytes, captureId, info }: Parameters<RoundsWatch["round"]>[0]): ReturnType<RoundsWatch["round"]> {
+  round({ account, captureId, info, reply, request }: Parameters<RoundsWatch["round"]>[0]): ReturnType<
+    RoundsWatch["round"]
+  > {
     const bodies = this.#bodies
     if (bodies === undefined) return unwatched
     const configured = account === "" ? undefined : this.#home.accountOf(account)
     if (info.secret !== undefined) bodies.tokens.add(info.secret)
     if (configured !== undefined) bodies.accounts.add(configured)
-    const kept = cutText(info.requestBody, this.#home.mostBytes())
-    const fits = this.#take(Buffer.byteLength(kept) + 2 * info.url.length)
-    const payment = this.#open()
     const round: Round = {
       captureId,
       label: info.label,
       attempt: this.facts.attempts,
-      url: fits ? info.url : "",
+      url: this.#take(2 * info.url.length) ? info.url : "",
       account,
       status: 0,
       contentType: undefined,
-      requestBody: fits ? kept : "",
-      requestTruncated: !fits || kept.length < info.requestBody.length,
-      payment,
-      hold: bytes.hold(payment)
+      request: this.#keep(request),
+      reply: this.#keep(reply)
     }
     bodies.rounds.push(round)
     return {
       opened(status, contentType) {
+        // The request's body is as long as it will be.
+        round.request.payment.settle()
         round.status = status
         round.contentType = contentType
       },
-      closed: () => payment.settle()
+      closed() {
+        round.request.payment.settle()
+        round.reply.payment.settle()
+      }
     }
   }
 
@@ -308,7 +312,11 @@ export class RequestRecord implements Holder, RoundsWatch {
 
   /** The body as far as it is kept. */
   get body(): { readonly text: string; readonly truncated: boolean } {
-    return { text: this.#bodies?.body ?? "", truncated: this.#bodies === undefined || this.#bodies.bodyTruncated }
+    const bodies = this.#bodies
+    return {
+      text: bodies?.body?.hold.text() ?? "",
+      truncated: bodies === undefined || bodies.conversationLeftOut || bodies.body?.hold.truncated === true
+    }
   }
 
   get conversation(): Conversation | undefined {
@@ -323,10 +331,11 @@ export class RequestRecord implements Holder, RoundsWatch {
   }
 
   get rounds(): ReadonlyArray<RecordedRound> {
-    return (this.#bodies?.rounds ?? []).map(({ contentType, hold, payment: _, requestTruncated, url, ...round }) => ({
+    return (this.#bodies?.rounds ?? []).map(({ contentType, reply, request, url, ...round }) => ({
       ...round,
       url: plainUrl(url),
-      reply: recorded(hold, contentType, requestTruncated)
+      requestBody: request.hold.text(),
+      reply: recorded(reply.hold, contentType, request.hold.truncated)
     }))
   }
 
@@ -343,7 +352,11 @@ export class RequestRecord implements Holder, RoundsWatch {
     const bodies = this.#bodies
     this.#bodies = undefined
     this.#head = { ...this.#head, headers: {} }
-    for (const { hold } of bodies?.rounds ?? []) hold.release()
+    for (const { reply, request } of bodies?.rounds ?? []) {
+      request.hold.release()
+      reply.hold.release()
+    }
+    bodies?.body?.hold.release()
     bodies?.reply?.hold.release()
     this.#home.ledger.give(this.#held)
     this.#held = 0
@@ -352,8 +365,10 @@ export class RequestRecord implements Holder, RoundsWatch {
 
   // Memory.
 
-  #open(): Payment {
-    return new Payment(this, this.#home.mostBytes())
+  /** Keeps what the record's limit and the ring's room allow of a body. */
+  #keep(bytes: RoundBytes): Kept {
+    const payment = new Payment(this, this.#home.mostBytes())
+    return { hold: bytes.hold(payment), payment }
   }
 
   /** Pays for so many bytes more, or gets back what is negative. Returns false where that is not possible. */
