@@ -2,7 +2,8 @@
  * The gateway mounted at `/ai` of another app's server, configured as a service is: by `GATEWAY_CONFIG_JSON`, with what
  * `GATEWAY_LOG_LEVEL` lets through.
  *
- * Run as `node bench/mounted.ts`; prints its address.
+ * Run as `node bench/mounted.ts`, which calls the upstream through undici as the documents advise, or as
+ * `node bench/mounted.ts client`, which calls it through the app's `HttpClient`; prints its address.
  */
 import { NodeHttpClient, NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import * as Console from "effect/Console"
@@ -11,10 +12,19 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { createServer } from "node:http"
-import { ConfigStore, GatewayServices, mountGateway } from "../src/index.ts"
+import {
+  ConfigStore,
+  configuredUpstream,
+  GatewayServices,
+  gatewayServices,
+  mountGateway,
+  undiciExchanges
+} from "../src/index.ts"
 
 const Gateway = mountGateway("/ai").pipe(
-  Layer.provide(GatewayServices),
+  Layer.provide(
+    process.argv[2] === "client" ? GatewayServices : gatewayServices(Layer.provide(configuredUpstream, undiciExchanges))
+  ),
   Layer.provide(ConfigStore.layerMemory(JSON.parse(process.env["GATEWAY_CONFIG_JSON"] ?? "{}"))),
   Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer])
 )

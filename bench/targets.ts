@@ -133,8 +133,8 @@ export const variants = ["all off", "records", "captures", "usage", "log", "as s
 
 export type Variant = (typeof variants)[number]
 
-/** What carries a gateway's answers: a driver of its own, or another app's server that it is mounted in. */
-export type Kind = "session" | "openai" | "mounted"
+/** The driver of a gateway that is a service, or how one that is mounted in another app's server calls its upstream. */
+export type Kind = "session" | "openai" | "mounted" | "mounted by client"
 
 const groups = { records: "requests", captures: "captures", usage: "usage" } as const
 
@@ -184,6 +184,7 @@ export const withTargets = async (
     const configs: Readonly<Record<Kind, object>> = {
       session: sessionConfig,
       mounted: sessionConfig,
+      "mounted by client": sessionConfig,
       openai: {
         accounts: Array.from({ length: 40 }, (_, i) => ({ token: `sk-bench-${i}` })),
         upstream: { driver: "openai", base_url: `${serverUrl}/v1` }
@@ -199,7 +200,11 @@ export const withTargets = async (
         ...switchedOff(variant)
       }
       // A service starts itself with this setting, an app is advised to.
-      const program = kind === "mounted" ? ["--no-allocation-site-pretenuring", "bench/mounted.ts"] : ["src/main.ts"]
+      const isMounted = kind !== "session" && kind !== "openai"
+      const app = ["bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
+      const program = isMounted
+        ? ["--no-allocation-site-pretenuring", ...app]
+        : ["src/main.ts"]
       const { pid, port } = await start({
         args: heard === undefined ? program : ["--trace-gc", ...program],
         env: {
@@ -212,7 +217,7 @@ export const withTargets = async (
         ready: /listens on http:\/\/[^:]+:(\d+)/,
         ...(logged ? { log: `${own}.log` } : { heard })
       })
-      return { name: variant, url: `http://127.0.0.1:${port}${kind === "mounted" ? "/ai" : ""}`, pid }
+      return { name: variant, url: `http://127.0.0.1:${port}${isMounted ? "/ai" : ""}`, pid }
     }
     const gateways = new Map<string, Promise<Target>>()
     const gateway = (kind: Kind, variant: Variant): Promise<Target> => {
