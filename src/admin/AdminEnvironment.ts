@@ -1,7 +1,6 @@
 /**
- * What the admin API takes from the environment: the hosting platform, and where releases are published.
- *
- * A reference, so that whoever embeds the gateway needs none of it; by default there is neither.
+ * The part of the environment that the admin API reads: the hosting platform, and the address of the release server. A
+ * reference with empty defaults, so that an embedder need not provide it.
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
@@ -17,5 +16,5 @@ export const AdminEnvironment = Context.Reference<Pick<Environment["Service"], "
   }
 )
 
-/** Taken from the environment of the process. */
+/** Reads it from the environment of the process. */
 export const layerAdminEnvironment: Layer.Layer<never, never, Environment> = Layer.effect(AdminEnvironment, Environment)

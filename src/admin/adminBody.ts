@@ -1,9 +1,10 @@
 /**
- * Bodies of the admin API. A field that an endpoint does not know refuses the request: left out in silence, `limit` in the
- * place of `limits` would make a key without limits.
+ * Bodies of the admin API. An unknown field is refused: ignoring `limit` where `limits` was meant would make a key without
+ * limits.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ConfigInvalid } from "../config/ConfigError.ts"
@@ -14,7 +15,7 @@ import { bodyOf, type BodyOptions, jsonBody, payloadOf, type Reads } from "../ht
 
 type Read<A> = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, GatewayError, Scope.Scope>
 
-/** Refuses a body with a field that none of the schemas has; the error has a fault for each such field. */
+/** Refuses a body with a field that is in no schema of `schemas`; the error has a fault for each such field. */
 export const refusing = (schemas: ReadonlyArray<Schema.Constraint>): NonNullable<BodyOptions["refuse"]> => {
   const known = fieldsOf(schemas)
   return function*(body) {
@@ -25,23 +26,36 @@ export const refusing = (schemas: ReadonlyArray<Schema.Constraint>): NonNullable
   }
 }
 
-/** Makes a reader of an admin endpoint's body. Build it once, not per request. */
+/** Makes a reader of an endpoint's body. Build it once, not per request. */
 export const adminBodyOf = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
   options?: Omit<BodyOptions, "refuse">
 ): Read<S["Type"]> => bodyOf(endpoint, { ...options, refuse: refusing([payloadOf(endpoint)]) })
 
-const objectOf = (body: unknown) =>
-  isJsonObject(body) ? Effect.succeed(body) : Effect.fail(invalidRequest("The request body must be a JSON object"))
-
 /**
- * Makes a reader of a body of parts of a configuration, which the store checks as a whole and in slices, since they may list
- * a hundred thousand accounts. Only names of fields are looked at here; `schemas` has every field that is taken.
+ * Makes a reader of parts of a configuration. It checks only that the names of fields are in `schemas`: the configuration
+ * store checks values in slices, since a body may list a hundred thousand accounts.
  */
 export const jsonObjectBodyOf = (
   schemas: ReadonlyArray<Schema.Constraint>,
   options?: Omit<BodyOptions, "refuse">
 ): Read<RawConfig> => {
   const read = jsonBody(Schema.Unknown, { ...options, refuse: refusing(schemas) })
-  return (request) => Effect.flatMap(read(request), objectOf)
+  return (request) =>
+    Effect.flatMap(read(request), (body) =>
+      isJsonObject(body)
+        ? Effect.succeed(body)
+        : Effect.fail(invalidRequest("The request body must be a JSON object")))
 }
+
+/** The trimmed text; `undefined` if it is empty or absent. */
+export const given = (text: string | null | undefined): string | undefined => text?.trim() || undefined
+
+/** Characters that RFC 9110 allows in the value of a header. */
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** The text of a credential, if a header can carry it; the error names `field`. */
+export const headerText = (text: string, field: string): Result.Result<string, GatewayError> =>
+  headerValue.test(text)
+    ? Result.succeed(text)
+    : Result.fail(invalidRequest(`${field} has characters that no header can carry`, field))

@@ -1,33 +1,52 @@
 /**
- * Changes that operators make: one log line each, and what every reply to one says of whether it lasts.
+ * Changes that operators make: saving, errors, the log line, and what the reply says about persistence.
  */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type { Saved, UpdateError } from "../config/ConfigStore.ts"
-import type { GatewayError } from "../domain/GatewayError.ts"
+import { setField } from "../config/edit.ts"
+import type { RawConfig } from "../config/json.ts"
+import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { CurrentRequest } from "../http/Request.ts"
-import { savedOr } from "./configErrors.ts"
 
-/** Fields of every reply to a change (behaviour "Starting, configuration"). */
-export const lasting = {
-  /** False when the change is gone with the process. */
-  config_writable: Schema.Boolean,
-  /** True when only a sync to the hosting platform keeps the change. */
-  needs_host_sync: Schema.Boolean
-}
-
-/** The same fields, filled. */
+/** Fields of every reply to a change (`lasting` of the contract). */
 export const lastingOf = ({ config_writable, needs_host_sync }: Saved) => ({ config_writable, needs_host_sync })
 
-/** Logs that something was changed: what kind of change, never who or what it was about, since that may be a secret. */
+/** Logs the kind of a change. Names and values are left out, since they may be secret. */
 export const logChange = (kind: string): Effect.Effect<void, never, CurrentRequest> =>
   Effect.flatMap(
     CurrentRequest,
     ({ id }) => Effect.logInfo(`Admin change: ${kind}`).pipe(Effect.annotateLogs({ request_id: id }))
   )
 
-/** Makes a change of the configuration; the store's errors become the caller's. */
+const callerError = (error: UpdateError | GatewayError): GatewayError => {
+  if (error instanceof GatewayError) return error
+  switch (error._tag) {
+    case "ConfigInvalid":
+      return gatewayError("invalid_request", error.message, { param: error.faults[0]?.field, faults: error.faults })
+    case "ConfigConflict":
+      return gatewayError("conflict", error.message)
+    case "ConfigFileError":
+      return gatewayError("config_not_saved", error.message)
+    case "StoreUnavailable":
+      return gatewayError("store_unavailable", error.message, { retryAfter: 1 })
+  }
+}
+
+/** Maps the errors of the configuration store to the caller's; the caller's own pass through. */
+export const savedOr = <A, E extends UpdateError | GatewayError, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, GatewayError, R> => Effect.mapError(effect, callerError)
+
+/** Makes a change of the configuration and logs it; the store's errors become the caller's. */
 export const changed = <A extends Saved, E extends UpdateError | GatewayError, R>(
   kind: string,
   change: Effect.Effect<A, E, R>
 ): Effect.Effect<A, GatewayError, R | CurrentRequest> => Effect.tap(savedOr(change), () => logChange(kind))
+
+/** Sets fields of a group of the configuration; `undefined` removes one. */
+export const setFields = (
+  raw: RawConfig,
+  group: string,
+  fields: Readonly<Record<string, Schema.Json | undefined>>
+): RawConfig => Object.entries(fields).reduce((next, [name, value]) => setField(next, [group, name], value), raw)

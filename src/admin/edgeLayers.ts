@@ -1,5 +1,5 @@
 /**
- * The edges of the admin groups at work: who may call, `{detail}` errors, and no caching of anything.
+ * The middleware of the admin groups: checks the credential, words errors as `{detail}`, and keeps replies out of caches.
  */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -11,8 +11,7 @@ import { type EdgeOptions, type Handled, publicEdge } from "../http/edge.ts"
 import type { CurrentRequest } from "../http/Request.ts"
 import { AdminAuth } from "./auth/AdminAuth.ts"
 import { adminCredential } from "./auth/sessionCookie.ts"
-import { AdminEdge, AdminOpenEdge } from "./edges.ts"
-import { CurrentOperator, type Operator } from "./Operator.ts"
+import { AdminEdge, AdminOpenEdge, CurrentOperator, type Operator } from "./edges.ts"
 
 const missing = gatewayError("authentication_failed", "Send Authorization: Bearer <JWT or admin key>")
 
@@ -21,7 +20,7 @@ export const uncached = HttpServerResponse.setHeader("cache-control", "no-store"
 
 const openEdge = publicEdge(AdminOpenEdge.facts)
 
-/** A group whose credential `authorize` checks; errors are rendered and nothing is cached. */
+/** Runs the handler with the operator that `authorize` returns. */
 const guardedEdge =
   (authorize: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Operator, GatewayError>) =>
   (httpEffect: Handled<CurrentRequest | CurrentOperator>, options: EdgeOptions) =>
@@ -36,14 +35,14 @@ const guardedEdge =
       uncached
     )
 
-/** The edges of all admin groups; needs to know operators. */
+/** The middleware of all admin groups. */
 export const AdminEdges = Layer.mergeAll(
   Layer.effect(
     AdminEdge,
     Effect.map(AdminAuth, (auth) =>
       guardedEdge((request) => {
         const credential = adminCredential(request)
-        // The admin key itself is no session.
+        // A cookie holds a JWT, never the admin key.
         return credential === undefined || (credential._tag === "Cookie" && !auth.isLogin(credential.token))
           ? Effect.fail(missing)
           : auth.authorize(credential.token, addressOf(request))

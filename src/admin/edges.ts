@@ -1,15 +1,26 @@
 /**
- * The edges of the admin groups as middlewares: who may call, and `{detail}` errors. `edgeLayers.ts` has what they do.
+ * The contract of the admin groups' middleware: who may call, `{detail}` errors, and the operator who calls. `edgeLayers.ts`
+ * implements it.
  */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import type { EdgeFacts } from "../http/edgeFacts.ts"
 import { detailErrors } from "../http/errorShapes.ts"
 import type { CurrentRequest } from "../http/Request.ts"
-import type { CurrentOperator } from "./Operator.ts"
+
+/** An authenticated operator. */
+export interface Operator {
+  /** Whether the credential is still valid: it expires, and a logout or a change of the password ends it. */
+  readonly holds: Effect.Effect<boolean>
+}
+
+/** The operator who makes the current request. */
+export class CurrentOperator extends Context.Service<CurrentOperator, Operator>()("model-gateway/admin/Operator") {}
 
 const family = { errors: detailErrors, uncached: true } as const
 
-/** A JWT or the admin key, or a browser's session. */
+/** Accepts a JWT, the admin key or a browser's session cookie. */
 export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: CurrentRequest | CurrentOperator }>()(
   "model-gateway/admin/AdminEdge",
   { error: detailErrors.errors }
@@ -17,7 +28,7 @@ export class AdminEdge extends HttpApiMiddleware.Service<AdminEdge, { provides: 
   static readonly facts: EdgeFacts = { ...family, access: "admin" }
 }
 
-/** No credential: login, and verification, which checks its own. */
+/** Asks for no credential: login, sessions, and verification, which checks its own. */
 export class AdminOpenEdge extends HttpApiMiddleware.Service<AdminOpenEdge, { provides: CurrentRequest }>()(
   "model-gateway/admin/AdminOpenEdge",
   { error: detailErrors.errors }

@@ -1,26 +1,39 @@
 /**
- * The part of the admin API that runs the gateway, as layers: its groups' handlers and edges.
+ * The handlers of all admin groups as one layer.
  */
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { AccountTests } from "./accounts/AccountTests.ts"
 import { AdminAccountsHandlers } from "./accounts/Handlers.ts"
-import { AdminAuthHandlers } from "./auth/Handlers.ts"
+import { AdminAuthHandlers, AdminSessionHandlers } from "./auth/Handlers.ts"
 import { AdminCapturesHandlers } from "./captures/Handlers.ts"
 import { AdminConfigHandlers } from "./config/Handlers.ts"
 import { AdminEventsHandlers } from "./events/Handlers.ts"
 import { AdminHostHandlers } from "./host/Handlers.ts"
 import { HostSync } from "./host/HostSync.ts"
 import { AdminKeysHandlers } from "./keys/Handlers.ts"
-import { AdminNodesHandlers } from "./nodes/Handlers.ts"
 import { AdminRequestsHandlers } from "./requests/Handlers.ts"
 import { AdminSamplesHandlers } from "./samples/Handlers.ts"
-import { AdminSelfTestHandlers } from "./selfTest/Handlers.ts"
-import { AdminSessionHandlers } from "./session/Handlers.ts"
 import { AdminSettingsHandlers } from "./settings/Handlers.ts"
+import { AdminNodesHandlers, AdminSelfTestHandlers, AdminVersionHandlers } from "./system/Handlers.ts"
+import { LatestRelease } from "./system/LatestRelease.ts"
 import { AdminUsageHandlers } from "./usage/Handlers.ts"
-import { AdminVersionHandlers } from "./version/Handlers.ts"
-import { LatestRelease } from "./version/LatestRelease.ts"
-import { layerWebClient } from "./webClient.ts"
+
+/**
+ * The HTTP client for calls to the hosting platform and the release server, apart from the client of upstream drivers. It
+ * follows no redirect by itself, so that a token stays with the server that it is for.
+ */
+const layerWebClient: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.map(
+    HttpClient.HttpClient,
+    HttpClient.transform((response) =>
+      Effect.provideService(response, FetchHttpClient.RequestInit, { redirect: "manual" })
+    )
+  )
+).pipe(Layer.provide(FetchHttpClient.layer))
 
 export const AdminHandlers = Layer.mergeAll(
   AdminAuthHandlers,

@@ -1,5 +1,5 @@
 /**
- * What each node keeps to itself, shown as one: ids that say the node, and lists that are put together of all.
+ * Recordings of each node shown as one list: ids that name the node, and lists merged over all nodes.
  */
 import * as Effect from "effect/Effect"
 import { mostAnswered } from "../cluster/nodes/asking.ts"
@@ -8,9 +8,9 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 
 /** An item of a list, as JSON. */
 export interface NodeItem {
-  /** Unix milliseconds, by which lists are put together. */
+  /** Unix milliseconds; lists are merged by it. */
   readonly at: number
-  /** A number of the node's own, for whoever goes on after the item. */
+  /** The node's own number of the item; the next page goes on from it. */
   readonly place: number
   readonly json: string
 }
@@ -20,23 +20,23 @@ export interface PlacedItem extends NodeItem {
   readonly node: string
 }
 
-/** What the lists of all nodes say together. */
+/** The lists of all nodes, merged. */
 export interface MergedItems {
   /** Newest first. */
   readonly items: ReadonlyArray<PlacedItem>
-  /** What each node says beside its items. */
+  /** The `head` of each node's list. */
   readonly heads: ReadonlyMap<string, string>
   /** Nodes that did not answer. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** A list of this node: a text that stands for it beside its items, newest first. */
+/** The list of one node: its items, newest first, and a text about the list as a whole. */
 export interface NodeList {
   readonly head: string
   readonly items: ReadonlyArray<NodeItem>
 }
 
-/** The list as lines, as many of the newest as fit. JSON has no line breaks of its own. */
+/** The list as lines: as many of the newest items as fit into an answer. Compact JSON has no line breaks. */
 const writeList = ({ head, items }: NodeList): string => {
   const lines = [head]
   let length = head.length
@@ -65,7 +65,7 @@ const readList = (text: string): NodeList => {
   }
 }
 
-/** Puts lists together, newest first; each keeps its own order, whatever its clock says. */
+/** Merges lists, newest first. The order within each list is kept, so a wrong clock moves a node's items as a whole. */
 function* mergeItems(lists: ReadonlyMap<string, ReadonlyArray<NodeItem>>): Generator<PlacedItem> {
   const heads = Array.from(lists, ([node, items]) => ({ node, items, next: 0 }))
   for (;;) {
@@ -80,59 +80,96 @@ function* mergeItems(lists: ReadonlyMap<string, ReadonlyArray<NodeItem>>): Gener
   }
 }
 
-/** What handlers do over all nodes. */
+/** Ids and lists over all nodes. */
 export interface NodeItems {
-  /** The id of this node where several share a store; `undefined` elsewhere. */
+  /** The id of this node; `undefined` unless several nodes share a store. */
   readonly node: () => string | undefined
-  /** An id as callers see it. */
+  /** An id of this node as callers see it. */
   readonly named: (id: string) => string
-  /** The other node that an id names, and the id there; `undefined` where it is this node's own. */
+  /** The other node that an id names, and the id there; `undefined` for an id of this node. */
   readonly elsewhere: (id: string) => { readonly node: string; readonly id: string } | undefined
-  /** An id of this node's own without the node. */
+  /** An id of this node without the node. */
   readonly own: (id: string) => string
-  /** Says who did not answer, where several share a store. */
-  readonly told: (missing: ReadonlyArray<string>) => { readonly nodes_missing?: ReadonlyArray<string> }
-  /** Makes a list of all nodes; `local` gives this node's. */
+  /** The reply field `nodes_missing`; absent unless several nodes share a store. */
+  readonly missingNodes: (missing: ReadonlyArray<string>) => { readonly nodes_missing?: ReadonlyArray<string> }
+  /** Makes the merged list of a kind; `local` returns the list of this node. A question is a text for `local` of each node. */
   readonly merged: (
     kind: string,
     local: (question: string) => Effect.Effect<NodeList, GatewayError>
   ) => (question: string) => Effect.Effect<MergedItems, GatewayError>
+  /**
+   * Makes the lookup of one item at the node that its id names; `undefined` if that node has gone. `local` returns the item of
+   * this node as JSON; `question` makes the question for it from the node's own id.
+   */
+  readonly one: (
+    kind: string,
+    local: (question: string) => Effect.Effect<string, GatewayError>
+  ) => (id: string, question?: (own: string) => string) => Effect.Effect<string | undefined, GatewayError>
+  /** Makes an action at all nodes; it returns the reply field `nodes_missing`. */
+  readonly everywhere: (
+    kind: string,
+    local: Effect.Effect<void>
+  ) => Effect.Effect<{ readonly nodes_missing?: ReadonlyArray<string> }>
   readonly peers: Nodes["Service"]["peers"]
 }
 
-/** Makes them. */
-export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(Nodes, (nodes) => {
-  const node = () => nodes.store() === undefined ? undefined : nodes.id
-  const split = (id: string) => {
-    const colon = id.indexOf(":")
-    return node() === undefined || colon === -1 ? undefined : { node: id.slice(0, colon), id: id.slice(colon + 1) }
-  }
-  return {
-    node,
-    named: (id) => node() === undefined ? id : `${nodes.id}:${id}`,
-    elsewhere: (id) => {
+/** The id of this node; `undefined` unless several nodes share a store. */
+export const nodeName: Effect.Effect<() => string | undefined, never, Nodes> = Effect.map(
+  Nodes,
+  (nodes) => () => nodes.store() === undefined ? undefined : nodes.id
+)
+
+export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
+  Effect.all([Nodes, nodeName]),
+  ([nodes, node]) => {
+    const split = (id: string) => {
+      const colon = id.indexOf(":")
+      return node() === undefined || colon === -1 ? undefined : { node: id.slice(0, colon), id: id.slice(colon + 1) }
+    }
+    const elsewhere: NodeItems["elsewhere"] = (id) => {
       const at = split(id)
       return at === undefined || at.node === nodes.id ? undefined : at
-    },
-    own: (id) => split(id)?.id ?? id,
-    told: (missing) => node() === undefined ? {} : { nodes_missing: missing },
-    merged: (kind, local) => {
-      nodes.peers.answers(kind, (question) => Effect.map(local(question), writeList))
-      return Effect.fnUntraced(function*(question: string) {
-        const [own, { answers, missing }] = yield* Effect.all([local(question), nodes.peers.askAll(kind, question)], {
-          concurrency: 2
-        })
-        const heads = new Map([[nodes.id, own.head]])
-        const lists = new Map([[nodes.id, own.items]])
-        for (const [id, text] of answers) {
-          yield* Effect.yieldNow
-          const { head, items } = readList(text)
-          heads.set(id, head)
-          lists.set(id, items)
+    }
+    const own: NodeItems["own"] = (id) => split(id)?.id ?? id
+    const missingNodes: NodeItems["missingNodes"] = (missing) => node() === undefined ? {} : { nodes_missing: missing }
+    return {
+      node,
+      named: (id) => node() === undefined ? id : `${nodes.id}:${id}`,
+      elsewhere,
+      own,
+      missingNodes,
+      one: (kind, local) => {
+        nodes.peers.answers(kind, local)
+        return (id, question = (own) => own) => {
+          const at = elsewhere(id)
+          return at === undefined ? local(question(own(id))) : nodes.peers.askOne(at.node, kind, question(at.id))
         }
-        return { items: Array.from(mergeItems(lists)), heads, missing }
-      })
-    },
-    peers: nodes.peers
+      },
+      everywhere: (kind, local) => {
+        nodes.peers.answers(kind, () => Effect.as(local, ""))
+        return Effect.map(
+          Effect.andThen(local, nodes.peers.askAll(kind, "")),
+          ({ missing }) => missingNodes(missing)
+        )
+      },
+      merged: (kind, local) => {
+        nodes.peers.answers(kind, (question) => Effect.map(local(question), writeList))
+        return Effect.fnUntraced(function*(question: string) {
+          const [own, { answers, missing }] = yield* Effect.all([local(question), nodes.peers.askAll(kind, question)], {
+            concurrency: 2
+          })
+          const heads = new Map([[nodes.id, own.head]])
+          const lists = new Map([[nodes.id, own.items]])
+          for (const [id, text] of answers) {
+            yield* Effect.yieldNow
+            const { head, items } = readList(text)
+            heads.set(id, head)
+            lists.set(id, items)
+          }
+          return { items: Array.from(mergeItems(lists)), heads, missing }
+        })
+      },
+      peers: nodes.peers
+    }
   }
-})
+)

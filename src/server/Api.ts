@@ -3,7 +3,7 @@
  */
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
-import { currentVersion } from "../admin/version/currentVersion.ts"
+import { currentVersion } from "../admin/system/build.ts"
 import { apiId } from "../http/reply.ts"
 import { groupsOf } from "../styles/Style.ts"
 import { styles } from "../styles/styles.ts"

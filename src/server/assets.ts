@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
 import { getRawAsset } from "node:sea"
-import { buildInfo } from "../admin/version/buildInfo.ts"
+import { buildInfo } from "../admin/system/build.ts"
 
 /** The assets by name. */
 export type Assets = ReadonlyMap<string, Uint8Array>

@@ -5,7 +5,7 @@ import { Callers } from "../../src/accounts/Callers.ts"
 import { hashPassword } from "../../src/accounts/passwordHash.ts"
 import { AdminAuth } from "../../src/admin/auth/AdminAuth.ts"
 import { AdminSecrets } from "../../src/admin/auth/AdminSecrets.ts"
-import { mostWaiting, wrongAMinute } from "../../src/admin/auth/turns.ts"
+import { mostWaiting, wrongAMinute } from "../../src/admin/auth/LoginThrottle.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 

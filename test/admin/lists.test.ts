@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { pageOf } from "../../src/admin/accounts/page.ts"
+import { accountPage as pageOf } from "../../src/admin/accounts/view.ts"
 import type { Account } from "../../src/config/Account.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller, storeOf } from "./support.ts"
@@ -182,16 +182,16 @@ describe("the account list", () => {
         { length: first.total_pages },
         (_, index) => pageOf(accounts, { ...asked, page: index + 1 })
       )
-      assert.deepStrictEqual(pages.flatMap((page) => page.accounts), accounts.toReversed())
-      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: first.total_pages + 1 }).accounts, [])
+      assert.deepStrictEqual(pages.flatMap((page) => page.items), accounts.toReversed())
+      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: first.total_pages + 1 }).items, [])
       assert.deepStrictEqual(pageOf(accounts, { ...asked, page: -3 }), first)
-      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: 1e300 }).accounts, [])
+      assert.deepStrictEqual(pageOf(accounts, { ...asked, page: 1e300 }).items, [])
     }))
   })
 
   it("is filtered by identifier, email and mobile, in any case and any spelling", () => {
     const accounts = Array.from({ length: 20 }, (_, index) => account(index))
-    const found = (q: string) => pageOf(accounts, { ...everything, q }).accounts.map((each) => each.identifier)
+    const found = (q: string) => pageOf(accounts, { ...everything, q }).items.map((each) => each.identifier)
     assert.deepStrictEqual(found("USER7@"), ["user7@x.org"])
     assert.deepStrictEqual(found(" user7@ "), ["user7@x.org"])
     assert.deepStrictEqual(found("138-0000-0004"), ["user4@x.org"])

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AdminEnvironment } from "../../src/admin/AdminEnvironment.ts"
-import { LatestRelease } from "../../src/admin/version/LatestRelease.ts"
+import { LatestRelease } from "../../src/admin/system/LatestRelease.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller } from "./support.ts"
 

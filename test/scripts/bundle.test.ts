@@ -23,7 +23,7 @@ const start = (...args: ReadonlyArray<string>) =>
 const bundles = () =>
   readdirSync(path.join(folder, "node_modules/.cache/service")).filter((name) => name.endsWith(".js"))
 const building = "Building the service…\n"
-const version = path.join("src", "admin/version/currentVersion.ts")
+const version = path.join("src", "admin/system/build.ts")
 
 /** Makes the version another one, by the sources. */
 const edit = (to: string) => {

@@ -1,6 +1,6 @@
 /**
- * Tests of accounts, and the care of their upstream sessions. No slot is taken: no limit must hold up an operator who wants
- * to know whether an account works.
+ * Tests of accounts, and deletion of their upstream sessions. A test takes no slot of the pool, so that it runs at once also
+ * when the pool is busy.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -24,28 +24,33 @@ import { Captures } from "../../recordings/captures/Captures.ts"
 import { Budget } from "../../upstream/budget.ts"
 import type { AccountTestResult } from "./Api.ts"
 
-/** What to test. */
-export interface AccountTest {
-  readonly identifier: string
+/** The part of a test that does not depend on the account. */
+interface TestModel {
   readonly model: Model
   /** The model as the caller named it. */
   readonly modelName: string
-  /** Without a message only the making of a session is tested. */
-  readonly message: string
-  /** Id of the request, by which captures of the test go. */
+  /** Id of the request; captures of the test have it. */
   readonly requestId: string
 }
 
-/** What worked. */
+interface AccountTest extends TestModel {
+  readonly identifier: string
+  /** The user's message of a completion; if empty, only the creation of a session is tested. */
+  readonly message: string
+}
+
+/** The reply of a successful test. */
 interface Outcome {
   readonly message: string
   readonly thinking: string
 }
 
-/** Sessions that are counted at most. */
+/** Accounts that `testAll` tests at once (spec "Limits"). */
+const testsAtOnce = 5
+/** Bounds the counted sessions of an account. */
 const mostSessions = 5000
-/** Time for what follows a test and must not fail it. */
-const tidyTime = "5 seconds"
+/** Time limit for clean-up and counting after a test. */
+const cleanUpTime = "5 seconds"
 
 const userTurn = (message: string): Conversation => ({
   turns: [{ role: "user", parts: [Text(message)] }],
@@ -58,11 +63,13 @@ const userTurn = (message: string): Conversation => ({
 })
 
 export class AccountTests extends Context.Service<AccountTests, {
-  /** Tests one account and records what the test showed. Never fails: what went wrong is the result's message. */
+  /** Tests one account and records the status. Never fails: an error is the message of the result. */
   readonly test: (test: AccountTest) => Effect.Effect<typeof AccountTestResult.Type>
+  /** Tests the login and session of all configured accounts, five at a time. */
+  readonly testAll: (test: TestModel) => Effect.Effect<ReadonlyArray<typeof AccountTestResult.Type>>
   /**
-   * Deletes all upstream sessions of an account. Succeeds with a note where the upstream keeps none; fails with
-   * `not_found`, or with what the upstream says.
+   * Deletes all upstream sessions of an account. Succeeds with a note if the upstream keeps no sessions; fails with
+   * `not_found`, or with the error of the upstream.
    */
   readonly deleteSessions: (identifier: string) => Effect.Effect<string | undefined, GatewayError>
 }>()("model-gateway/admin/AccountTests") {
@@ -71,7 +78,7 @@ export class AccountTests extends Context.Service<AccountTests, {
     const captures = yield* Captures
     const config = yield* ConfigStore
 
-    /** Uses an account, once more with a fresh token when the upstream refuses the one that it had. */
+    /** Uses an account; tries once more with a fresh token if the upstream refuses the current one. */
     const using = <A>(
       access: AccountAccess,
       use: (access: AccountAccess) => Effect.Effect<A, UpstreamFailure>
@@ -82,7 +89,7 @@ export class AccountTests extends Context.Service<AccountTests, {
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"
-              // Begun only then: what is at hand of the token is the old one.
+              // Starts `use` after the refresh, so that it reads the fresh token.
               ? Effect.flatMap(access.refreshToken, () => attempt(false))
               : Effect.fail(judged.error)
           )
@@ -90,12 +97,14 @@ export class AccountTests extends Context.Service<AccountTests, {
       return attempt(true)
     }
 
-    /** Something with the account's token that may fail without consequence. */
-    const tidy = <A>(access: AccountAccess, use: (token: string | undefined) => Effect.Effect<A, UpstreamFailure>) =>
-      Effect.option(Effect.timeout(Effect.flatMap(access.credential.token, use), tidyTime))
+    /** Uses the account's token; a failure or timeout gives `None`. */
+    const attemptWithToken = <A>(
+      access: AccountAccess,
+      use: (token: string | undefined) => Effect.Effect<A, UpstreamFailure>
+    ) => Effect.option(Effect.timeout(Effect.flatMap(access.credential.token, use), cleanUpTime))
 
     const deleteSession = (access: AccountAccess, id: string) =>
-      tidy(access, (token) => access.driver.deleteSession(token, id))
+      attemptWithToken(access, (token) => access.driver.deleteSession(token, id))
 
     const trySession = Effect.fnUntraced(function*(access: AccountAccess): Effect.fn.Return<Outcome, UpstreamFailure> {
       const { capabilities, name } = access.driver
@@ -170,36 +179,46 @@ export class AccountTests extends Context.Service<AccountTests, {
     const countSessions = (access: AccountAccess) =>
       access.driver.capabilities.sessions
         ? Effect.map(
-          tidy(access, (token) => access.driver.listSessions(token, mostSessions)),
+          attemptWithToken(access, (token) => access.driver.listSessions(token, mostSessions)),
           (sessions) => sessions._tag === "Some" ? sessions.value.length : 0
         )
         : Effect.succeed(0)
 
+    const test = Effect.fn("AccountTests.test")(function*(test: AccountTest) {
+      const { identifier, message, modelName } = test
+      const known = yield* Effect.result(accounts.withAccount(identifier))
+      const clock = yield* Clock.Clock
+      const began = monotonicMillis(clock)
+      const outcome = Result.isFailure(known)
+        ? Result.fail(known.failure)
+        : yield* Effect.result(using(
+          known.success,
+          (access) => message.trim() === "" ? trySession(access) : tryCompletion(access, test)
+        ))
+      const response_time = Math.round(monotonicMillis(clock) - began)
+      yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
+      const thinking = Result.isSuccess(outcome) ? outcome.success.thinking : ""
+      return {
+        account: identifier,
+        success: Result.isSuccess(outcome),
+        response_time,
+        message: Result.isSuccess(outcome) ? outcome.success.message : outcome.failure.message,
+        model: modelName,
+        session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
+        config_writable: yield* config.configWritable,
+        ...(thinking === "" ? {} : { thinking })
+      }
+    })
+
     return AccountTests.of({
-      test: Effect.fn("AccountTests.test")(function*(test) {
-        const { identifier, message, modelName } = test
-        const known = yield* Effect.result(accounts.withAccount(identifier))
-        const clock = yield* Clock.Clock
-        const began = monotonicMillis(clock)
-        const outcome = Result.isFailure(known)
-          ? Result.fail(known.failure)
-          : yield* Effect.result(using(
-            known.success,
-            (access) => message.trim() === "" ? trySession(access) : tryCompletion(access, test)
-          ))
-        const response_time = Math.round(monotonicMillis(clock) - began)
-        yield* accounts.setTestStatus(identifier, Result.isSuccess(outcome) ? "ok" : "failed")
-        const thinking = Result.isSuccess(outcome) ? outcome.success.thinking : ""
-        return {
-          account: identifier,
-          success: Result.isSuccess(outcome),
-          response_time,
-          message: Result.isSuccess(outcome) ? outcome.success.message : outcome.failure.message,
-          model: modelName,
-          session_count: Result.isSuccess(outcome) && Result.isSuccess(known) ? yield* countSessions(known.success) : 0,
-          config_writable: yield* config.configWritable,
-          ...(thinking === "" ? {} : { thinking })
-        }
+      test,
+      testAll: Effect.fn("AccountTests.testAll")(function*(model) {
+        const { accounts: configured } = yield* config.current
+        return yield* Effect.forEach(
+          configured,
+          ({ identifier }) => test({ ...model, identifier, message: "" }),
+          { concurrency: testsAtOnce }
+        )
       }),
       deleteSessions: Effect.fn("AccountTests.deleteSessions")(function*(identifier) {
         const access = yield* accounts.withAccount(identifier)

@@ -7,10 +7,18 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
-import { AccountView } from "../accountView.ts"
-import { lasting } from "../changes.ts"
+import { lasting, pageFields, pageQuery } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
-import { PageNumber } from "../query.ts"
+
+/** A configured account (spec "Account"). */
+export const AccountView = Schema.Struct({
+  identifier: Schema.String.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
+  email: Schema.String,
+  mobile: Schema.String.annotate({ description: "Empty when there is none." }),
+  has_password: Schema.Boolean,
+  has_token: Schema.Boolean,
+  token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." })
+}).annotate({ identifier: "Account" })
 
 /** An entry of the list: the account, what its last test showed, and how it is doing in the pool. */
 export const AccountItem = Schema.Struct({
@@ -33,13 +41,9 @@ export const AccountItem = Schema.Struct({
 /** What a list of accounts may be narrowed to: in rotation, not in rotation, kept out of use; `failed`: by its last test. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
-export const AccountList = Schema.Struct({
-  items: Schema.Array(AccountItem),
-  total: Schema.Int,
-  page: Schema.Int,
-  page_size: Schema.Int,
-  total_pages: Schema.Int
-}).annotate({ identifier: "AccountList" })
+const AccountList = Schema.Struct({ items: Schema.Array(AccountItem), ...pageFields }).annotate({
+  identifier: "AccountList"
+})
 
 /** Body of `POST /admin/accounts`, and a line of a batch: an email or a mobile with a password, or a token. */
 export const AddAccountRequest = Schema.Struct({
@@ -179,9 +183,7 @@ export const QueueStatusReply = Schema.Struct({
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {
     query: {
-      page: Schema.optionalKey(PageNumber),
-      page_size: Schema.optionalKey(PageNumber),
-      q: Schema.optionalKey(Schema.String),
+      ...pageQuery,
       state: Schema.optionalKey(Schema.Union([Schema.Literal(""), AccountState]))
     },
     success: AccountList

@@ -1,6 +1,6 @@
 /**
- * Many accounts at once: which lines of a batch can be carried out, and the configuration after them. A line stands for
- * itself: one that is refused stops no other.
+ * Batches of accounts: the result of each line, and the configuration after the batch. A refused line does not affect the
+ * others.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -13,20 +13,21 @@ import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identifierOf, identityKeys } from "../../domain/identity.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
 import { AddAccountRequest, type BatchResult } from "./Api.ts"
-import { markAccount } from "./markAccount.ts"
-import { newAccount } from "./newAccount.ts"
+import { markAccount, newAccount } from "./entries.ts"
 
-/** Lines of a batch at most. */
-export const mostLines = 20_000
+/** Bounds the lines of a batch. */
+const mostLines = 20_000
 
 const actions = ["enable", "disable", "delete"] as const
 
-/** A batch as it is asked for, its lines still as they came. */
-export type Batch =
-  | { readonly action: "add"; readonly lines: ReadonlyArray<unknown>; readonly dryRun: boolean }
-  | { readonly action: (typeof actions)[number]; readonly lines: ReadonlyArray<unknown>; readonly dryRun: boolean }
+/** A batch; its lines are not validated yet. */
+export interface Batch {
+  readonly action: "add" | (typeof actions)[number]
+  readonly lines: ReadonlyArray<unknown>
+  readonly dryRun: boolean
+}
 
-/** Reads the request's body. Fails where it is no batch; what is wrong with a line is that line's own. */
+/** Reads the request's body. Fails for a malformed batch; a fault of a line is reported in the line's result. */
 export const readBatch = (body: RawConfig): Result.Result<Batch, GatewayError> => {
   const { action, dry_run } = body
   const known = action === "add" ? action : actions.find((name) => name === action)
@@ -45,7 +46,7 @@ export const readBatch = (body: RawConfig): Result.Result<Batch, GatewayError> =
   return Result.succeed({ action: known, lines, dryRun: dry_run === true })
 }
 
-/** What becomes of each line, and of the configuration; the same object where nothing changes. */
+/** The result of each line, and the configuration; `raw` is the same object if nothing changes. */
 export interface BatchOutcome {
   readonly raw: RawConfig
   readonly changed: number
@@ -54,7 +55,7 @@ export interface BatchOutcome {
 
 const decodeLine = Schema.decodeUnknownResult(AddAccountRequest)
 
-/** The account of a line, or the name of the field that is refused. */
+/** The entry of a line, or the name of the refused field. */
 const accountOfLine = (line: unknown): Result.Result<RawConfig, string> => {
   const decoded = decodeLine(line)
   if (Result.isFailure(decoded)) return Result.fail(schemaFault(decoded.failure.issue).param ?? "account")
@@ -127,7 +128,7 @@ const mark = Effect.fnUntraced(function*(
   return outcome
 })
 
-/** Carries a batch out on a configuration. */
+/** Applies a batch to a configuration, in slices. */
 export const applyBatch = (
   raw: RawConfig,
   config: GatewayConfig,

@@ -1,8 +1,8 @@
 /**
- * Who may use the admin API: the admin key or password, and the JWTs that a login gives (behaviour: "JWT").
+ * Authentication of operators: the admin key or password, and the JWTs that a login returns (behaviour: "JWT").
  *
- * A password that was set stands in for the environment's key. Wrong credentials are counted by address: one with too many
- * waits for its turns, but a right key gets in, and one that was right from there of late does not wait. A password is never taken for a caller's upstream token.
+ * A configured password replaces the environment's key. Wrong credentials slow their address (`LoginThrottle.ts`). A password
+ * is never taken for a caller's upstream token.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,41 +10,37 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import type { JWTPayload } from "jose"
-import { errors, jwtVerify, SignJWT } from "jose"
+import { errors, type JWTPayload, jwtVerify, SignJWT } from "jose"
 import { randomUUID } from "node:crypto"
 import { AdminPassword, maxPassword } from "../../accounts/AdminPassword.ts"
 import { Callers } from "../../accounts/Callers.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import { setField } from "../../config/edit.ts"
 import type { LoginToken } from "../../config/EndedLogins.ts"
 import type { AdminConfig } from "../../config/GatewayConfig.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { savedOr } from "../configErrors.ts"
-import type { Operator } from "../Operator.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { savedOr, setFields } from "../changes.ts"
+import type { Operator } from "../edges.ts"
 import { AdminSecrets } from "./AdminSecrets.ts"
-import { type Crowded, makeTurns } from "./turns.ts"
+import { makeLoginThrottle, type QueueFull } from "./LoginThrottle.ts"
 
 const minPassword = 8
-/** No rate can guess an environment's key of this length, so it need not wait for a turn. */
+/** An environment's key of this length cannot be guessed at any rate, so its checks need no throttle. */
 const unguessable = 24
 
-/** A login's token. */
-export interface Login {
+interface Login {
   readonly token: string
   /** Seconds. */
   readonly expiresIn: number
 }
 
-/** A JWT that is valid. */
-export interface Session {
+/** A valid JWT. */
+interface Session {
   /** Unix seconds. */
   readonly expiresAt: number
   readonly remainingSeconds: number
 }
 
-/** What the gateway has signed: which login it is, and of which generation of the password. */
+/** The claims of a JWT: the login, and the generation of the password. */
 interface Claims extends LoginToken {
   readonly generation: unknown
 }
@@ -56,25 +52,28 @@ const claimsOf = ({ exp, generation, iat, jti, role }: JWTPayload): Claims | und
 
 const unauthorized = gatewayError("authentication_failed", "The admin credential is missing, wrong or expired")
 
+/** Whether the generated admin key of a start without a key is still in use. */
+export const usesGeneratedKey = (config: ConfigStore["Service"]): boolean =>
+  config.adminKeyGenerated && config.unsafeCurrent().admin.password_hash === undefined
+
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
-   * Checks the admin key and gives a JWT for `hours` (the configured time where it is absent). Keys of an address that has
-   * had too many wrong ones wait for their turn; wrong ones, and those for which there is no place, fail with
-   * `rate_limit_exceeded`.
+   * Checks the admin key or password and returns a JWT for `hours`; if absent, for the configured time. At a slowed address a
+   * wrong key, or one that finds the queue full, fails with `rate_limit_exceeded`.
    */
   readonly login: (key: string, hours: number | undefined, address: string) => Effect.Effect<Login, GatewayError>
   /** Whether a credential has the form of a JWT. */
   readonly isLogin: (credential: string) => boolean
   /** Checks a JWT. */
   readonly verify: (token: string, address: string) => Effect.Effect<Session, GatewayError>
-  /** Checks a bearer of any admin route: a JWT, or the admin key itself. Tells whether it holds later on. */
+  /** Checks the credential of any admin route: a JWT, or the admin key or password. */
   readonly authorize: (bearer: string, address: string) => Effect.Effect<Operator, GatewayError>
   /**
-   * Ends a JWT before its time, wherever it is used. What is no valid JWT is left alone. False where the end is not kept yet:
-   * it is tried again until it is.
+   * Revokes a JWT at all nodes; an invalid one is ignored. False if the revocation is in effect but not saved yet: saving is
+   * retried.
    */
   readonly logout: (token: string) => Effect.Effect<boolean>
-  /** Whether this is the admin key or password in force. Counts as a login: an address that guesses waits for its turn. */
+  /** Whether this is the current admin key or password. Throttled as a login. */
   readonly isPresent: (key: string, address: string) => Effect.Effect<boolean, GatewayError>
   /** Sets the password and invalidates every JWT. */
   readonly setPassword: (
@@ -86,95 +85,96 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     const callers = yield* Callers
     const password = yield* AdminPassword
     const secrets = yield* AdminSecrets
-    const turns = makeTurns(secrets, yield* Clock.Clock)
-    /** The time that all nodes go by. */
+    const throttle = makeLoginThrottle(secrets, yield* Clock.Clock)
+    /** The clock of all nodes. */
     const currentTimeMillis = Effect.map(Clock.currentTimeMillis, (now) => now + secrets.clockOffset())
     const secret = Redacted.value(config.jwtSecret)
 
-    /** Keeps the byte by which callers' tokens are told from the password, where it is not there or for another secret. */
-    const keepCheck = (key: string, hash: string) => {
+    /** Saves the byte that tells most callers' tokens from the password, if it is missing or made with another secret. */
+    const saveCheck = (key: string, hash: string) => {
       const check = password.checkOf(key, hash)
       return config.unsafeCurrent().admin.password_check === check ? Effect.void : Effect.ignore(
         config.update((raw, { admin }) =>
           Effect.succeed(
             admin.password_hash === undefined || Redacted.value(admin.password_hash) !== hash
               ? raw
-              : setField(raw, ["admin", "password_check"], check)
+              : setFields(raw, "admin", { password_check: check })
           )
         )
       )
     }
 
-    const isRight = (key: string, admin: AdminConfig, address: string): Effect.Effect<boolean, Crowded> => {
-      // Of a password that was replaced nothing is remembered.
+    const isRight = (key: string, admin: AdminConfig, address: string): Effect.Effect<boolean, QueueFull> => {
+      // The generation makes credentials that were right before a password change unknown.
       const known = `${admin.generation} ${key}`
       if (admin.password_hash === undefined) {
         const right = config.isAdminKey(key)
         return right && key.length >= unguessable
           ? Effect.succeed(true)
-          : turns.inTurn(address, Effect.succeed(right), known)
+          : throttle.check(address, Effect.succeed(right), known)
       }
       const hash = Redacted.value(admin.password_hash)
-      return turns.inTurn(
+      return throttle.check(
         address,
         Effect.flatMap(
-          turns.slowedFor(address),
-          (slowed) => password.verify(key, hash, slowed > 0 && !turns.wasRight(address, known))
+          throttle.slowedFor(address),
+          (slowed) => password.verify(key, hash, slowed > 0 && !throttle.wasRight(address, known))
         ),
         known
       ).pipe(
         Effect.tap((right) => {
           if (!right) return Effect.void
           callers.withhold(key)
-          return keepCheck(key, hash)
+          return saveCheck(key, hash)
         })
       )
     }
 
-    const inSeconds = (millis: number): number => Math.max(1, Math.ceil(millis / 1000))
-
-    /** What a wrong credential is told: seconds to wait where its address is slowed. */
+    /** Seconds to wait after a wrong credential; `undefined` if its address is not slowed. */
     const retryAfterWrong = (address: string) =>
-      Effect.map(turns.slowedFor(address), (millis) => millis === 0 ? undefined : inSeconds(millis))
-
-    const tooMany = (retryAfter: number) =>
-      gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter })
-    // A guesser has no more guesses with business requests than with logins.
-    callers.inTurns((address) => (check) =>
-      Effect.catchTag(
-        turns.inTurn(address, check),
-        "Crowded",
-        ({ retryAfter }) => Effect.fail(tooMany(retryAfter))
+      Effect.map(
+        throttle.slowedFor(address),
+        (millis) => millis === 0 ? undefined : Math.max(1, Math.ceil(millis / 1000))
       )
-    )
-    const wrong = (retryAfter: number | undefined) =>
-      retryAfter === undefined
-        ? unauthorized
-        : gatewayError("authentication_failed", unauthorized.message, { retryAfter })
 
-    /** Fails a route that is no login where its credential is wrong: always as `unauthorized`, which asks to log in anew. */
-    const checkBearer = (address: string, right: Effect.Effect<boolean, Crowded>): Effect.Effect<void, GatewayError> =>
+    const tooMany = ({ retryAfter }: { readonly retryAfter: number }) =>
+      Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong logins from this address", { retryAfter }))
+    // Business requests may carry the admin password too, so their wrong tokens count as wrong logins.
+    callers.inTurns((address) => (check) => Effect.catchTag(throttle.check(address, check), "QueueFull", tooMany))
+
+    const wrong = ({ retryAfter }: { readonly retryAfter: number | undefined }) =>
+      Effect.fail(
+        retryAfter === undefined
+          ? unauthorized
+          : gatewayError("authentication_failed", unauthorized.message, { retryAfter })
+      )
+
+    /** Fails on a wrong credential, and on a full queue too, with the error that asks the operator to log in again. */
+    const checkBearer = (
+      address: string,
+      right: Effect.Effect<boolean, QueueFull>
+    ): Effect.Effect<void, GatewayError> =>
       right.pipe(
-        Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(wrong(retryAfter))),
+        Effect.catchTag("QueueFull", wrong),
         Effect.flatMap((is) =>
-          is ? Effect.void : Effect.flatMap(retryAfterWrong(address), (wait) => Effect.fail(wrong(wait)))
+          is ? Effect.void : Effect.flatMap(retryAfterWrong(address), (retryAfter) => wrong({ retryAfter }))
         )
       )
 
-    /** A credential that is no guess of ours to check, such as a JWT that was never signed here. */
+    /** Counts a credential that cannot be right, such as a JWT with a foreign signature, and fails. */
     const wrongBearer = (address: string): Effect.Effect<never, GatewayError> =>
-      Effect.andThen(checkBearer(address, turns.inTurn(address, Effect.succeed(false))), Effect.fail(unauthorized))
+      Effect.andThen(checkBearer(address, throttle.check(address, Effect.succeed(false))), Effect.fail(unauthorized))
 
-    /** `now` in milliseconds. */
-    const counts = (claims: Claims, now: number): Effect.Effect<boolean> =>
+    /** Whether the claims are valid at `now`, in milliseconds. */
+    const isValid = (claims: Claims, now: number): Effect.Effect<boolean> =>
       claims.expiresAt * 1000 > now && claims.generation === config.unsafeCurrent().admin.generation
         ? Effect.map(config.endedLogins.has(claims), (ended) => !ended)
         : Effect.succeed(false)
 
-    /** The admin key, or a password, holds until the password is another one. */
+    /** The admin key, or a password, holds until the password changes. */
     const keyHolds = (generation: number) => Effect.sync(() => config.unsafeCurrent().admin.generation === generation)
 
-    /** What a JWT of ours says; fails with whether it is one that has expired. `now` in milliseconds. */
+    /** The payload of a JWT that the gateway signed; fails with whether it has expired. `now` in milliseconds. */
     const verifyJwt = (token: string, now: number): Effect.Effect<JWTPayload, boolean> =>
       Effect.tryPromise({
         try: () =>
@@ -183,7 +183,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         catch: (error) => error instanceof errors.JWTExpired
       })
 
-    /** A JWT of ours that no longer counts is no guess; one that we never signed is. */
+    /** The claims of a valid JWT. Only a foreign signature counts as a wrong credential, an expired or revoked JWT does not. */
     const readJwt = (token: string, address: string): Effect.Effect<Claims, GatewayError> =>
       Effect.gen(function*() {
         const now = yield* currentTimeMillis
@@ -192,7 +192,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           (expired) => expired ? Effect.fail(unauthorized) : wrongBearer(address)
         )
         const claims = claimsOf(payload)
-        if (claims === undefined || !(yield* counts(claims, now))) return yield* unauthorized
+        if (claims === undefined || !(yield* isValid(claims, now))) return yield* unauthorized
         return claims
       })
 
@@ -200,18 +200,15 @@ export class AdminAuth extends Context.Service<AdminAuth, {
 
     return AdminAuth.of({
       login: Effect.fn("AdminAuth.login")(function*(key, hours, address) {
-        // What the key is checked against and what is signed must be of one moment: a password may change meanwhile.
+        // One snapshot for the check and the JWT: the password may change in between.
         const { admin } = config.unsafeCurrent()
         const lifetime = hours ?? admin.jwt_expire_hours
         if (!(lifetime >= 1 && lifetime <= 720)) {
           return yield* invalidRequest("expire_hours must be between 1 and 720", "expire_hours")
         }
-        const right = yield* isRight(key, admin, address).pipe(
-          Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(tooMany(retryAfter)))
-        )
-        if (!right) {
-          const wait = yield* retryAfterWrong(address)
-          return yield* wait === undefined ? unauthorized : tooMany(wait)
+        if (!(yield* Effect.catchTag(isRight(key, admin, address), "QueueFull", tooMany))) {
+          const retryAfter = yield* retryAfterWrong(address)
+          return yield* retryAfter === undefined ? unauthorized : tooMany({ retryAfter })
         }
         const issuedAt = Math.floor((yield* currentTimeMillis) / 1000)
         const expiresIn = Math.floor(lifetime * 3600)
@@ -236,7 +233,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         Effect.gen(function*() {
           if (looksLikeJwt(bearer)) {
             const claims = yield* readJwt(bearer, address)
-            return { holds: Effect.flatMap(currentTimeMillis, (now) => counts(claims, now)) }
+            return { holds: Effect.flatMap(currentTimeMillis, (now) => isValid(claims, now)) }
           }
           const { admin } = config.unsafeCurrent()
           yield* checkBearer(address, isRight(bearer, admin, address))
@@ -253,26 +250,22 @@ export class AdminAuth extends Context.Service<AdminAuth, {
         ),
       isPresent: (key, address) =>
         Effect.suspend(() => isRight(key, config.unsafeCurrent().admin, address)).pipe(
-          Effect.catchTag("Crowded", ({ retryAfter }) => Effect.fail(tooMany(retryAfter)))
+          Effect.catchTag("QueueFull", tooMany)
         ),
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {
-        if (chosen.length < minPassword) {
-          return yield* invalidRequest(`new_password must have at least ${minPassword} characters`, "new_password")
-        }
-        if (chosen.length > maxPassword) {
-          return yield* invalidRequest(`new_password must have at most ${maxPassword} characters`, "new_password")
+        if (chosen.length < minPassword || chosen.length > maxPassword) {
+          const rule = chosen.length < minPassword ? `at least ${minPassword}` : `at most ${maxPassword}`
+          return yield* invalidRequest(`new_password must have ${rule} characters`, "new_password")
         }
         const { check, hash } = yield* password.hash(chosen)
         const validAfter = Math.floor((yield* currentTimeMillis) / 1000)
         const saved = yield* savedOr(config.update((raw, current) =>
-          Effect.succeed(
-            [
-              ["password_hash", hash] as const,
-              ["password_check", check] as const,
-              ["jwt_valid_after_unix", validAfter] as const,
-              ["generation", current.admin.generation + 1] as const
-            ].reduce((next, [field, value]) => setField(next, ["admin", field], value), raw)
-          )
+          Effect.succeed(setFields(raw, "admin", {
+            password_hash: hash,
+            password_check: check,
+            jwt_valid_after_unix: validAfter,
+            generation: current.admin.generation + 1
+          }))
         ))
         callers.withhold(chosen)
         return { ...saved, validAfter }

@@ -1,5 +1,5 @@
 /**
- * Packet captures: what went to and came from the upstream (spec "Packet capture").
+ * Packet captures: requests to the upstream and its responses (spec "Packet capture").
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,10 +7,10 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { FailureCause } from "../../domain/FailureCause.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
+import { missingNodes, Switch } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
-import { Switch } from "../query.ts"
 
-/** One round with the upstream. Credentials are no part of it. */
+/** One round with the upstream, without credentials. */
 export const CaptureItem = Schema.Struct({
   id: Schema.String,
   /** Unix seconds. */
@@ -25,11 +25,11 @@ export const CaptureItem = Schema.Struct({
   request_body: Schema.String,
   response_body: Schema.String,
   response_truncated: Schema.Boolean,
-  /** The upstream session, which all rounds of one reply share. */
+  /** Identifies the upstream session; all rounds of one reply have the same. */
   chain_key: Schema.String,
-  /** Why the round failed, where the network or the answer told. */
+  /** Why the round failed, if known. */
   cause: Schema.optionalKey(FailureCause),
-  /** The node that has it, where several share a store; ids begin with it. */
+  /** The node that has it; absent unless several nodes share a store. Ids begin with it. */
   node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "Capture" })
 
@@ -52,21 +52,19 @@ export const CaptureDetail = Schema.Struct({
   closed: Schema.Boolean
 }).annotate({ identifier: "CaptureDetail" })
 
-/** Items stand newest first; with `summary=true` they are without bodies. */
+/** Newest first; with `summary=true` without bodies. */
 export const CapturesReply = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   max_body_bytes: Schema.Int,
   items: Schema.Union([Schema.Array(CaptureSummary), Schema.Array(CaptureItem)]),
-  /** Nodes that did not answer, where several share a store. */
-  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+  ...missingNodes
 }).annotate({ identifier: "Captures" })
 
 export const CapturesCleared = Schema.Struct({
   success: Schema.Literal(true),
   detail: Schema.Literal("capture logs cleared"),
-  /** Nodes that did not answer and still have theirs, where several share a store. */
-  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+  ...missingNodes
 })
 
 export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(

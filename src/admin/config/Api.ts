@@ -6,10 +6,9 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { AccountView } from "../accountView.ts"
-import { lasting } from "../changes.ts"
+import { AccountView } from "../accounts/Api.ts"
+import { lasting, Switch } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
-import { Switch } from "../query.ts"
 
 const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 

@@ -11,16 +11,16 @@ import { AccountItem, QueueStatusReply } from "../accounts/Api.ts"
 import { AdminEdge } from "../edges.ts"
 import { RequestItem } from "../requests/Api.ts"
 
-/** First of all. */
+/** The first event. */
 export const HelloEvent = Schema.Struct({
   version: Schema.String,
   /** Unix milliseconds. */
   started_at: Schema.Int,
-  /** Of the configuration. */
+  /** The revision of the configuration. */
   revision: Schema.String
 })
 
-/** The pool, and the accounts that changed, at first those in use or out of rotation: 100 at most, `more` beyond. */
+/** The pool and its changed accounts, 100 at most; the first such event has those in use or out of rotation. `more`: there are others. */
 export const PoolEvent = Schema.Struct({
   total: Schema.Int,
   available: Schema.Int,
@@ -36,21 +36,21 @@ export const PoolEvent = Schema.Struct({
 
 const { max_queue_size, oldest_wait_ms, waiters, waiting } = QueueStatusReply.fields
 
-/** Those who wait. */
+/** The waiting requests. */
 export const QueueEvent = Schema.Struct({ waiting, max_queue_size, oldest_wait_ms, waiters }).annotate({
   identifier: "QueueEvent"
 })
 
-/** The newest state of each request that changed, the one that changed last first: 200 at most, `more` beyond. */
+/** The changed requests in their newest state, latest change first, 200 at most. `more`: there are others. */
 export const RequestsEvent = Schema.Struct({
   items: Schema.Array(RequestItem),
   more: Schema.Boolean
 }).annotate({ identifier: "RequestsEvent" })
 
-/** The configuration is another one. */
+/** The configuration has changed. */
 export const ConfigEvent = Schema.Struct({ revision: Schema.String })
 
-/** Nothing more to say: `reset`, something was missed and lists are to be read again; `session_ended`, the stream ends. */
+/** `reset`: events were missed, and lists must be read again. `session_ended`: the stream ends. */
 export const EmptyEvent = Schema.Struct({})
 
 /** One event of the stream; `data` is one line of JSON. */
@@ -67,7 +67,7 @@ const SentEvent = Schema.Struct({ event: Schema.String, id: Schema.String, data:
 
 export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
   HttpApiEndpoint.get("stream", "/admin/events", {
-    // Comma between `pool`, `queue`, `requests`, `config`; all where it is absent.
+    // Names of topics, separated by commas; all topics if absent.
     query: { topics: Schema.optionalKey(Schema.String) },
     headers: { "last-event-id": Schema.optionalKey(Schema.String) },
     success: HttpApiSchema.StreamSse({ events: SentEvent })

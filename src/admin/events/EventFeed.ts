@@ -1,9 +1,10 @@
 /**
- * One reader's events: changes are gathered as they happen, and told when the reader takes them, at most so often. A reader
- * that takes nothing costs no more memory than one round of events.
+ * The event stream of one reader. Changes are collected as they happen, and written when the reader pulls, at most four events
+ * of a kind each second. A reader that does not pull holds at most one round of events in memory.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,48 +18,50 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import type { RequestRecord } from "../../recordings/requests/RequestRecord.ts"
 import { Requests } from "../../recordings/requests/Requests.ts"
-import { accountsThat } from "../accounts/accountsThat.ts"
-import { itemOf } from "../accounts/itemOf.ts"
-import type { Operator } from "../Operator.ts"
+import { accountsThat, itemOf } from "../accounts/view.ts"
+import type { Operator } from "../edges.ts"
 import { viewItem } from "../requests/view.ts"
-import { currentVersion } from "../version/currentVersion.ts"
+import { currentVersion } from "../system/build.ts"
 import type { ConfigEvent, HelloEvent, PoolEvent, QueueEvent, RequestsEvent } from "./Api.ts"
-import { Draining } from "./Draining.ts"
+
+/** Completes when the gateway stops taking requests, so that open streams end. By default it never completes. */
+export const Draining = Context.Reference<Effect.Effect<void>>("model-gateway/admin/Draining", {
+  defaultValue: () => Effect.never
+})
 
 export const topics = ["pool", "queue", "requests", "config"] as const
 export type Topic = (typeof topics)[number]
 
-/** Between two events of a kind, in milliseconds: four a second. */
+/** Milliseconds between two events of a kind. */
 const pause = 250
-/** Silence after which a comment is sent, and after which it is looked whether the credential still holds. */
+/** Milliseconds of silence before a comment is sent, and between two checks of the credential. */
 const quiet = 5_000
-/** After its end a stream whose reader does not read is cut off. */
+/** Milliseconds after which an ended stream is cut off if its reader does not read. */
 const grace = 1_000
 const mostAccounts = 100
 const mostRequests = 200
 
 const comment = ": \n\n"
 
-/** What the feeds of a gateway share. */
+/** The part that all feeds of a gateway share. */
 export interface FeedSource {
-  /** Names this process in event ids. */
+  /** Identifies this process in event ids. */
   readonly boot: string
   /** Unix milliseconds. */
   readonly startedAt: number
-  /** This node's id, where several share a store. */
+  /** The id of this node; `undefined` unless several nodes share a store. */
   readonly node: () => string | undefined
 }
 
-/** Who reads, and what. */
-export interface FeedOptions {
+interface FeedOptions {
   readonly topics: ReadonlySet<Topic>
   /** `Last-Event-ID` of the request. */
   readonly lastEventId: string | undefined
   readonly operator: Operator
 }
 
-/** Keeps the last `most` keys that were added, and whether there were more. */
-class Gathered<A> {
+/** Keeps the `most` latest different values, and whether there were more. */
+class Latest<A> {
   readonly #most: number
   readonly #kept = new Set<A>()
   #more = false
@@ -76,7 +79,7 @@ class Gathered<A> {
     this.#more = true
   }
 
-  /** What was gathered, the last first; then there is nothing. */
+  /** Returns the values, the latest first, and clears them. */
   take(): { readonly values: ReadonlyArray<A>; readonly more: boolean } {
     const taken = { values: [...this.#kept].reverse(), more: this.#more }
     this.#kept.clear()
@@ -93,13 +96,13 @@ type EventData =
   | typeof ConfigEvent.Type
   | Readonly<Record<string, never>>
 
-/** The place in the changes of requests that an id of this process stands for; `undefined` for another one's. */
+/** The position in the changes of requests for an event id; `undefined` for an id of another process. */
 const placeOf = (boot: string, id: string): number | undefined => {
   const [process, place] = id.split(".", 2)
   return process === boot && place !== undefined && /^\d{1,15}$/.test(place) ? Number(place) : undefined
 }
 
-/** The events of one reader as text; what is gathered for it ends with the scope. */
+/** The events of one reader as text. Collecting ends with the scope. */
 export const eventFeed = Effect.fnUntraced(function*(
   { boot, node, startedAt }: FeedSource,
   { lastEventId, operator, topics }: FeedOptions
@@ -115,12 +118,12 @@ export const eventFeed = Effect.fnUntraced(function*(
   const due = new Set<Topic>(topics)
   due.delete("requests")
   const sentAt = new Map<Topic, number>()
-  const changedAccounts = new Gathered<string>(mostAccounts)
-  const changedRequests = new Gathered<RequestRecord>(mostRequests)
-  /** What comes before all else. */
+  const changedAccounts = new Latest<string>(mostAccounts)
+  const changedRequests = new Latest<RequestRecord>(mostRequests)
+  /** Events at the beginning of the stream. */
   const first: Array<string> = []
-  /** All changes of requests up to here are told. */
-  let told = requests.changes()
+  /** The position up to which changes of requests are sent. */
+  let sentUpTo = requests.changes()
   let revision: string | undefined
   let wroteAt = now()
   let ending: "no" | "credential" | "drain" | "over" = "no"
@@ -141,22 +144,20 @@ export const eventFeed = Effect.fnUntraced(function*(
   }
 
   const eventText = (event: string, data: EventData): string =>
-    `id: ${boot}.${told}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+    `id: ${boot}.${sentUpTo}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-  // Gathering. It begins before anything is read, so that nothing falls between.
+  // Listeners are registered before state is read, so that no change is missed.
 
   if (topics.has("requests")) {
     yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        requests.listen((record) => {
+      Effect.sync(() => {
+        const stop = requests.listen((record) => {
           changedRequests.add(record)
           changed("requests")
         })
-      ).pipe(Effect.tap(() =>
-        Effect.sync(() => {
-          told = requests.changes()
-        })
-      )),
+        sentUpTo = requests.changes()
+        return stop
+      }),
       (stop) => Effect.sync(stop)
     )
   }
@@ -182,7 +183,6 @@ export const eventFeed = Effect.fnUntraced(function*(
   )
   yield* Effect.forkScoped(Effect.andThen(draining, Effect.sync(() => end("drain"))))
 
-  // A reader that does not read cannot be told that it is over: it is cut off.
   const check = Effect.andThen(
     Effect.sleep(quiet),
     Effect.map(operator.holds, (holds) => {
@@ -196,9 +196,7 @@ export const eventFeed = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(Effect.forever(check))
   yield* Effect.forkScoped(cutOff)
 
-  // Telling.
-
-  /** Accounts that are not simply ready, one more than are told of: those in use, then those out of rotation. */
+  /** Accounts in use, then those out of rotation: one more than an event has, to detect that there are others. */
   const busyOrHeldBack = Effect.fnUntraced(function*({ cooling, in_use_accounts, out }: QueueStatus) {
     const room = mostAccounts + 1
     const names = new Set(in_use_accounts.slice(0, room))
@@ -216,7 +214,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     const { values, more } = changedAccounts.take()
     const { account_table } = config.unsafeCurrent()
     const status = yield* accounts.status
-    // A new reader knows of none.
+    // The first event has all accounts that are not idle and ready.
     const known = sentAt.has("pool") ? [] : yield* busyOrHeldBack(status)
     const named = sentAt.has("pool") ? values : known.slice(0, mostAccounts)
     const facts = yield* accounts.describe(named)
@@ -246,7 +244,7 @@ export const eventFeed = Effect.fnUntraced(function*(
 
   const requestsEvent = Effect.sync(() => {
     const { more, values } = changedRequests.take()
-    told = requests.changes()
+    sentUpTo = requests.changes()
     return eventText("requests", { items: values.map((record) => viewItem(record, node())), more })
   })
 
@@ -256,20 +254,10 @@ export const eventFeed = Effect.fnUntraced(function*(
     return eventText("config", { revision: hash })
   })
 
-  const tell = (topic: Topic): Effect.Effect<string> => {
-    switch (topic) {
-      case "pool":
-        return poolEvent
-      case "queue":
-        return queueEvent
-      case "requests":
-        return requestsEvent
-      case "config":
-        return configEvent
-    }
-  }
+  const eventOf = (topic: Topic): Effect.Effect<string> =>
+    ({ pool: poolEvent, queue: queueEvent, requests: requestsEvent, config: configEvent })[topic]
 
-  /** What a reader that comes back has missed. */
+  /** The events that a returning reader has missed. */
   const missed = (): ReadonlyArray<string> => {
     if (lastEventId === undefined || lastEventId === "") return []
     const place = placeOf(boot, lastEventId)
@@ -296,7 +284,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     const ready = [...due].filter((topic) => moment - (sentAt.get(topic) ?? Number.NEGATIVE_INFINITY) >= pause)
     if (begin.length > 0 || ready.length > 0) {
       for (const topic of ready) due.delete(topic)
-      return Effect.flatMap(Effect.forEach(ready, tell), (texts) => {
+      return Effect.flatMap(Effect.forEach(ready, eventOf), (texts) => {
         for (const topic of ready) sentAt.set(topic, moment)
         const text = [...begin, ...texts].join("")
         if (text === "") return next

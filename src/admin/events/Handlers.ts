@@ -1,25 +1,22 @@
 /**
- * Live changes at work.
+ * Serves live changes.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import { randomBytes } from "node:crypto"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { apiId } from "../../http/reply.ts"
 import { Requests } from "../../recordings/requests/Requests.ts"
-import { nodeName } from "../nodeName.ts"
-import { CurrentOperator } from "../Operator.ts"
+import { CurrentOperator } from "../edges.ts"
+import { adminHandlers } from "../handlers.ts"
+import { nodeName } from "../nodeItems.ts"
 import { AdminEventsGroup } from "./Api.ts"
-import { Draining } from "./Draining.ts"
-import { eventFeed, type FeedSource, type Topic, topics } from "./EventFeed.ts"
+import { Draining, eventFeed, type FeedSource, type Topic, topics } from "./EventFeed.ts"
 
-/** Streams that are read at once. */
+/** Bounds the open streams. */
 const mostStreams = 32
 
 const tooMany = gatewayError("rate_limit_exceeded", `More than ${mostStreams} streams of events are read at once`, {
@@ -36,50 +33,37 @@ const topicsIn = (text: string | undefined) => {
     : Effect.succeed(new Set(names.length === 0 ? topics : names.filter(isTopic)))
 }
 
-export const AdminEventsHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(AdminEventsGroup),
-  "admin-events",
-  Effect.fnUntraced(function*(handlers) {
-    const accounts = yield* Accounts
-    const config = yield* ConfigStore
-    const requests = yield* Requests
-    const draining = yield* Draining
-    const source: FeedSource = {
-      boot: randomBytes(6).toString("hex"),
-      startedAt: yield* Clock.currentTimeMillis,
-      node: yield* nodeName
-    }
-    let open = 0
+export const AdminEventsHandlers = adminHandlers(AdminEventsGroup, function*() {
+  const accounts = yield* Accounts
+  const config = yield* ConfigStore
+  const requests = yield* Requests
+  const draining = yield* Draining
+  const source: FeedSource = {
+    boot: randomBytes(6).toString("hex"),
+    startedAt: yield* Clock.currentTimeMillis,
+    node: yield* nodeName
+  }
+  let open = 0
 
-    return handlers.handle(
-      "stream",
-      Effect.fnUntraced(function*({ headers, query }) {
-        const wanted = yield* topicsIn(query.topics)
-        if (open >= mostStreams) return yield* tooMany
-        yield* Effect.acquireRelease(
-          Effect.sync(() => {
-            open++
-          }),
-          () =>
-            Effect.sync(() => {
-              open--
-            })
-        )
-        const feed = yield* eventFeed(source, {
-          topics: wanted,
-          lastEventId: headers["last-event-id"],
-          operator: yield* CurrentOperator
-        }).pipe(
-          Effect.provideService(Accounts, accounts),
-          Effect.provideService(ConfigStore, config),
-          Effect.provideService(Requests, requests),
-          Effect.provideService(Draining, draining)
-        )
-        return HttpServerResponse.stream(Stream.encodeText(feed), {
-          contentType: "text/event-stream",
-          headers: { "x-accel-buffering": "no" }
-        })
+  return {
+    stream: Effect.fnUntraced(function*({ headers, query }) {
+      const wanted = yield* topicsIn(query.topics)
+      if (open >= mostStreams) return yield* tooMany
+      yield* Effect.acquireRelease(Effect.sync(() => open++), () => Effect.sync(() => open--))
+      const feed = yield* eventFeed(source, {
+        topics: wanted,
+        lastEventId: headers["last-event-id"],
+        operator: yield* CurrentOperator
+      }).pipe(
+        Effect.provideService(Accounts, accounts),
+        Effect.provideService(ConfigStore, config),
+        Effect.provideService(Requests, requests),
+        Effect.provideService(Draining, draining)
+      )
+      return HttpServerResponse.stream(Stream.encodeText(feed), {
+        contentType: "text/event-stream",
+        headers: { "x-accel-buffering": "no" }
       })
-    )
-  })
-)
+    })
+  }
+})

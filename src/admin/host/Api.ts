@@ -1,5 +1,5 @@
 /**
- * The configuration's way to the hosting platform: what is known of it, the sync, and how far both differ (spec "host").
+ * The sync of the configuration to the hosting platform (spec "host").
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,17 +7,17 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
 import { bodies, changing, documented, reading } from "../../http/documented.ts"
-import { lasting } from "../changes.ts"
+import { lasting } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 
 export const HostConfigReply = Schema.Struct({
   has_token: Schema.Boolean,
-  /** Empty where none is known. */
+  /** Empty if unknown. */
   project_id: Schema.String,
   team_id: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "HostConfig" })
 
-/** What is empty or `__USE_PRECONFIG__` comes from the environment, else from what was saved by an earlier sync. */
+/** An empty field, or `__USE_PRECONFIG__`, is taken from the environment, else from the credentials of an earlier sync. */
 export const HostSyncRequest = Schema.Struct({
   host_token: optional(Schema.String).annotate({ description: "Empty or `__USE_PRECONFIG__`: the environment's." }),
   project_id: optional(Schema.String).annotate({ description: "Else `HOST_PROJECT_ID`." }),
@@ -30,46 +30,44 @@ export const HostSyncRequest = Schema.Struct({
 
 export const HostSyncReply = Schema.Struct({
   success: Schema.Boolean,
-  /** Accounts whose test was passed. */
+  /** Accounts that passed their test. */
   validated_accounts: Schema.Int,
-  /** Identifiers of the accounts whose test failed. The configuration is synced all the same. */
+  /** Identifiers of the accounts that failed their test; they do not prevent the sync. */
   failed_accounts: Schema.Array(Schema.String),
   message: Schema.String,
-  /** Where a deployment was started; `null` where the platform does not say its address. */
+  /** Address of the started deployment; `null` if the platform does not return it. */
   deployment_url: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  /** The project has no repository: the operator deploys. */
+  /** The project has no repository, so the operator must deploy it. */
   manual_deploy_required: Schema.optionalKey(Schema.Boolean),
-  /** Names of the request's fields that were saved. */
+  /** Names of the saved fields of the request. */
   saved_credentials: Schema.Array(Schema.String),
   ...lasting
 }).annotate({ identifier: "HostSync" })
 
-/** Body of a sync that failed: what failed, and what was done before it. */
+/** Error body of a sync: the failed step, and the steps before it. */
 export const HostSyncFailed = Schema.Struct({
   detail: Schema.String,
   failed_step: Schema.String,
   completed_steps: Schema.Array(Schema.String)
 }).annotate({ identifier: "HostSyncFailed" })
 
-/** A draft to compare with what was synced, in the place of the configuration in effect. */
+/** A draft to compare with the last sync, instead of the configuration in effect. */
 export const HostStatusRequest = Schema.Struct({
   config_override: optional(Schema.Record(Schema.String, Schema.Json))
 }).annotate({ identifier: "HostStatusRequest" })
 
 export const HostStatusReply = Schema.Struct({
-  /** The configuration in effect is the one that was synced last. */
   synced: Schema.Boolean.annotate({ description: "The configuration is the one that was synced last." }),
-  /** Unix seconds; 0 where there was no sync. */
+  /** 0 without an earlier sync. */
   last_sync_time: Schema.Int.annotate({ description: "Unix seconds." }),
   has_synced_before: Schema.Boolean,
   env_backed: Schema.Boolean,
   /** SHA-256 of the configuration in effect, in hex. */
   config_hash: Schema.String,
-  /** Empty where there was no sync. */
+  /** Empty without an earlier sync. */
   last_synced_hash: Schema.String,
-  /** The draft's hash; without a draft that of the configuration in effect. */
+  /** Hash of the draft; without a draft, of the configuration in effect. */
   draft_hash: Schema.String,
-  /** The draft is not what was synced last. */
   draft_differs: Schema.Boolean.annotate({ description: "The draft differs from what was synced last." })
 }).annotate({ identifier: "HostStatus" })
 

@@ -1,7 +1,7 @@
 /**
  * The sync of the configuration to the hosting platform, step by step.
  *
- * Every step may be repeated, so that a sync which breaks off is mended by the next one. Only a whole one counts as a sync.
+ * Every step is idempotent: after a failure the next sync completes the work. Only a complete sync is recorded.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,23 +13,22 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { setField } from "../../config/edit.ts"
+import type { HostEnvironment } from "../../config/Environment.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { type RawConfig, stringifyConfig } from "../../config/json.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { resolveModel } from "../../domain/models.ts"
 import { AccountTests } from "../accounts/AccountTests.ts"
+import { given, headerText } from "../adminBody.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
-import { lastingOf } from "../changes.ts"
-import { savedOr } from "../configErrors.ts"
-import { headerText } from "../headerText.ts"
+import { lastingOf, savedOr, setFields } from "../changes.ts"
 import type { HostConfigReply, HostStatusReply, HostSyncReply, HostSyncRequest } from "./Api.ts"
-import { givenFields, knownCredentials } from "./credentials.ts"
 import { connectPlatform, gitSourceOf, type PlatformCredentials, type PlatformFailure } from "./platform.ts"
 
 /** The platform's variable that holds the configuration (spec "What the service does"). */
 const variable = "GATEWAY_CONFIG_JSON"
 
-/** The steps of a sync in their order, each with what it is called when it fails and once it is done. */
+/** The steps in their order, each with its texts for a failure and for the list of completed steps. */
 const steps = {
   list_variables: ["The project's variables could not be listed", "the project's variables were listed"],
   validate_accounts: ["The accounts could not be tested", "the accounts were tested"],
@@ -39,19 +38,17 @@ const steps = {
   record_sync: ["The sync could not be recorded here", "the sync was recorded"]
 } as const
 
-/** A step of a sync. */
-export type Step = keyof typeof steps
+type Step = keyof typeof steps
 
-/** How far a sync has come. */
 interface Progress {
   readonly completed: Array<Step>
   current: Step | undefined
 }
 
-/** Steps that change something at the platform; whether they did is not known when their answer does not come. */
+/** Steps that change the platform: without a response it is unknown whether they did. */
 const changing: ReadonlySet<Step> = new Set<Step>(["write_config", "start_deployment"])
 
-/** A sync that broke off. */
+/** A failed sync. */
 export class HostSyncFailure extends Schema.TaggedError<HostSyncFailure>()("HostSyncFailure", {
   status: Schema.Int,
   step: Schema.String,
@@ -80,15 +77,13 @@ const platformFailed = (step: Step, completed: ReadonlyArray<Step>, { kind, mess
     kind === "refused" || !changing.has(step) ? message : `${message}, and it may have happened all the same`
   )
 
-/** What is noted of a sync, here and in what is synced. */
+/** The record of a sync, kept here and in the synced configuration. */
 interface Synced {
   readonly last_synced_hash: string
   /** Unix seconds. */
   readonly last_sync_time: number
 }
 
-/** Accounts that are tested at once, as by test-all (spec "Limits"). */
-const testsAtOnce = 5
 const testModel = "upstream-chat"
 
 const running = gatewayError("conflict", "Another sync is running")
@@ -96,18 +91,52 @@ const running = gatewayError("conflict", "Another sync is running")
 const missing = (field: "host_token" | "project_id", environment: string) =>
   invalidRequest(`${field} is required: neither the request, nor ${environment}, nor an earlier sync gives one`, field)
 
-/** Dots alone are steps in a path, however they are written there: the configuration would go to another address. */
+/** Whether a text is one segment of a path: dots alone would send the configuration to another address. */
 const isPathSegment = (text: string): boolean => text.isWellFormed() && text !== "." && text !== ".."
 
+type SavedHost = GatewayConfig["host"]
+
+/** Placeholder for a credential that the gateway has already. */
+const preconfigured = "__USE_PRECONFIG__"
+
+const textOf = (text: string | null | undefined): string | undefined => {
+  const trimmed = given(text)
+  return trimmed === preconfigured ? undefined : trimmed
+}
+
+const savedToken = ({ token }: SavedHost) => token !== undefined && Redacted.value(token) !== "" ? token : undefined
+
+/** The credentials in the request, by the names of the configuration's `host` group. */
+const givenFields = (request: typeof HostSyncRequest.Type) => ({
+  token: textOf(request.host_token),
+  project_id: textOf(request.project_id),
+  team_id: textOf(request.team_id)
+})
+
+/** For each field the request, then the environment, then the last sync. A saved team is used only with its project. */
+const knownCredentials = (
+  request: typeof HostSyncRequest.Type,
+  environment: HostEnvironment,
+  saved: SavedHost
+) => {
+  const { project_id, team_id, token } = givenFields(request)
+  const projectId = project_id ?? environment.projectId ?? textOf(saved.project_id)
+  return {
+    token: token === undefined ? environment.token ?? savedToken(saved) : Redacted.make(token),
+    projectId,
+    teamId: team_id ?? environment.teamId ?? (projectId === saved.project_id ? textOf(saved.team_id) : undefined)
+  }
+}
+
 export class HostSync extends Context.Service<HostSync, {
-  /** What is known without a request. */
+  /** The credentials that are known without a request. */
   readonly known: Effect.Effect<typeof HostConfigReply.Type>
-  /** Syncs the configuration in effect; one sync at a time. `requestId`: id of the request, for captures of account tests. */
+  /** Syncs the configuration in effect; one sync at a time. Captures of account tests have the `requestId`. */
   readonly sync: (
     request: typeof HostSyncRequest.Type,
     requestId: string
   ) => Effect.Effect<typeof HostSyncReply.Type, HostSyncFailure | GatewayError>
-  /** How far a draft, or else the configuration in effect, is from what was synced last. */
+  /** Compares a draft, or else the configuration in effect, with the last sync. */
   readonly status: (draft: RawConfig | undefined) => Effect.Effect<typeof HostStatusReply.Type>
 }>()("model-gateway/admin/HostSync") {
   static readonly make = Effect.gen(function*() {
@@ -133,39 +162,24 @@ export class HostSync extends Context.Service<HostSync, {
     })
 
     const validate = Effect.fnUntraced(function*(requestId: string) {
-      const { accounts, model_table } = yield* store.current
-      const model = resolveModel(model_table, testModel)!
-      const results = yield* Effect.forEach(
-        accounts,
-        ({ identifier }) => tests.test({ identifier, model, modelName: testModel, message: "", requestId }),
-        { concurrency: testsAtOnce }
-      )
+      const model = resolveModel((yield* store.current).model_table, testModel)!
+      const results = yield* tests.testAll({ model, modelName: testModel, requestId })
       return {
         validated: results.filter((result) => result.success).length,
         failed: results.filter((result) => !result.success).map((result) => result.account)
       }
     })
 
-    /** Notes what was synced, and keeps the credentials that are to be kept. */
-    const record = Effect.fnUntraced(function*(
-      { last_sync_time, last_synced_hash }: Synced,
-      credentials: ReturnType<typeof givenFields> | undefined
-    ) {
-      const { project_id, team_id, token } = credentials ?? {}
-      return yield* store.update((raw, config) => {
-        const fields: ReadonlyArray<readonly [string, Schema.Json | undefined]> = [
-          ["last_synced_hash", last_synced_hash],
-          ["last_sync_time", last_sync_time],
-          ...(token === undefined ? [] : [["token", token] as const]),
-          ...(project_id === undefined ? [] : [["project_id", project_id] as const]),
-          // The team of another project must not stay.
-          ...(team_id !== undefined || (project_id !== undefined && project_id !== config.host.project_id)
-            ? [["team_id", team_id] as const]
-            : [])
-        ]
-        return Effect.succeed(fields.reduce((next, [name, value]) => setField(next, ["host", name], value), raw))
-      })
-    })
+    /** Records the sync, and saves `credentials`. The saved team of another project is removed. */
+    const record = (synced: Synced, { project_id, team_id, token }: Partial<ReturnType<typeof givenFields>>) =>
+      store.update((raw, { host }) =>
+        Effect.succeed(setFields(raw, "host", {
+          ...synced,
+          ...(token === undefined ? {} : { token }),
+          ...(project_id === undefined ? {} : { project_id }),
+          ...(team_id !== undefined || (project_id !== undefined && project_id !== host.project_id) ? { team_id } : {})
+        }))
+      )
 
     const run = Effect.fnUntraced(function*(
       request: typeof HostSyncRequest.Type,
@@ -197,7 +211,7 @@ export class HostSync extends Context.Service<HostSync, {
         last_synced_hash: yield* store.hashOf(config),
         last_sync_time: Math.floor((yield* Clock.currentTimeMillis) / 1000)
       }
-      // The instance that is deployed from it knows that it was synced, and when.
+      // The deployed instance gets the record of this sync too.
       const json = yield* stringifyConfig({ ...config, host: { ...synced } }, "compact")
       const base64 = Buffer.from(json).toString("base64")
       yield* ask("write_config", platform.writeVariable(variables, variable, base64))
@@ -207,7 +221,7 @@ export class HostSync extends Context.Service<HostSync, {
         ? { manual_deploy_required: true }
         : { deployment_url: (yield* ask("start_deployment", platform.deploy(project, source))) ?? null }
 
-      const kept = request.save_credentials ?? true ? givenFields(request) : undefined
+      const kept = request.save_credentials ?? true ? givenFields(request) : {}
       const saved = yield* step(
         "record_sync",
         savedOr(Effect.uninterruptible(record(synced, kept))),
@@ -222,7 +236,7 @@ export class HostSync extends Context.Service<HostSync, {
         failed_accounts: failed,
         message: failed.length === 0 ? message : `${message}; ${failed.length} accounts failed their test`,
         ...deployment,
-        saved_credentials: Object.entries(kept ?? {})
+        saved_credentials: Object.entries(kept)
           .filter(([, value]) => value !== undefined)
           .map(([name]) => name === "token" ? "host_token" : name),
         ...lastingOf(saved)

@@ -1,5 +1,5 @@
 /**
- * The hosting platform's REST API, as far as a sync needs it. Tokens go out in the `Authorization` header and nowhere else.
+ * A client of the hosting platform's REST API. Tokens are sent only in the `Authorization` header.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -11,16 +11,16 @@ import * as Schema from "effect/Schema"
 import { optional } from "../../domain/optional.ts"
 import { redactMessage } from "../../domain/redact.ts"
 
-/** A call that failed. */
+/** A failed call. */
 export class PlatformFailure extends Schema.TaggedError<PlatformFailure>()("PlatformFailure", {
-  /** `refused`: the platform said so. Otherwise what was asked for may have happened or not. */
+  /** `refused`: the platform responded with an error. For other kinds it is unknown whether the call had an effect. */
   kind: Schema.Literals(["refused", "unreachable", "timeout", "malformed"]),
-  /** HTTP status of the reply, where there was one. */
+  /** HTTP status of the response, if there was one. */
   status: Schema.optionalKey(Schema.Int),
   message: Schema.String
 }) {}
 
-/** Who calls, and for which project. */
+/** The token and the project of all calls. */
 export interface PlatformCredentials {
   readonly token: Redacted.Redacted<string>
   readonly projectId: string
@@ -51,27 +51,27 @@ const Project = Schema.Struct({
 
 const Deployment = Schema.Struct({ url: optional(Schema.String) })
 
-/** A variable of the project's environment; its value is not read. */
-export type Variable = typeof Variables.Type["envs"][number]
-export type Project = typeof Project.Type
+/** A variable of the project's environment, without its value. */
+type Variable = typeof Variables.Type["envs"][number]
+type Project = typeof Project.Type
 
-export interface Platform {
+interface Platform {
   readonly variables: Effect.Effect<ReadonlyArray<Variable>, PlatformFailure>
-  /** Sets a variable for production: changes the one among `known` that is in effect there, or adds one. */
+  /** Sets a variable for production: changes the one in `known` that is in effect there, or adds one. */
   readonly writeVariable: (
     known: ReadonlyArray<Variable>,
     key: string,
     value: string
   ) => Effect.Effect<void, PlatformFailure>
   readonly project: Effect.Effect<Project, PlatformFailure>
-  /** Starts a production deployment from the project's repository and gives its address where the platform tells it. */
+  /** Starts a production deployment from the repository; returns its address if the platform does. */
   readonly deploy: (project: Project, source: GitSource) => Effect.Effect<string | undefined, PlatformFailure>
 }
 
-/** What a deployment is made from, by the platform's names. */
-export type GitSource = Readonly<Record<string, string | number>>
+/** The source of a deployment, in the fields of the platform. */
+type GitSource = Readonly<Record<string, string | number>>
 
-/** Where a project's production comes from; `undefined` where it has no repository that a deployment could name. */
+/** The source of the project's production; `undefined` without a repository that a deployment can name. */
 export const gitSourceOf = ({ link }: Project): GitSource | undefined => {
   const type = link?.type
   if (isNullish(link) || typeof type !== "string") return undefined
@@ -86,7 +86,7 @@ export const gitSourceOf = ({ link }: Project): GitSource | undefined => {
   return isNullish(repoId) ? undefined : { type, repoId, ref }
 }
 
-/** How long the platform may take for one call (behaviour "Host sync"). */
+/** Time limit of a call (behaviour "Host sync"). */
 const longestCall = "30 seconds"
 
 const parse = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
@@ -97,8 +97,8 @@ const ErrorBody = Schema.Union([
 ])
 const decodeError = Schema.decodeUnknownResult(ErrorBody)
 
-/** The platform's own words, without what must not be shown. */
-const wordsOf = (body: Result.Result<unknown, unknown>, secret: string): string | undefined => {
+/** The platform's error message, without secrets. */
+const messageOf = (body: Result.Result<unknown, unknown>, secret: string): string | undefined => {
   const decoded = Result.isSuccess(body) ? decodeError(body.success) : undefined
   if (decoded === undefined || Result.isFailure(decoded)) return undefined
   const message = "error" in decoded.success ? decoded.success.error.message : decoded.success.message
@@ -107,7 +107,7 @@ const wordsOf = (body: Result.Result<unknown, unknown>, secret: string): string 
 
 const targetsOf = ({ target }: Variable): ReadonlyArray<string> => typeof target === "string" ? [target] : target ?? []
 
-/** Makes a client; `apiUrl` is without a trailing slash. */
+/** Makes a client; `apiUrl` has no trailing slash. */
 export const connectPlatform = (
   client: HttpClient.HttpClient,
   apiUrl: string,
@@ -132,7 +132,7 @@ export const connectPlatform = (
       }),
       Effect.flatMap(({ body, status }) => {
         if (status < 200 || status >= 300) {
-          const message = wordsOf(body, secret) ?? `the platform answers with HTTP ${status}`
+          const message = messageOf(body, secret) ?? `the platform answers with HTTP ${status}`
           return Effect.fail(new PlatformFailure({ kind: "refused", status, message }))
         }
         const decoded = Result.isSuccess(body) ? decode(body.success) : body
@@ -157,7 +157,7 @@ export const connectPlatform = (
         const request = HttpClientRequest.patch(`${apiUrl}/v9${path}/env/${encodeURIComponent(current.id)}`)
         return Effect.asVoid(call(Schema.Unknown, send(request, { value })))
       }
-      // A preview that has a value of its own keeps it.
+      // Previews keep a variable of their own.
       const target = entries.length === 0 ? ["production", "preview"] : ["production"]
       const request = HttpClientRequest.setUrlParam(
         HttpClientRequest.post(`${apiUrl}/v10${path}/env`),
@@ -168,7 +168,7 @@ export const connectPlatform = (
     },
     project: call(Project, get(`/v9${path}`)),
     deploy: (project, gitSource) => {
-      // Without `forceNew` the platform may give an earlier deployment of the same commit, with the older configuration.
+      // Without `forceNew` the platform may reuse an earlier deployment of the commit, with the older configuration.
       const request = HttpClientRequest.setUrlParam(
         HttpClientRequest.post(`${apiUrl}/v13/deployments`),
         "forceNew",

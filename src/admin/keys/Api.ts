@@ -8,13 +8,13 @@ import * as Schema from "effect/Schema"
 import { windowNames } from "../../config/schema.ts"
 import { optional } from "../../domain/optional.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting } from "../changes.ts"
+import { lasting, pageFields, pageQuery } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 import { StoreView } from "../usage/Api.ts"
 
 const Window = Schema.Literals(windowNames)
 
-/** What a key may use of a window. */
+/** The limits of a key in a window. */
 export const KeyLimitView = Schema.Struct({
   window: Window.annotate({ description: "UTC; a week begins on Monday." }),
   requests: Schema.NullOr(Schema.Int),
@@ -27,7 +27,7 @@ const KeyLimitRequest = Schema.Struct({
   tokens: optional(Schema.Int)
 })
 
-/** The fields of a key's record, as they are given. */
+/** The fields of a key's record in requests. */
 const recordFields = {
   name: optional(Schema.String),
   note: optional(Schema.String),
@@ -51,12 +51,12 @@ export const AddKeyRequest = Schema.Struct({
   ...recordFields
 }).annotate({ identifier: "AddKeyRequest" })
 
-/** Body of `PATCH /admin/keys/{id}`: what is not named stays, `null` clears. */
+/** Body of `PATCH /admin/keys/{id}`: an absent field stays, `null` clears it. */
 export const ChangeKeyRequest = Schema.Struct(recordFields).annotate({ identifier: "ChangeKeyRequest" })
 
 const Spent = Schema.NullOr(Schema.Struct({ limit: Schema.Int, used: Schema.Int, remaining: Schema.Int }))
 
-/** A window that the key is limited in. */
+/** The usage of a key in a limited window. */
 export const KeyWindowView = Schema.Struct({
   window: Window,
   started_at: Schema.String,
@@ -90,14 +90,9 @@ export const KeyItem = Schema.Struct({
   })
 }).annotate({ identifier: "KeyItem" })
 
-export const KeyList = Schema.Struct({
-  items: Schema.Array(KeyItem),
-  total: Schema.Int,
-  page: Schema.Int,
-  page_size: Schema.Int,
-  total_pages: Schema.Int,
-  store: StoreView
-}).annotate({ identifier: "KeyList" })
+const KeyList = Schema.Struct({ items: Schema.Array(KeyItem), ...pageFields, store: StoreView }).annotate({
+  identifier: "KeyList"
+})
 
 export const KeysReply = Schema.Struct({ success: Schema.Boolean, total_keys: Schema.Int, ...lasting })
 
@@ -105,7 +100,7 @@ export const KeysReply = Schema.Struct({ success: Schema.Boolean, total_keys: Sc
 export const AddKeyReply = Schema.Struct({
   ...KeysReply.fields,
   ...KeyItem.fields,
-  /** The key, where it was generated: it is shown this once. */
+  /** The generated key; no other reply has it. */
   key: Schema.optionalKey(Schema.String),
   ended: Schema.optionalKey(Schema.String).annotate({
     description: "Id of the generated key of a start without keys, which ends with this change."
@@ -119,17 +114,9 @@ export const RemoveKeyReply = Schema.Struct({
 
 export const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
 
-/** A number of the query; a field of a form that was left empty counts as absent. */
-const PageNumber = Schema.Union([Schema.Literal(""), Schema.FiniteFromString])
-
-/** They refuse with 400 what is empty, wrong or there already, and with 404 what is not there. */
 export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.get("list", "/admin/keys", {
-    query: {
-      page: Schema.optionalKey(PageNumber),
-      page_size: Schema.optionalKey(PageNumber),
-      q: Schema.optionalKey(Schema.String)
-    },
+    query: pageQuery,
     success: KeyList
   }).annotateMerge(documented({
     summary: "List business keys",

@@ -1,10 +1,8 @@
 /**
- * Business keys at work.
+ * Serves business keys.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
@@ -15,17 +13,17 @@ import { noteRemoved } from "../../config/ownFields.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isKeyId, keyId, keyIdForm } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/timestamp.ts"
-import { apiId, respond } from "../../http/reply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf } from "../changes.ts"
-import { respondInSlices } from "../respondInSlices.ts"
+import { adminHandlers, respondInSlices } from "../handlers.ts"
+import { pageOf, searchText } from "../page.ts"
 import { AddKeyRequest, AdminKeysGroup, ChangeKeyRequest } from "./Api.ts"
-import { indexKeys, isAskedFor, type KeyIndex, viewKey } from "./items.ts"
+import { indexKeys, type KeyIndex, matches, viewKey } from "./items.ts"
 import { patchRecord, unknownModel } from "./record.ts"
 
-/** A key must fit into the path by which it is removed; the router takes no longer parameters. */
+/** The router's limit for a path parameter: a key must fit into the path that removes it. */
 const mostPathCharacters = 4096
 
 const fitsInPath = (key: string): boolean => key.isWellFormed() && encodeURIComponent(key).length <= mostPathCharacters
@@ -37,23 +35,18 @@ const keysReply = (saved: Saved) => ({
 })
 
 const readKey = jsonObjectBodyOf([AddKeyRequest])
-/** A `key` is refused by itself, with what to do instead. */
+/** Accepts `key`, so that the handler can refuse it with a hint. */
 const readChange = jsonObjectBodyOf([ChangeKeyRequest, Schema.Struct({ key: AddKeyRequest.fields.key })])
 
 const unknownKey = gatewayError("not_found", "No such key is configured")
 
 const generateKey = (): string => `sk-gw-${randomBytes(32).toString("base64url")}`
 
-const defaultPageSize = 100
-const mostPageSize = 1000
-/** Showing a key may need a look into the store: it costs about as much as handling so many characters. */
+const pageSizes = { fallback: 100, most: 1000 }
+/** The cost of showing a key, in characters of `forEachSliced`. */
 const itemWeight = 8192
 
-/** A page's number or size; what no field of a form was given counts as absent. */
-const clamp = (value: number | "" | undefined, fallback: number, most: number): number =>
-  value === undefined || value === "" ? fallback : Math.min(most, Math.max(1, Math.trunc(value)))
-
-/** The key that a body asks to be added. */
+/** The key to add: the given one, or a generated one. */
 const keyOf = Effect.fnUntraced(function*(body: RawConfig) {
   const [given, generate] = [body["key"] ?? undefined, body["generate"] ?? false]
   if (typeof generate !== "boolean") return yield* invalidRequest("generate must be true or false", "generate")
@@ -70,127 +63,100 @@ const keyOf = Effect.fnUntraced(function*(body: RawConfig) {
   return { key, isGenerated: false }
 })
 
-export const AdminKeysHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(AdminKeysGroup),
-  "admin-keys",
-  Effect.fnUntraced(function*(handlers) {
-    const store = yield* ConfigStore
-    const limits = yield* KeyLimits
-    const usage = yield* UsageStore
+export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
+  const store = yield* ConfigStore
+  const limits = yield* KeyLimits
+  const usage = yield* UsageStore
 
-    /** A key as the list shows it, after a change. */
-    const itemOf = Effect.fnUntraced(function*({ config }: Saved, key: KeyIndex["keys"][number]) {
-      const [used] = yield* limits.usageOf([key.id])
-      return viewKey(config, used!, key, yield* Clock.currentTimeMillis)
-    })
-
-    return handlers
-      .handle(
-        "list",
-        Effect.fnUntraced(function*({ endpoint, query }) {
-          const config = yield* store.current
-          const now = yield* Clock.currentTimeMillis
-          const page = clamp(query.page, 1, Number.MAX_SAFE_INTEGER)
-          const page_size = clamp(query.page_size, defaultPageSize, mostPageSize)
-          const text = (query.q ?? "").trim().toLowerCase()
-          const { keys } = yield* indexKeys(config)
-          const found: Array<KeyIndex["keys"][number]> = []
-          if (text !== "") {
-            yield* forEachSliced(keys, (key) => {
-              if (isAskedFor(config, key.id, text)) found.push(key)
-            })
-          }
-          const all = text === "" ? keys : found
-          const items: Array<ReturnType<typeof viewKey>> = []
-          const shown = all.slice((page - 1) * page_size, page * page_size)
-          const used = yield* limits.usageOf(shown.map(({ id }) => id))
-          yield* forEachSliced(shown, (key) => {
-            items.push(viewKey(config, used[items.length]!, key, now))
-            return itemWeight
-          })
-          return yield* respondInSlices(endpoint, {
-            items,
-            total: all.length,
-            page,
-            page_size,
-            total_pages: Math.max(1, Math.ceil(all.length / page_size)),
-            store: yield* usage.status
-          })
-        })
-      )
-      .handleRaw(
-        "add",
-        Effect.fnUntraced(function*({ endpoint, request }) {
-          const body = yield* readKey(request)
-          const { isGenerated, key } = yield* keyOf(body)
-          const id = keyId(key, sha256Hex)
-          const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
-          let generated: string | undefined
-          const saved = yield* changed(
-            "a business key was added",
-            store.update((raw, config) => {
-              generated = config.generated_key
-              if (config.configured_keys.includes(key)) {
-                return Effect.fail(invalidRequest("key is configured already", "key"))
-              }
-              const wrong = unknownModel(config, id, body)
-              if (wrong !== undefined) return Effect.fail(wrong)
-              // A record that stood there without its key is none of this key's.
-              const record = { ...patchRecord({}, body), created_at }
-              return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
-            })
-          )
-          const item = yield* itemOf(saved, { id, key })
-          return respond(endpoint, {
-            ...keysReply(saved),
-            ...item,
-            ...(isGenerated ? { key } : {}),
-            ...(generated === undefined || generated === key ? {} : { ended: keyId(generated, sha256Hex) })
-          })
-        })
-      )
-      .handleRaw(
-        "change",
-        Effect.fnUntraced(function*({ endpoint, params, request }) {
-          const body = yield* readChange(request)
-          if (Object.hasOwn(body, "key")) {
-            return yield* invalidRequest("key cannot be changed; add another key and remove this one", "key")
-          }
-          const id = params.id.trim()
-          const saved = yield* changed(
-            "a business key was changed",
-            store.update(Effect.fnUntraced(function*(raw, config) {
-              if (!(yield* indexKeys(config)).byId.has(id)) return yield* unknownKey
-              const wrong = unknownModel(config, id, body)
-              if (wrong !== undefined) return yield* wrong
-              return withRecord(raw, id, patchRecord(recordOf(raw, id), body))
-            }))
-          )
-          const key = (yield* indexKeys(saved.config)).byId.get(id)
-          if (key === undefined) return yield* unknownKey
-          return respond(endpoint, { success: true, key: yield* itemOf(saved, { id, key }), ...lastingOf(saved) })
-        })
-      )
-      .handle(
-        "remove",
-        Effect.fnUntraced(function*({ params }) {
-          const given = params.key.trim()
-          let id = given
-          const saved = yield* changed(
-            "a business key was removed",
-            store.update(Effect.fnUntraced(function*(raw, config) {
-              const { byId } = yield* indexKeys(config)
-              // An id comes first: an older file may have a key that is spelt like the id of another one.
-              id = byId.has(given) ? given : keyId(given, sha256Hex)
-              const key = byId.get(id)
-              if (key === undefined) return yield* unknownKey
-              const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
-              const left = key === config.generated_key ? noteRemoved(raw, [key]) : { ...raw, keys }
-              return withRecord(left, id, undefined)
-            }))
-          )
-          return { ...keysReply(saved), id }
-        })
-      )
+  /** A key as the list shows it, after a change. */
+  const itemOf = Effect.fnUntraced(function*({ config }: Saved, key: KeyIndex["keys"][number]) {
+    const [used] = yield* limits.usageOf([key.id])
+    return viewKey(config, used!, key, yield* Clock.currentTimeMillis)
   })
-)
+
+  return {
+    list: Effect.fnUntraced(function*({ endpoint, query }) {
+      const config = yield* store.current
+      const now = yield* Clock.currentTimeMillis
+      const text = searchText(query)
+      const { keys } = yield* indexKeys(config)
+      const found: Array<KeyIndex["keys"][number]> = []
+      yield* forEachSliced(text === "" ? [] : keys, (key) => {
+        if (matches(config, key.id, text)) found.push(key)
+      })
+      const { items: shown, ...page } = pageOf(text === "" ? keys : found, query, pageSizes)
+      const items: Array<ReturnType<typeof viewKey>> = []
+      const used = yield* limits.usageOf(shown.map(({ id }) => id))
+      yield* forEachSliced(shown, (key) => {
+        items.push(viewKey(config, used[items.length]!, key, now))
+        return itemWeight
+      })
+      return yield* respondInSlices(endpoint, { items, ...page, store: yield* usage.status })
+    }),
+    add: Effect.fnUntraced(function*({ request }) {
+      const body = yield* readKey(request)
+      const { isGenerated, key } = yield* keyOf(body)
+      const id = keyId(key, sha256Hex)
+      const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
+      let generated: string | undefined
+      const saved = yield* changed(
+        "a business key was added",
+        store.update((raw, config) => {
+          generated = config.generated_key
+          if (config.configured_keys.includes(key)) {
+            return Effect.fail(invalidRequest("key is configured already", "key"))
+          }
+          const wrong = unknownModel(config, id, body)
+          if (wrong !== undefined) return Effect.fail(wrong)
+          // A record that is there without a key is not used: it may be of an older key.
+          const record = { ...patchRecord({}, body), created_at }
+          return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
+        })
+      )
+      const item = yield* itemOf(saved, { id, key })
+      return {
+        ...keysReply(saved),
+        ...item,
+        ...(isGenerated ? { key } : {}),
+        ...(generated === undefined || generated === key ? {} : { ended: keyId(generated, sha256Hex) })
+      }
+    }),
+    change: Effect.fnUntraced(function*({ params, request }) {
+      const body = yield* readChange(request)
+      if (Object.hasOwn(body, "key")) {
+        return yield* invalidRequest("key cannot be changed; add another key and remove this one", "key")
+      }
+      const id = params.id.trim()
+      const saved = yield* changed(
+        "a business key was changed",
+        store.update(Effect.fnUntraced(function*(raw, config) {
+          if (!(yield* indexKeys(config)).byId.has(id)) return yield* unknownKey
+          const wrong = unknownModel(config, id, body)
+          if (wrong !== undefined) return yield* wrong
+          return withRecord(raw, id, patchRecord(recordOf(raw, id), body))
+        }))
+      )
+      const key = (yield* indexKeys(saved.config)).byId.get(id)
+      if (key === undefined) return yield* unknownKey
+      return { success: true, key: yield* itemOf(saved, { id, key }), ...lastingOf(saved) }
+    }),
+    remove: Effect.fnUntraced(function*({ params }) {
+      const given = params.key.trim()
+      let id = given
+      const saved = yield* changed(
+        "a business key was removed",
+        store.update(Effect.fnUntraced(function*(raw, config) {
+          const { byId } = yield* indexKeys(config)
+          // An id takes precedence: an older file may have a key that looks like the id of another one.
+          id = byId.has(given) ? given : keyId(given, sha256Hex)
+          const key = byId.get(id)
+          if (key === undefined) return yield* unknownKey
+          const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
+          const left = key === config.generated_key ? noteRemoved(raw, [key]) : { ...raw, keys }
+          return withRecord(left, id, undefined)
+        }))
+      )
+      return { ...keysReply(saved), id }
+    })
+  }
+})

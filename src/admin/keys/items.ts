@@ -1,5 +1,5 @@
 /**
- * Keys as the admin API shows them: by their ids, never themselves.
+ * Keys as the admin API shows them: ids and a preview, never the key.
  */
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
@@ -10,7 +10,7 @@ import { formatTimestamp } from "../../domain/timestamp.ts"
 import { type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 
-/** The keys that are accepted with their ids, in the order of `keys`. */
+/** The accepted keys with their ids, in the order of `keys`. */
 export interface KeyIndex {
   readonly keys: ReadonlyArray<{ readonly id: string; readonly key: string }>
   readonly byId: ReadonlyMap<string, string>
@@ -18,7 +18,7 @@ export interface KeyIndex {
 
 const indexes = new WeakMap<ReadonlyArray<string>, KeyIndex>()
 
-/** The index of the keys, made once for each list. */
+/** The index of the keys; computed once for each list. */
 export const indexKeys = Effect.fnUntraced(function*({ keys: accepted }: GatewayConfig): Effect.fn.Return<KeyIndex> {
   const known = indexes.get(accepted)
   if (known !== undefined) return known
@@ -48,7 +48,7 @@ const windowsOf = (record: KeyRecord | undefined, { windows }: KeyUsage): Array<
     }
   })
 
-/** What is shown of a key; `now` in milliseconds. */
+/** A key with its record and usage; `now` in milliseconds. */
 export const viewKey = (
   config: GatewayConfig,
   usage: KeyUsage,
@@ -78,8 +78,8 @@ export const viewKey = (
   }
 }
 
-/** Whether a key is asked for by a part of its id, name or note; `text` in lower case. */
-export const isAskedFor = (config: GatewayConfig, id: string, text: string): boolean => {
+/** Whether `text`, in lower case, is part of the key's id, name or note. */
+export const matches = (config: GatewayConfig, id: string, text: string): boolean => {
   const record = config.key_records.get(id)
   return [id, record?.name, record?.note].some((each) => each?.toLowerCase().includes(text) === true)
 }

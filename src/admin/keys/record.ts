@@ -1,6 +1,6 @@
 /**
- * From a request's fields to a key's record as the configuration keeps it. What is wrong with them is left for the
- * configuration's own check to find and name, but for models that nothing resolves to: a file may have such, a request not.
+ * Changes of a key's record in the configuration. The configuration store validates the fields; only unknown models are refused
+ * here, since a file may name them.
  */
 import type * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
@@ -11,8 +11,8 @@ import { formatTimestamp, parseTimestamp } from "../../domain/timestamp.ts"
 
 const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
 
-/** What stands for nothing beside `null`. Of other fields the same is a mistake, and must not take a limit away. */
-const isNothing = (field: (typeof fields)[number], value: Schema.Json): boolean => {
+/** Whether a value clears its field, as `null` does. An empty value of another field is a mistake, and must not remove a limit. */
+const isCleared = (field: (typeof fields)[number], value: Schema.Json): boolean => {
   switch (field) {
     case "name":
     case "note":
@@ -27,8 +27,8 @@ const isNothing = (field: (typeof fields)[number], value: Schema.Json): boolean 
   }
 }
 
-/** A field's value in the form that is kept: texts trimmed, times in UTC, absent limits left out. */
-const kept = (field: (typeof fields)[number], value: Schema.Json): Schema.Json => {
+/** A value in the form of the configuration: texts trimmed, times in UTC, without absent limits. */
+const normalized = (field: (typeof fields)[number], value: Schema.Json): Schema.Json => {
   if (field === "limits" && Array.isArray(value)) {
     return value.map((limit) =>
       isJsonObject(limit) ? Object.fromEntries(Object.entries(limit).filter(([, each]) => each !== null)) : limit
@@ -42,19 +42,19 @@ const kept = (field: (typeof fields)[number], value: Schema.Json): Schema.Json =
   return time === undefined ? value.trim() : formatTimestamp(time)
 }
 
-/** Lays the fields that a request gives over a record: `null` clears, what is not named stays. */
+/** Applies the fields of a request to a record: an absent field stays, `null` clears it. */
 export const patchRecord = (record: RawConfig, given: RawConfig): RawConfig => {
   const next: Record<string, Schema.Json> = { ...record }
   for (const field of fields) {
     const value = Object.hasOwn(given, field) ? given[field] : undefined
     if (value === undefined) continue
-    if (value === null || isNothing(field, value)) delete next[field]
-    else next[field] = kept(field, value)
+    if (value === null || isCleared(field, value)) delete next[field]
+    else next[field] = normalized(field, value)
   }
   return next
 }
 
-/** The fault of a request that names a model which nothing resolves to. */
+/** The error for a model that does not resolve; `undefined` if all do. */
 export const unknownModel = (config: GatewayConfig, id: string, given: RawConfig): GatewayError | undefined => {
   const models = given["models"]
   if (!Array.isArray(models)) return undefined

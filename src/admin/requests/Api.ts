@@ -7,13 +7,13 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, finding, reading } from "../../http/documented.ts"
 import { recordedStyles } from "../../styles/names.ts"
+import { missingNodes, PageNumber } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
-import { PageNumber } from "../query.ts"
 
-/** A request as lists show it. Times are Unix milliseconds, durations milliseconds; `null` while not known. */
+/** A request in lists. Times are Unix milliseconds, durations milliseconds; unknown ones are `null`. */
 export const RequestItem = Schema.Struct({
   id: Schema.String,
-  /** The id that the caller was told. */
+  /** The id in the response headers. */
   request_id: Schema.String,
   started_at: Schema.Int,
   style: Schema.String,
@@ -29,7 +29,7 @@ export const RequestItem = Schema.Struct({
   outcome: Schema.Literals(["open", "ok", "failed", "cancelled"]),
   /** HTTP status. */
   status: Schema.NullOr(Schema.Int),
-  /** Code of the error that the caller was told, in the stream too. */
+  /** Code of the error in the response, also of one within a stream. */
   error: Schema.NullOr(Schema.String),
   finish: Schema.NullOr(Schema.String),
   attempts: Schema.Int,
@@ -44,9 +44,9 @@ export const RequestItem = Schema.Struct({
     completion_tokens: Schema.Int,
     reasoning_tokens: Schema.Int
   })),
-  /** False where bodies are not recorded, or were forgotten for newer ones. */
+  /** False if bodies are not recorded, or were dropped for newer ones. */
   bodies_kept: Schema.Boolean,
-  /** The node that served it, where several share a store; ids begin with it. */
+  /** The node that served it; absent unless several nodes share a store. Ids begin with it. */
   node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "RequestItem" })
 
@@ -55,17 +55,16 @@ export const RequestList = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   kept: Schema.Int,
-  /** Bytes that all records keep together. */
+  /** Bytes of all records. */
   bytes: Schema.Int,
   max_total_bytes: Schema.Int,
   items: Schema.Array(RequestItem),
-  /** For what is older; `null` at the end. */
+  /** Cursor of the next, older page; `null` at the end. */
   next_cursor: Schema.NullOr(Schema.String),
-  /** Nodes that did not answer, where several share a store. */
-  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+  ...missingNodes
 }).annotate({ identifier: "RequestList" })
 
-/** An event with its lines as they went over the wire, or a whole body. */
+/** The lines of an event as on the wire, or a whole body. */
 export const RequestFrame = Schema.Struct({
   /** Milliseconds since the request began. */
   at_ms: Schema.Finite,
@@ -93,9 +92,9 @@ export const RequestDetail = Schema.Struct({
     calls: Schema.Array(Schema.Struct(Call)),
     call_id: Schema.NullOr(Schema.String)
   }))),
-  /** Rounds, first first. */
+  /** Rounds, oldest first. */
   upstream: Schema.Array(Schema.Struct({
-    /** Empty where it is not captured. */
+    /** Empty if it is not captured. */
     capture_id: Schema.String,
     label: Schema.String,
     attempt: Schema.Int,
@@ -107,7 +106,7 @@ export const RequestDetail = Schema.Struct({
     frames: Schema.Array(RequestFrame),
     truncated: Schema.Boolean
   })),
-  /** What went to the client. */
+  /** The response to the client. */
   reply: Schema.NullOr(Schema.Struct({
     status: Schema.Int,
     headers: Headers,
@@ -115,11 +114,11 @@ export const RequestDetail = Schema.Struct({
     truncated: Schema.Boolean
   })),
   tool_calls: Schema.Array(Schema.Struct({ ...Call, at_ms: Schema.Finite })),
-  /** The header's value. */
+  /** Value of the header `server-timing`. */
   server_timing: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "RequestDetail" })
 
-/** `open`, `ok`, `failed`, `cancelled`, an HTTP status, or a class of them. */
+/** An outcome, an HTTP status, or a class of statuses. */
 const StatusFilter = Schema.Union([
   Schema.Literals(["", "open", "ok", "failed", "cancelled", "4xx", "5xx"]),
   Schema.String.check(Schema.isPattern(/^[1-5]\d\d$/, { message: "must be an outcome or an HTTP status" }))
@@ -127,8 +126,7 @@ const StatusFilter = Schema.Union([
 
 export const RequestsCleared = Schema.Struct({
   success: Schema.Boolean,
-  /** Nodes that did not answer and still have theirs, where several share a store. */
-  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+  ...missingNodes
 })
 
 export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(

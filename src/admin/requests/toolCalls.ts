@@ -1,10 +1,10 @@
 /**
- * The tool calls of a recorded reply, read out of its frames in the words of its style.
+ * The tool calls of a recorded reply, read from the frames of its style.
  */
 import type { Frame } from "../../recordings/requests/frames.ts"
 
-/** A call, and when it was whole: milliseconds since the request began. */
-export interface RecordedCall {
+/** A call, and the time of its last frame: milliseconds since the request began. */
+interface RecordedCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
@@ -28,7 +28,7 @@ const parse = (text: string): Json => {
   }
 }
 
-/** What a frame's data says: the `data` lines of an event, or the whole body. */
+/** The JSON of a frame: the `data` lines of an event, or the whole body. */
 const valueOf = ({ data }: Frame, stream: boolean): Json =>
   parse(
     stream
@@ -38,7 +38,7 @@ const valueOf = ({ data }: Frame, stream: boolean): Json =>
       : data
   )
 
-/** Collects calls whose parts come apart, by whatever names a call within its reply. */
+/** Collects calls from their parts; the key identifies a call within its reply. */
 const makeCollector = () => {
   const calls = new Map<unknown, { id: string; name: string; arguments: string; at_ms: number }>()
   return {
@@ -120,7 +120,7 @@ const readers: Readonly<Record<string, (value: Json, at_ms: number, collector: C
   generate: readGenerate
 }
 
-/** The calls in the order in which they begin; of a call that was cut, what there was of it. */
+/** The calls in the order in which they begin; a call that was cut off is incomplete. */
 export const toolCallsOf = (
   style: string,
   frames: ReadonlyArray<Frame>,

@@ -1,5 +1,5 @@
 /**
- * A record as the admin API shows it: facts for lists; for one request also both sides, cut into frames, credentials blotted.
+ * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
 import { blotBytes, blotText } from "../../recordings/captures/blot.ts"
 import { showConversation } from "../../recordings/requests/conversation.ts"
@@ -8,10 +8,10 @@ import type { RecordedBytes, RequestRecord } from "../../recordings/requests/Req
 import type { RequestDetail, RequestItem } from "./Api.ts"
 import { toolCallsOf } from "./toolCalls.ts"
 
-/** A record's id, and a cursor to what is older than it, are its number. */
+/** The id of a record, which is also the cursor to older ones. */
 export const idOf = (number: number): string => `rec_${number.toString(36)}`
 
-/** The number that an id or a cursor stands for. */
+/** The number of a record by its id or cursor; `undefined` for another form of id. */
 export const numberOf = (id: string): number | undefined => {
   const digits = /^rec_([0-9a-z]{1,10})$/.exec(id)?.[1]
   return digits === undefined ? undefined : Number.parseInt(digits, 36)
@@ -20,7 +20,7 @@ export const numberOf = (id: string): number | undefined => {
 const tenths = (millis: number | undefined): number | null =>
   millis === undefined ? null : Math.round(10 * Math.max(0, millis)) / 10
 
-/** What lists show; `node` where several share a store. */
+/** A record in lists; `node` is the id of this node if several share a store. */
 export const viewItem = (record: RequestRecord, node: string | undefined): typeof RequestItem.Type => {
   const { facts } = record
   return {
@@ -54,7 +54,7 @@ export const viewItem = (record: RequestRecord, node: string | undefined): typeo
   }
 }
 
-/** Everything that is kept of a request. `alwaysSecret`: what nobody may be shown, whoever's request it is. */
+/** A whole record. `alwaysSecret` are texts to redact beside the record's own credentials. */
 export const viewDetail = (
   record: RequestRecord,
   node: string | undefined,

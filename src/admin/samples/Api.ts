@@ -1,5 +1,5 @@
 /**
- * Raw samples: replies of the upstream that are kept byte for byte, to be looked at and played again (spec "raw-samples").
+ * Raw samples: replies of the upstream saved byte for byte, to inspect and replay (spec "raw-samples").
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -10,6 +10,7 @@ import { optional } from "../../domain/optional.ts"
 import { bodies, completing, documented, finding, reading } from "../../http/documented.ts"
 import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
 import { playedStyles } from "../../styles/names.ts"
+import { missingNodes } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 
 /** Without `messages`, `message` is the one user turn. */
@@ -27,27 +28,26 @@ export const SampleQueryItem = Schema.Struct({
   /** First round first. */
   capture_ids: Schema.Array(Schema.String),
   round_count: Schema.Int,
-  /** `completion`, or `continue` where the first round is captured no more. */
+  /** `completion`, or `continue` if the first round is no longer captured. */
   initial_label: Schema.String,
-  /** What the user said last, in short. */
+  /** The beginning of the last user message. */
   request_preview: Schema.String,
   /** The beginning of the reply's text. */
   response_preview: Schema.String,
-  /** The node that has it, where several share a store; ids begin with it. */
+  /** The node that has it; absent unless several nodes share a store. Ids begin with it. */
   node: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "SampleQueryItem" })
 
-/** Items stand newest first. */
+/** Newest first. */
 export const SampleQueryReply = Schema.Struct({
   query: Schema.String,
   limit: Schema.Int,
   count: Schema.Int,
   items: Schema.Array(SampleQueryItem),
-  /** Nodes that did not answer, where several share a store. */
-  nodes_missing: Schema.optionalKey(Schema.Array(Schema.String))
+  ...missingNodes
 })
 
-/** Exactly one of `chain_key`, `capture_id` and `query` says which chain; a query takes the newest that it finds. */
+/** Exactly one of `chain_key`, `capture_id` and `query` selects the chain; a query selects the newest match. */
 export const SaveSampleRequest = Schema.Struct({
   sample_id: optional(Schema.String),
   chain_key: optional(Schema.String),
@@ -67,12 +67,12 @@ export const SaveSampleReply = Schema.Struct({
   round_count: Schema.Int
 })
 
-/** A sample that is saved. */
+/** A saved sample. */
 export const SavedSampleItem = Schema.Struct({
   sample_id: Schema.String,
   /** Unix milliseconds. */
   created_at: Schema.Int,
-  /** The model that it was captured with; `null` where it was saved out of the captures. */
+  /** The model of its request; `null` if it was saved from the captures. */
   model: Schema.NullOr(Schema.String),
   round_count: Schema.Int,
   /** Size of the recorded replies. */
@@ -95,7 +95,6 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
   HttpApiEndpoint.get("list", "/admin/dev/raw-samples", { success: SavedSamplesReply }).annotateMerge(
     documented({ summary: "List saved samples", errors: reading })
   ),
-  // The reply is that of the style, from the sample alone.
   HttpApiEndpoint.post("replay", "/admin/dev/raw-samples/replay", {
     payload: ReplaySampleRequest,
     success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
@@ -109,7 +108,6 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     params: { sample_id: Schema.NonEmptyString },
     success: SampleRemoved
   }).annotateMerge(documented({ summary: "Delete a saved sample", errors: finding })),
-  // The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.
   HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
     payload: CaptureSampleRequest,
     success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]

@@ -1,27 +1,24 @@
 /**
- * Raw samples at work.
+ * Serves raw samples.
  */
 import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { nativeModels, resolveModel } from "../../domain/models.ts"
-import { apiId, jsonText } from "../../http/reply.ts"
+import { jsonText } from "../../http/reply.ts"
 import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 import { Captures } from "../../recordings/captures/Captures.ts"
 import { previews } from "../../recordings/captures/chainText.ts"
-import { adminBodyOf } from "../adminBody.ts"
+import { adminBodyOf, given, headerText } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
-import { headerText } from "../headerText.ts"
+import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
-import { SelfClient } from "../SelfClient.ts"
+import { clamp } from "../page.ts"
+import { SampleReplay, SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
-import { SampleFolder, type SavedSample } from "./SampleFolder.ts"
-import { cleanSampleId } from "./sampleId.ts"
-import { SampleReplay } from "./SampleReplay.ts"
+import { cleanSampleId, SampleFolder, type SavedSample } from "./SampleFolder.ts"
 
 const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
 const readSave = adminBodyOf(AdminSamplesGroup.endpoints.save)
@@ -34,19 +31,14 @@ const noCapture = gatewayError("not_found", "No capture fits; it may have been p
 const defaultModel = "upstream-chat"
 const defaultMessage = "你好"
 
-/** The most chains that a query returns; the ring holds no more rounds. */
+/** Bounds the chains of a query; the captures keep no more rounds. */
 const mostChains = 50
 const defaultLimit = 20
-
-const given = (text: string | null | undefined): string | undefined => {
-  const trimmed = text?.trim()
-  return trimmed === "" ? undefined : trimmed
-}
 
 const idOf = (text: string | null | undefined) =>
   given(text) === undefined ? Effect.undefined : Effect.fromResult(cleanSampleId(text!))
 
-/** A path as a header may carry it: RFC 9110 has no room for more than visible ASCII. */
+/** A path for a header, which carries only visible ASCII (RFC 9110). */
 const headerPath = (text: string): string => /^[\x20-\x7e]*$/.test(text) ? text : encodeURI(text)
 
 const sampleHeaders = ({ dir, id, metaPath, upstreamPath }: SavedSample) => ({
@@ -56,7 +48,7 @@ const sampleHeaders = ({ dir, id, metaPath, upstreamPath }: SavedSample) => ({
   "x-gateway-sample-upstream": headerPath(upstreamPath)
 })
 
-/** A chat reply as far as it is passed on. */
+/** The parts of a chat reply that are passed on. */
 interface ChatReply {
   readonly status: number
   readonly contentType: string
@@ -65,8 +57,8 @@ interface ChatReply {
 }
 
 /**
- * The reply where the upstream was not reached, or captures are off. A failure of the request itself says what it was; its
- * 401 is not passed on, since that is how the admin API speaks of its own credential.
+ * The response if nothing was captured: the upstream was not reached, or captures are off. It includes an error of the chat
+ * request. A 401 becomes 400, since a 401 of the admin API is about the operator's credential.
  */
 const nothingRecorded = ({ body, status }: ChatReply) =>
   HttpServerResponse.jsonUnsafe(
@@ -91,185 +83,157 @@ const itemOf = (chain: CaptureChain, { named, node }: NodeItems): typeof SampleQ
   }
 }
 
-export const AdminSamplesHandlers = HttpApiBuilder.group(
-  HttpApi.make(apiId).add(AdminSamplesGroup),
-  "admin-samples",
-  Effect.fnUntraced(function*(handlers) {
-    const captures = yield* Captures
-    const folder = yield* SampleFolder
-    const self = yield* SelfClient
-    const replay = yield* SampleReplay
-    const store = yield* ConfigStore
+export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*() {
+  const captures = yield* Captures
+  const folder = yield* SampleFolder
+  const self = yield* SelfClient
+  const replay = yield* SampleReplay
+  const store = yield* ConfigStore
 
-    /** The native model of the same flags; one that shows all that there is where the model is not known. */
-    const nativeModel = (named: string | undefined): string => {
-      const model = named === undefined ? undefined : resolveModel(store.unsafeCurrent().model_table, named)
-      const { reasoning, search } = model ?? { reasoning: true, search: true }
-      return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
-        defaultModel
-    }
+  /** The native model with the same flags; for an unknown model the one with reasoning and search. */
+  const nativeModel = (named: string | undefined): string => {
+    const model = named === undefined ? undefined : resolveModel(store.unsafeCurrent().model_table, named)
+    const { reasoning, search } = model ?? { reasoning: true, search: true }
+    return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
+      defaultModel
+  }
 
-    const chat = Effect.fnUntraced(function*(key: string, requestId: string, body: unknown) {
-      const response = yield* self.execute(
-        HttpClientRequest.post("/v1/chat/completions").pipe(
-          HttpClientRequest.bearerToken(key),
-          HttpClientRequest.setHeader("x-request-id", requestId),
-          HttpClientRequest.bodyJsonUnsafe(body)
-        )
+  const chat = Effect.fnUntraced(function*(key: string, requestId: string, body: unknown) {
+    const response = yield* self.execute(
+      HttpClientRequest.post("/v1/chat/completions").pipe(
+        HttpClientRequest.bearerToken(key),
+        HttpClientRequest.setHeader("x-request-id", requestId),
+        HttpClientRequest.bodyJsonUnsafe(body)
       )
-      const reply: ChatReply = {
-        status: response.status,
-        contentType: response.headers["content-type"] ?? "application/json",
-        headers: response.headers["x-gateway-upstream"] === undefined ? {} : { "x-gateway-upstream": "embedded" },
-        body: new Uint8Array(yield* response.arrayBuffer)
-      }
-      return reply
-    }, Effect.orDie)
-
-    const nodes = yield* makeNodeItems
-
-    /** Chains of this node; the question is how many there may be, and the words. */
-    const merged = nodes.merged(
-      "chains",
-      Effect.fnUntraced(function*(question: string) {
-        const [limit, text] = JSON.parse(question) as readonly [number, string]
-        const chains = yield* captures.query(text, limit)
-        const items = chains.map((chain, i) => ({
-          at: chain[0].createdAt,
-          place: -i,
-          json: JSON.stringify(itemOf(chain, nodes))
-        }))
-        return { head: "", items }
-      })
     )
-    const search = (text: string, limit: number) => merged(JSON.stringify([limit, text]))
+    const reply: ChatReply = {
+      status: response.status,
+      contentType: response.headers["content-type"] ?? "application/json",
+      headers: response.headers["x-gateway-upstream"] === undefined ? {} : { "x-gateway-upstream": "embedded" },
+      body: new Uint8Array(yield* response.arrayBuffer)
+    }
+    return reply
+  }, Effect.orDie)
 
-    /** Saves a chain of this node as a sample here; the question is the name asked for, and which chain. */
-    const saveOwn = Effect.fnUntraced(function*(question: string): Effect.fn.Return<string, GatewayError> {
-      const [name, kind, of] = JSON.parse(question) as readonly [string | null, "chain" | "capture", string]
-      const id = yield* idOf(name)
-      const chain = kind === "chain" ? yield* captures.chain(of) : yield* captures.chainOf(of)
-      if (chain === undefined) return yield* noCapture
-      const saved = yield* folder.save({ id, chain, request: undefined })
-      return JSON.stringify(
-        {
-          success: true,
-          sample_id: saved.id,
-          dir: saved.dir,
-          sample_dir: saved.dir,
-          meta_path: saved.metaPath,
-          upstream_path: saved.upstreamPath,
-          chain_key: nodes.named(chain[0].chainKey),
-          capture_ids: chain.map((round) => nodes.named(round.id)),
-          round_count: chain.length
-        } satisfies typeof SaveSampleReply.Type
-      )
+  const nodes = yield* makeNodeItems
+
+  /** Searches the chains of all nodes; the question has the limit and the text. */
+  const merged = nodes.merged(
+    "chains",
+    Effect.fnUntraced(function*(question: string) {
+      const [limit, text] = JSON.parse(question) as readonly [number, string]
+      const chains = yield* captures.query(text, limit)
+      const items = chains.map((chain, i) => ({
+        at: chain[0].createdAt,
+        place: -i,
+        json: JSON.stringify(itemOf(chain, nodes))
+      }))
+      return { head: "", items }
     })
-    nodes.peers.answers("save chain", saveOwn)
+  )
+  const search = (text: string, limit: number) => merged(JSON.stringify([limit, text]))
 
-    /** The one given selector: of a chain or of one of its rounds, on whichever node. */
-    const select = Effect.fnUntraced(function*(
-      request: typeof SaveSampleRequest.Type
-    ): Effect.fn.Return<readonly ["chain" | "capture", string], GatewayError> {
-      const chainKey = given(request.chain_key)
-      const captureId = given(request.capture_id)
-      const query = given(request.query)
-      if ([chainKey, captureId, query].filter((selector) => selector !== undefined).length !== 1) {
-        return yield* invalidRequest("Give exactly one of chain_key, capture_id and query")
-      }
-      if (chainKey !== undefined) return ["chain", chainKey]
-      if (captureId !== undefined) return ["capture", captureId]
-      const [first] = (yield* search(query!, 1)).items
-      if (first === undefined) return yield* noCapture
-      return ["chain", (JSON.parse(first.json) as typeof SampleQueryItem.Type).chain_key]
-    })
-
-    return handlers
-      .handle("list", () =>
-        Effect.map(folder.list, (samples) => ({
-          items: samples.map(({ bytes, createdAt, id, model = null, rounds }) => ({
-            sample_id: id,
-            created_at: createdAt,
-            model,
-            round_count: rounds,
-            bytes
-          }))
-        })))
-      .handleRaw(
-        "replay",
-        Effect.fnUntraced(function*({ request }) {
-          const { sample_id, stream, style } = yield* readReplay(request)
-          const sample = yield* folder.describe(sample_id)
-          if (sample === undefined) return yield* unknownSample
-          return yield* replay({ id: sample_id, model: nativeModel(sample.model), style, stream: stream === true })
-        })
-      )
-      .handle(
-        "remove",
-        Effect.fnUntraced(function*({ params }) {
-          if (!(yield* folder.remove(params.sample_id))) return yield* unknownSample
-          yield* logChange("a raw sample was deleted")
-          return { success: true }
-        })
-      )
-      .handleRaw(
-        "capture",
-        Effect.fnUntraced(function*({ request }) {
-          const body = yield* readCapture(request)
-          const id = yield* idOf(body.sample_id)
-          const key = given(body.api_key) ?? (yield* store.current).keys[0]
-          if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
-          yield* Effect.fromResult(headerText(key, "api_key"))
-          const asked = {
-            model: given(body.model) ?? defaultModel,
-            messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],
-            stream: body.stream ?? true
-          }
-          const requestId = `sample_${crypto.randomUUID()}`
-          const recorded = yield* captures.follow(requestId)
-          const reply = yield* chat(key, requestId, asked)
-          const chain = yield* recorded
-          if (chain === undefined) return nothingRecorded(reply)
-          const saved = yield* folder.save({ id, chain, request: asked })
-          yield* logChange("a raw sample was captured")
-          return HttpServerResponse.uint8Array(reply.body, {
-            status: reply.status,
-            contentType: reply.contentType,
-            headers: { ...reply.headers, ...sampleHeaders(saved) }
-          })
-        })
-      )
-      .handle(
-        "query",
-        Effect.fnUntraced(function*({ query: { limit: asked = defaultLimit, q = "" } }) {
-          const limit = Math.min(mostChains, Math.max(1, Math.trunc(asked)))
-          const { items: found, missing } = yield* search(q, limit)
-          const items = found.slice(0, limit).map(({ json }) => JSON.parse(json) as typeof SampleQueryItem.Type)
-          return {
-            query: q,
-            limit,
-            count: items.length,
-            items,
-            ...nodes.told(missing)
-          }
-        })
-      )
-      .handleRaw(
-        "save",
-        Effect.fnUntraced(function*({ request }) {
-          const body = yield* readSave(request)
-          // Its fault is told whatever is selected.
-          yield* idOf(body.sample_id)
-          const [kind, selected] = yield* select(body)
-          const elsewhere = nodes.elsewhere(selected)
-          const question = (of: string) => JSON.stringify([body.sample_id ?? null, kind, of])
-          const text = elsewhere === undefined
-            ? yield* saveOwn(question(nodes.own(selected)))
-            : yield* nodes.peers.askOne(elsewhere.node, "save chain", question(elsewhere.id))
-          if (text === undefined) return yield* noCapture
-          yield* logChange("a raw sample was saved")
-          return jsonText(text)
-        })
-      )
+  /** Saves a chain of this node as a sample here; the question has the requested name and the selector. */
+  const saveOwn = Effect.fnUntraced(function*(question: string): Effect.fn.Return<string, GatewayError> {
+    const [name, kind, of] = JSON.parse(question) as readonly [string | null, "chain" | "capture", string]
+    const id = yield* idOf(name)
+    const chain = kind === "chain" ? yield* captures.chain(of) : yield* captures.chainOf(of)
+    if (chain === undefined) return yield* noCapture
+    const saved = yield* folder.save({ id, chain, request: undefined })
+    return JSON.stringify(
+      {
+        success: true,
+        sample_id: saved.id,
+        dir: saved.dir,
+        sample_dir: saved.dir,
+        meta_path: saved.metaPath,
+        upstream_path: saved.upstreamPath,
+        chain_key: nodes.named(chain[0].chainKey),
+        capture_ids: chain.map((round) => nodes.named(round.id)),
+        round_count: chain.length
+      } satisfies typeof SaveSampleReply.Type
+    )
   })
-)
+  const saveChain = nodes.one("save chain", saveOwn)
+
+  /** The selector of a request: a chain, or one of its rounds, of any node. */
+  const select = Effect.fnUntraced(function*(
+    request: typeof SaveSampleRequest.Type
+  ): Effect.fn.Return<readonly ["chain" | "capture", string], GatewayError> {
+    const chainKey = given(request.chain_key)
+    const captureId = given(request.capture_id)
+    const query = given(request.query)
+    if ([chainKey, captureId, query].filter((selector) => selector !== undefined).length !== 1) {
+      return yield* invalidRequest("Give exactly one of chain_key, capture_id and query")
+    }
+    if (chainKey !== undefined) return ["chain", chainKey]
+    if (captureId !== undefined) return ["capture", captureId]
+    const [first] = (yield* search(query!, 1)).items
+    if (first === undefined) return yield* noCapture
+    return ["chain", (JSON.parse(first.json) as typeof SampleQueryItem.Type).chain_key]
+  })
+
+  return {
+    list: () =>
+      Effect.map(folder.list, (samples) => ({
+        items: samples.map(({ bytes, createdAt, id, model = null, rounds }) => ({
+          sample_id: id,
+          created_at: createdAt,
+          model,
+          round_count: rounds,
+          bytes
+        }))
+      })),
+    replay: Effect.fnUntraced(function*({ request }) {
+      const { sample_id, stream, style } = yield* readReplay(request)
+      const sample = yield* folder.describe(sample_id)
+      if (sample === undefined) return yield* unknownSample
+      return yield* replay({ id: sample_id, model: nativeModel(sample.model), style, stream: stream === true })
+    }),
+    remove: Effect.fnUntraced(function*({ params }) {
+      if (!(yield* folder.remove(params.sample_id))) return yield* unknownSample
+      yield* logChange("a raw sample was deleted")
+      return { success: true }
+    }),
+    capture: Effect.fnUntraced(function*({ request }) {
+      const body = yield* readCapture(request)
+      const id = yield* idOf(body.sample_id)
+      const key = given(body.api_key) ?? (yield* store.current).keys[0]
+      if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
+      yield* Effect.fromResult(headerText(key, "api_key"))
+      const asked = {
+        model: given(body.model) ?? defaultModel,
+        messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],
+        stream: body.stream ?? true
+      }
+      const requestId = `sample_${crypto.randomUUID()}`
+      const recorded = yield* captures.follow(requestId)
+      const reply = yield* chat(key, requestId, asked)
+      const chain = yield* recorded
+      if (chain === undefined) return nothingRecorded(reply)
+      const saved = yield* folder.save({ id, chain, request: asked })
+      yield* logChange("a raw sample was captured")
+      return HttpServerResponse.uint8Array(reply.body, {
+        status: reply.status,
+        contentType: reply.contentType,
+        headers: { ...reply.headers, ...sampleHeaders(saved) }
+      })
+    }),
+    query: Effect.fnUntraced(function*({ query: { limit: asked, q = "" } }) {
+      const limit = clamp(asked, defaultLimit, mostChains)
+      const { items: found, missing } = yield* search(q, limit)
+      const items = found.slice(0, limit).map(({ json }) => JSON.parse(json) as typeof SampleQueryItem.Type)
+      return { query: q, limit, count: items.length, items, ...nodes.missingNodes(missing) }
+    }),
+    save: Effect.fnUntraced(function*({ request }) {
+      const body = yield* readSave(request)
+      // A faulty name is refused before the chain is looked up.
+      yield* idOf(body.sample_id)
+      const [kind, selected] = yield* select(body)
+      const text = yield* saveChain(selected, (own) => JSON.stringify([body.sample_id ?? null, kind, own]))
+      if (text === undefined) return yield* noCapture
+      yield* logChange("a raw sample was saved")
+      return jsonText(text)
+    })
+  }
+})

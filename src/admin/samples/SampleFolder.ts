@@ -1,7 +1,8 @@
 /**
- * The folder of raw samples: writing and reading them, never outside of it.
+ * The folder of raw samples. Each sample is a folder directly below it, and links are not followed, so that nothing outside is
+ * read or written.
  *
- * A sample appears whole or not at all: it is written to a folder of another name, which is then renamed.
+ * A sample appears as a whole: it is written to a folder of another name, which is then renamed.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,27 +14,125 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 import { type Recording, Recordings } from "../../upstream/embedded/recordings.ts"
-import { isSampleId, numbered } from "./sampleId.ts"
-import { roundsOf, SampleMeta, type SampleRequest } from "./SampleMeta.ts"
+
+/** Bounds the characters of a sample id. */
+const longestId = 64
+
+/** Names of devices, which no folder on Windows can have. */
+const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/
+
+/** Whether a folder may have this name. */
+const isSampleId = (name: string): boolean =>
+  name.length <= longestId && /^[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_-])?$/.test(name) && !reserved.test(name)
+
+/** Whether a text is a path: it has a separator, a drive or a control character, or is a step upwards. */
+const isPath = (text: string): boolean => /[/\\\p{Cc}]|^[a-z]:/iu.test(text) || /^\.+$/.test(text.trim())
+
+const refused = (rule: string) => Result.fail(invalidRequest(`sample_id ${rule}`, "sample_id"))
+
+/**
+ * The sample id for a text of the caller: lower case, other characters than `a-z0-9._-` as `-`, no dot at either end, at most
+ * 64 characters. Fails for a path, for a device, and if no letter or digit is left.
+ */
+export const cleanSampleId = (text: string): Result.Result<string, GatewayError> => {
+  if (isPath(text)) return refused("must be a name, not a path")
+  const cleaned = text.trim().toLowerCase().replaceAll(/[^a-z0-9._-]+/g, "-").replace(/^\.+/, "").slice(0, longestId)
+    .replace(/\.+$/, "")
+  if (!/[a-z0-9]/.test(cleaned)) return refused("must have a letter from a to z or a digit")
+  return isSampleId(cleaned) ? Result.succeed(cleaned) : refused("must not be the name of a device")
+}
+
+/** The n-th id to try: the id itself, then with `-2`, `-3` and so on, shortened to the longest length. */
+const numbered = (id: string, n: number): string => {
+  if (n === 1) return id
+  const suffix = `-${n}`
+  return `${id.slice(0, longestId - suffix.length).replace(/\.+$/, "")}${suffix}`
+}
+
+/** A position in a file. Samples may be copied or edited by hand, so an impossible number makes the sample invalid. */
+const FilePlace = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 40 }))
+
+const RoundMeta = Schema.Struct({
+  capture_id: Schema.String,
+  /** `completion` or `continue`. */
+  label: Schema.String,
+  url: Schema.String,
+  /** 0 without a response. */
+  status_code: Schema.Int,
+  content_type: Schema.NullOr(Schema.String),
+  request_body: Schema.String,
+  /** Position and length of the round's bytes in `upstream.stream.sse`. */
+  offset: FilePlace,
+  length: FilePlace,
+  /** The bytes are only the beginning: the response exceeded the limit of the captures. */
+  truncated: Schema.Boolean,
+  /** False if the round was still running when it was saved. */
+  complete: Schema.Boolean
+})
+
+/** The chat-completions request of a captured sample. */
+const SampleRequest = Schema.Struct({
+  model: Schema.String,
+  messages: Schema.Json,
+  stream: Schema.Boolean
+})
+
+/** `meta.json` of a sample. */
+const SampleMeta = Schema.Struct({
+  sample_id: Schema.String,
+  /** ISO 8601. */
+  created_at: Schema.String.check(Schema.makeFilter((text) => Number.isFinite(Date.parse(text)))),
+  protocol: Schema.Literals(["session", "openai"]),
+  chain_key: Schema.String,
+  capture_ids: Schema.Array(Schema.String),
+  round_count: Schema.Int,
+  /** `null` for a sample that was saved from the captures. */
+  request: Schema.NullOr(SampleRequest),
+  rounds: Schema.Array(RoundMeta),
+  /** SHA-256 of `upstream.stream.sse`, in hex. */
+  upstream_sha256: Schema.String
+}).annotate({ identifier: "SampleMeta" })
+
+/** The `rounds` of a chain whose bytes are written one round after another. */
+const roundsOf = (chain: CaptureChain): typeof SampleMeta.Type.rounds => {
+  let offset = 0
+  return chain.map((round) => {
+    const meta = {
+      capture_id: round.id,
+      label: round.label,
+      url: round.url,
+      status_code: round.status,
+      content_type: round.contentType ?? null,
+      request_body: round.requestBody,
+      offset,
+      length: round.bytes.length,
+      truncated: round.truncated,
+      complete: round.closed
+    }
+    offset += round.bytes.length
+    return meta
+  })
+}
 
 const metaFile = "meta.json"
 const upstreamFile = "upstream.stream.sse"
 
-/** What is to be saved. */
-export interface NewSample {
-  /** A name that `cleanSampleId` made, or `undefined` for one that is made up. */
+/** A sample to save. */
+interface NewSample {
+  /** A result of `cleanSampleId`; `undefined` for a generated id. */
   readonly id: string | undefined
   readonly chain: CaptureChain
   readonly request: typeof SampleRequest.Type | undefined
 }
 
-/** Where a sample was saved; the paths begin like the configured one. */
+/** The paths of a saved sample; they begin with the configured folder. */
 export interface SavedSample {
   readonly id: string
   readonly dir: string
@@ -41,19 +140,19 @@ export interface SavedSample {
   readonly upstreamPath: string
 }
 
-/** A sample as the list shows it. */
-export interface SampleFacts {
+/** A sample in lists. */
+interface SampleFacts {
   readonly id: string
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** `undefined` for one that was saved out of the captures. */
+  /** `undefined` for a sample that was saved from the captures. */
   readonly model: string | undefined
   readonly rounds: number
   /** Size of the recorded replies. */
   readonly bytes: number
 }
 
-/** Samples of a list, and how many are read at once. */
+/** Bounds the samples of a list, and those that are read at once. */
 const mostListed = 1_000
 const readAtOnce = 8
 
@@ -62,7 +161,7 @@ const decodeMeta = Schema.decodeUnknownOption(Schema.fromJsonString(SampleMeta))
 const codeOf = ({ reason }: PlatformError.PlatformError): string =>
   Predicate.hasProperty(reason.cause, "code") ? String(reason.cause.code) : reason._tag
 
-/** What a rename says of a name that is taken by a folder with something in it, or by anything that is no folder. */
+/** Error codes of a rename to a name that is taken, by a folder that is not empty or by a file. */
 const takenCodes = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"])
 
 const notSaved = (error: PlatformError.PlatformError): GatewayError =>
@@ -71,7 +170,7 @@ const notSaved = (error: PlatformError.PlatformError): GatewayError =>
 const notRemoved = (error: PlatformError.PlatformError): GatewayError =>
   gatewayError("internal_error", `The sample could not be removed from the folder of samples (${codeOf(error)})`)
 
-/** A name that says when, and that nobody guesses. */
+/** A generated id: the time, and a random suffix that cannot be guessed. */
 const makeId = (now: Date): string =>
   `sample-${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").toLowerCase()}-${randomBytes(6).toString("hex")}`
 
@@ -88,15 +187,15 @@ const describe = (id: string, now: Date, bytes: Uint8Array, { chain, request }: 
 })
 
 export class SampleFolder extends Context.Service<SampleFolder, {
-  /** Saves a sample. A name that is taken gets `-2`, `-3` and so on behind it. */
+  /** Saves a sample. A taken id gets a suffix: `-2`, `-3` and so on. */
   readonly save: (sample: NewSample) => Effect.Effect<SavedSample, GatewayError>
-  /** Samples that are there, newest first, 1,000 at most. Links are not followed. */
+  /** The saved samples, newest first, 1,000 at most. */
   readonly list: Effect.Effect<ReadonlyArray<SampleFacts>>
-  /** A sample as the list shows it; `undefined` where there is none of that name. */
+  /** A sample in lists; `undefined` for an unknown id. */
   readonly describe: (id: string) => Effect.Effect<SampleFacts | undefined>
-  /** Deletes a sample; false where there is none of that name. */
+  /** Deletes a sample; false for an unknown id. */
   readonly remove: (id: string) => Effect.Effect<boolean, GatewayError>
-  /** Reads a sample; `undefined` where there is none of that name, or not all of it. Links are not followed. */
+  /** Reads a sample; `undefined` for an unknown id or an incomplete sample. */
   readonly read: (id: string) => Effect.Effect<Recording | undefined>
 }>()("model-gateway/admin/SampleFolder") {
   static readonly make = Effect.gen(function*() {
@@ -110,7 +209,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
       const wanted = sample.id ?? makeId(now)
       const bytes = Buffer.concat(sample.chain.map((round) => round.bytes))
 
-      /** Gives the sample the first free name. That the rename succeeds, and not a look before it, is what claims one. */
+      /** Gives the sample the first free name. Only the rename claims a name: another process may take it before. */
       const claim = (temporary: string, n: number): Effect.Effect<string, PlatformError.PlatformError> =>
         Effect.gen(function*() {
           const id = numbered(wanted, n)
@@ -144,7 +243,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
       return saved
     }, Effect.mapError(notSaved))
 
-    /** A file that is where its name says, with no link on the way. */
+    /** Reads a file, unless its path has a link. */
     const readOwn = Effect.fnUntraced(function*(file: string) {
       return (yield* fs.realPath(file)) === file ? Option.some(yield* fs.readFile(file)) : Option.none()
     })
@@ -179,7 +278,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
         .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).slice(0, mostListed)
     }).pipe(Effect.orElseSucceed(() => []))
 
-    /** A sample is gone at once and as a whole: it loses its name before its files are removed. */
+    /** The sample is renamed before its files are removed, so that it disappears as a whole. */
     const removeSample = Effect.fnUntraced(function*(id: string) {
       const dir = yield* Effect.option(root)
       const found = Option.isSome(dir) && (yield* describeSample(path.join(dir.value, id))) !== undefined
@@ -224,7 +323,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
   static readonly layer: Layer.Layer<SampleFolder, never, ConfigStore | FileSystem.FileSystem | Path.Path> = Layer
     .effect(SampleFolder, SampleFolder.make)
 
-  /** The samples as what the embedded upstream plays again. */
+  /** The recordings that the embedded upstream replays. */
   static readonly layerRecordings: Layer.Layer<never, never, SampleFolder> = Layer.effect(
     Recordings,
     Effect.map(SampleFolder, (folder) => folder.read)

@@ -5,17 +5,63 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
+import * as SchemaAST from "effect/SchemaAST"
 import { settingGroups } from "../../config/schema.ts"
-import { SettingsPatch } from "../../config/settings.ts"
+import { settingsOf, SettingsPatch } from "../../config/settings.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
-import { lasting } from "../changes.ts"
+import { lasting } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 
-const { compat, embeddings, model_aliases, msgcompat_mapping, responses, runtime } = settingGroups
+/** Groups whose values in effect are in the reply of `GET /admin/settings`. */
+export const shownGroups = [
+  "runtime",
+  "compat",
+  "responses",
+  "embeddings",
+  "auto_delete",
+  "msgcompat_mapping",
+  "model_aliases"
+] as const
 
-/** Reply of `GET /admin/settings`: the values in effect. */
-export const SettingsReply = Schema.Struct({
+type ShownGroup = typeof shownGroups[number]
+type Groups = typeof settingGroups
+
+/** The one setting of these groups that may be unset, which is shown as `null`. */
+const unsettable = "key_max_inflight"
+
+type InEffect<Group> = {
+  readonly [Field in keyof Group as Exclude<Field, "sessions">]-?:
+    | Exclude<Group[Field], undefined>
+    | (Field extends typeof unsettable ? null : never)
+}
+
+/** A setting in effect. Without a default it follows from others, and may exceed the range that the file allows. */
+const fieldInEffect = (name: string, field: Schema.Top): Schema.Top => {
+  const type = Schema.toType(field)
+  if (!SchemaAST.isOptional(type.ast)) return type
+  const { schema } = field as Schema.optionalKey<Schema.Top>
+  if (!SchemaAST.isNumber(schema.ast)) return schema
+  const description = SchemaAST.resolveDescription(schema.ast)!
+  return (name === unsettable ? Schema.NullOr(Schema.Int) : Schema.Int).annotate({ description })
+}
+
+const groupInEffect = (name: ShownGroup): Schema.Top => {
+  const group: Schema.Top & { readonly fields?: Readonly<Record<string, Schema.Top>> } = settingGroups[name]
+  const { fields } = group
+  return fields === undefined
+    ? Schema.toType(group)
+    : Schema.Struct(Object.fromEntries(settingsOf(name)!.map((field) => [field, fieldInEffect(field, fields[field]!)])))
+}
+
+/** The values in effect of the shown groups. */
+export type SettingsInEffect = { readonly [Name in ShownGroup]: InEffect<Groups[Name]["Type"]> }
+
+const groupsInEffect = Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(name)])) as unknown as {
+  readonly [Name in ShownGroup]: Schema.Codec<SettingsInEffect[Name]>
+}
+
+/** Reply of `GET /admin/settings`. */
+const SettingsReply = Schema.Struct({
   success: Schema.Boolean,
   env_backed: Schema.Boolean,
   needs_host_sync: Schema.Boolean.annotate({
@@ -27,22 +73,10 @@ export const SettingsReply = Schema.Struct({
     jwt_valid_after_unix: Schema.Int,
     default_password_warning: Schema.Boolean
   }),
-  runtime: Schema.Struct({
-    ...Struct.map(runtime.fields, Schema.toType),
-    account_max_inflight: Schema.Int,
-    account_max_queue: Schema.Int,
-    global_max_inflight: Schema.Int,
-    key_max_inflight: Schema.NullOr(Schema.Int)
-  }),
-  compat: Schema.toType(compat),
-  responses: Schema.toType(responses),
-  embeddings: Schema.toType(embeddings),
-  auto_delete: Schema.Struct({ mode: Schema.Literals(["none", "single", "all"]) }),
-  msgcompat_mapping: Schema.toType(msgcompat_mapping),
-  model_aliases: Schema.toType(model_aliases)
+  ...groupsInEffect
 }).annotate({ identifier: "Settings" })
 
-/** One setting as a form needs it. */
+/** One setting, as forms use it. */
 export const SettingsField = Schema.Struct({
   /** Dotted: `runtime.account_max_inflight`. */
   path: Schema.String,
@@ -50,17 +84,17 @@ export const SettingsField = Schema.Struct({
   minimum: Schema.NullOr(Schema.Finite),
   maximum: Schema.NullOr(Schema.Finite),
   choices: Schema.NullOr(Schema.Array(Schema.String)),
-  /** `null` where the value follows from others. */
+  /** `null` if the value follows from other settings. */
   default: Schema.Json,
-  /** `null` where it is not set. */
+  /** `null` if it is not set. */
   configured: Schema.Json,
   effective: Schema.Json,
-  /** Whether `PUT /admin/settings` takes it; else it is set in the file. */
+  /** Whether `PUT /admin/settings` accepts it; otherwise only the file sets it. */
   writable: Schema.Boolean,
   description: Schema.String
 }).annotate({ identifier: "SettingsField" })
 
-/** Reply of `GET /admin/settings/fields`; `revision` names the configuration, for `If-Match`. */
+/** Reply of `GET /admin/settings/fields`; `revision` is for `If-Match`. */
 export const SettingsFieldsReply = Schema.Struct({
   revision: Schema.String,
   fields: Schema.Array(SettingsField)
@@ -73,7 +107,7 @@ export const SettingsSaved = Schema.Struct({
   ...lasting
 })
 
-/** The password under either name, and the one in force. */
+/** The new password, under either name, and the current one. */
 export const PasswordRequest = Schema.Struct({
   current_password: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
     description: "The admin key or password in force. Required where the session cookie is the credential."
@@ -100,7 +134,6 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
     errors: reading
   })),
   HttpApiEndpoint.put("set", "/admin/settings", {
-    // A revision of `GET /admin/settings/fields`: 409 where the configuration is another one by now.
     headers: { "if-match": Schema.optionalKey(Schema.String) },
     payload: SettingsPatch,
     success: SettingsSaved
@@ -117,7 +150,7 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
       summary: "Set the admin password",
       description: "Invalidates every JWT that was issued before. A browser's session gives the present password too.",
       errors: changing,
-      // An example that is sent as it stands must not set a password that everybody can read.
+      // The example is refused, so that sending it unchanged does not set a public password.
       example: { current_password: "", new_password: "" }
     }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: runtime settings and password") {}

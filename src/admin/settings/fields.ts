@@ -1,15 +1,15 @@
 /**
- * Every setting of the configuration as a form needs it: made from the configuration's own schemas, so that a field that is
- * added there is here too.
+ * The settings of the configuration with their values, made from the configuration's schemas: a field that is added there
+ * is here too.
  */
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { settingGroups } from "../../config/schema.ts"
-import type { SettingsField } from "./Api.ts"
+import { type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
 
-/** What a JSON schema says, as far as a form asks. */
+/** The part of a JSON schema that forms use. */
 const FieldSchema = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   minimum: Schema.optionalKey(Schema.Number),
@@ -46,7 +46,7 @@ const at = (value: unknown, path: ReadonlyArray<string>): unknown => {
   return found
 }
 
-/** A value as JSON: maps as objects, nothing as `null`. */
+/** A value as JSON: a map as an object, `undefined` as `null`. */
 const toJson = (value: unknown): Schema.Json =>
   value === undefined ? null : decodeJson(value instanceof Map ? Object.fromEntries(value) : value)
 
@@ -61,7 +61,7 @@ const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknow
   if (field.properties !== undefined) {
     return Object.entries(field.properties).flatMap(([name, of]) => describe([...keys, name], of, at(defaults, [name])))
   }
-  // Without words it is no setting but what the gateway itself keeps there, a secret, or an older name.
+  // Fields without a description are internal state, secrets or older names.
   if (field.description === undefined) return []
   return [{
     keys,
@@ -76,7 +76,7 @@ const describe = (keys: ReadonlyArray<string>, schema: unknown, defaults: unknow
   }]
 }
 
-/** Worked out once: schemas do not change. */
+/** Computed once: schemas do not change. */
 let described: ReadonlyArray<Described> | undefined
 
 const describeAll = (): ReadonlyArray<Described> =>
@@ -84,8 +84,8 @@ const describeAll = (): ReadonlyArray<Described> =>
     describe([name], Schema.toJsonSchemaDocument(group).schema, Schema.decodeUnknownSync(group)({}))
   )
 
-/** The mapping by its older name, where the file still has that. */
-const namedAnew = (raw: RawConfig): RawConfig => {
+/** Renames the mapping of a file that has its older name. */
+const withMapping = (raw: RawConfig): RawConfig => {
   const older = raw["msgcompat_model_mapping"]
   return isJsonObject(older) && !Object.hasOwn(raw, "msgcompat_mapping") ? { ...raw, msgcompat_mapping: older } : raw
 }
@@ -100,10 +100,21 @@ const effectiveOf = (config: GatewayConfig, keys: ReadonlyArray<string>, path: s
 /** Every setting with what is configured and what is in effect. */
 export const settingsFields = (raw: RawConfig, config: GatewayConfig): ReadonlyArray<typeof SettingsField.Type> => {
   described ??= describeAll()
-  const configured = namedAnew(raw)
+  const configured = withMapping(raw)
   return described.map(({ keys, ...field }) => ({
     ...field,
     configured: toJson(at(configured, keys)),
     effective: toJson(effectiveOf(config, keys, field.path))
   }))
 }
+
+const groupInEffect = (group: object) =>
+  Object.fromEntries(
+    Object.entries(group instanceof Map ? Object.fromEntries(group) : group).map((
+      [name, value]
+    ) => [name, value ?? null])
+  )
+
+/** The values in effect of the groups that `GET /admin/settings` shows. Its schema leaves out values that are no settings. */
+export const groupsInEffect = (config: GatewayConfig) =>
+  Object.fromEntries(shownGroups.map((name) => [name, groupInEffect(config[name])])) as unknown as SettingsInEffect

@@ -1,6 +1,6 @@
 /**
- * From the body of `PUT /admin/settings` to the configuration that it asks for. Only the settings of `config/settings.ts` can be
- * written; whether they are of the right types and in their ranges is for the configuration's own check.
+ * Applies the body of `PUT /admin/settings` to a configuration. Only the settings of `config/settings.ts` can be written; the
+ * configuration store checks types and ranges.
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -10,25 +10,24 @@ import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { settingsOf, writableGroups } from "../../config/settings.ts"
 import { fieldName } from "../../domain/fieldName.ts"
 import { nearest } from "../../domain/nearest.ts"
-import { patchMapping } from "../mapping.ts"
 
-/** Fields of each group that can be written; `undefined` for the aliases, whose names are the operator's. */
+/** Writable fields of each group; `undefined` for the aliases, whose names the operator chooses. */
 const settings: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map(
   writableGroups.map((name) => [name, settingsOf(name)])
 )
 
-/** Dotted paths of all settings that can be written. */
+/** Dotted paths of all writable settings. */
 export const writablePaths: ReadonlySet<string> = new Set(
   [...settings].flatMap(([group, fields]) => fields?.map((field) => `${group}.${field}`) ?? [group])
 )
 
-/** The same with older names, which are accepted. */
+/** `settings` with the older names that are accepted too. */
 const fieldsByGroup: ReadonlyMap<string, ReadonlyArray<string> | undefined> = new Map(
   [...settings].map(([group, fields]) => [group, group === "auto_delete" ? [...fields ?? [], "sessions"] : fields])
 )
 
-/** Groups that are laid over a configuration in another way than field by field. */
-const onTheirOwn: ReadonlySet<string> = new Set(["msgcompat_mapping", "model_aliases"])
+/** Groups that are not patched field by field. */
+const special: ReadonlySet<string> = new Set(["msgcompat_mapping", "model_aliases"])
 
 const refusal = (path: ReadonlyArray<string>, known: Iterable<string>): Fault => {
   const name = path.at(-1)!
@@ -38,7 +37,7 @@ const refusal = (path: ReadonlyArray<string>, known: Iterable<string>): Fault =>
   return fault(fieldName(path), `${rule}${suggestion}`)
 }
 
-/** A fault for each field that cannot be written: to leave it out in silence would be to say that it is in effect. */
+/** A fault for each field that cannot be written: ignoring it would suggest that it is in effect. */
 const refusals = (patch: RawConfig): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
   for (const [name, values] of Object.entries(patch)) {
@@ -54,7 +53,7 @@ const refusals = (patch: RawConfig): ReadonlyArray<Fault> => {
   return faults
 }
 
-/** An older flag stands for a mode; next to a mode it says nothing. A flag that is none stays, to be refused. */
+/** Translates the older flag `sessions` to a mode; a mode takes precedence. An invalid flag stays, to be refused. */
 const namedMode = (group: RawConfig): RawConfig => {
   const { mode, sessions } = group
   if (mode !== undefined || (sessions !== null && typeof sessions !== "boolean")) return group
@@ -67,14 +66,14 @@ const given = (patch: RawConfig, name: string): Schema.Json | undefined =>
 const patchAutoDelete = (raw: RawConfig, group: RawConfig): RawConfig => {
   const { mode, sessions } = namedMode(group)
   if (mode === undefined) return sessions === undefined ? raw : setField(raw, ["auto_delete", "sessions"], sessions)
-  // Left in place, the older flag would come into force again when the mode is unset.
+  // The older flag is removed, or it would take effect when the mode is unset.
   return setField(setField(raw, ["auto_delete", "mode"], mode ?? undefined), ["auto_delete", "sessions"], undefined)
 }
 
-/** Names of settings that are told at most. */
+/** Bounds the names in a log line. */
 const mostNamed = 20
 
-/** The settings that a patch names, without their values. */
+/** The names of the settings in a patch. */
 export const namesIn = (patch: RawConfig): ReadonlyArray<string> =>
   Object.entries(patch).flatMap(([group, values]) =>
     fieldsByGroup.get(group) !== undefined && isJsonObject(values)
@@ -82,17 +81,35 @@ export const namesIn = (patch: RawConfig): ReadonlyArray<string> =>
       : [group]
   ).slice(0, mostNamed)
 
+const mappingFields = ["fast", "slow"] as const
+
 /**
- * Lays a patch over a configuration: what it does not name stays, `null` unsets, and a field that cannot be written refuses
- * the whole. What is no group at all is put in the
- * group's place, for the configuration's check to refuse together with all else.
+ * Merges `fast` and `slow` into the configured mapping, which a file may have under an older name. `null` unsets one, or both
+ * if it is the whole mapping. The configuration store refuses a mapping of another form.
+ */
+export const patchMapping = (raw: RawConfig, given: Schema.Json | undefined): RawConfig => {
+  if (given === undefined) return raw
+  const named = Object.hasOwn(raw, "msgcompat_mapping") || !Object.hasOwn(raw, "msgcompat_model_mapping")
+    ? raw
+    : { ...raw, msgcompat_mapping: raw["msgcompat_model_mapping"]! }
+  const renamed = setField(named, ["msgcompat_model_mapping"], undefined)
+  if (given !== null && !isJsonObject(given)) return { ...renamed, msgcompat_mapping: given }
+  return mappingFields.reduce((next, field) => {
+    const value = given === null ? null : given[field]
+    return value === undefined ? next : setField(next, ["msgcompat_mapping", field], value ?? undefined)
+  }, renamed)
+}
+
+/**
+ * Applies a patch: an absent field stays, `null` unsets, and a field that cannot be written refuses the patch. A group that is
+ * not an object is set as it is, so that the configuration store reports it together with other faults.
  */
 export const patchSettings = (raw: RawConfig, patch: RawConfig): Result.Result<RawConfig, ConfigInvalid> => {
   const refused = refusals(patch)
   if (refused.length > 0) return Result.fail(ConfigInvalid.of(refused))
   let next = raw
   for (const [name, fields = []] of settings) {
-    const values = onTheirOwn.has(name) ? undefined : given(patch, name)
+    const values = special.has(name) ? undefined : given(patch, name)
     if (values === undefined) continue
     if (values !== null && !isJsonObject(values)) next = setField(next, [name], values)
     else if (values !== null && name === "auto_delete") next = patchAutoDelete(next, values)

@@ -1,5 +1,5 @@
 /**
- * Usage: who used what, as rows and sums, and as CSV.
+ * Usage of keys, models and accounts: rows and sums, as JSON and CSV.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -11,11 +11,11 @@ import { measureNames } from "../../usage/UsageEntry.ts"
 import { groupings } from "../../usage/UsageQuery.ts"
 import { AdminEdge } from "../edges.ts"
 
-/** How usage is kept. */
+/** The store of usage. */
 export const StoreView = Schema.Struct({
   kind: Schema.Literals(["sqlite", "memory", "redis", "off"]),
   persistent: Schema.Boolean,
-  /** Why it is in memory, or what is wrong now. */
+  /** Why usage is in memory only, or the current error. */
   detail: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "UsageStore" })
 
@@ -29,7 +29,7 @@ const measures = {
 
 export const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
 
-/** What rows are made by, and the measures. */
+/** The fields that rows are grouped by, and the measures. */
 export const UsageRowView = Schema.Struct({
   key: Schema.optionalKey(Schema.String).annotate({ description: "A key's id, `direct`, `embedded` or `none`." }),
   key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),

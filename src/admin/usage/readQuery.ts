@@ -1,5 +1,5 @@
 /**
- * Reads a question about usage from a query string.
+ * Reads a usage query from a query string.
  */
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
@@ -7,29 +7,25 @@ import { parseTimestamp } from "../../domain/timestamp.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
+import { given } from "../adminBody.ts"
 
 /** The query's texts, by name. */
 export type QueryTexts = {
   readonly [Name in DimensionName | "from" | "to" | "by" | "limit"]?: string | undefined
 }
 
-/** Rows that are given at most. */
+/** The largest and the default number of rows. */
 export interface RowLimits {
   readonly most: number
   readonly fallback: number
 }
 
-const given = (text: string | undefined): string | undefined => {
-  const trimmed = text?.trim()
-  return trimmed === "" ? undefined : trimmed
-}
-
 const listOf = (text: string): ReadonlyArray<string> => text.split(",").map((item) => item.trim())
 
-/** The year 9999's end, beyond which times cannot be written. */
+/** The end of the year 9999, the last time that timestamps can express. */
 const lastTime = Date.UTC(10_000, 0) - 1
 
-/** RFC 3339, a day, or Unix seconds. A plus that stood unescaped in the query came as a blank. */
+/** Unix milliseconds of an RFC 3339 time, a day, or Unix seconds. An unescaped plus of a query arrives as a space. */
 const readTime = (text: string): number | undefined => {
   const time = /^\d+(\.\d+)?$/.test(text)
     ? Math.floor(Number(text) * 1000)
@@ -42,7 +38,7 @@ const isGrouping = (name: string): name is Grouping => groupings.some((grouping)
 const wrongTime = (name: string) =>
   invalidRequest(`${name} must be an RFC 3339 time, a day such as 2026-11-21, or Unix seconds`, name)
 
-/** Reads the question; `now` in milliseconds. */
+/** Reads the query; `now` in milliseconds. */
 export const readQuery = (
   texts: QueryTexts,
   now: number,

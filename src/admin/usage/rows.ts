@@ -1,5 +1,5 @@
 /**
- * Usage as the admin API shows it: rows with names, as JSON and as CSV.
+ * Rows of usage with the names of keys and accounts, as JSON and CSV.
  */
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
@@ -10,7 +10,7 @@ import { measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
 import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
 import { dayOf } from "../../usage/windows.ts"
 
-/** What keys and accounts are called now. */
+/** Current names of keys and accounts; `null` for unknown ones. */
 export interface Names {
   readonly key: (id: string) => string | null
   readonly account: (hash: string) => string | null
@@ -18,7 +18,7 @@ export interface Names {
 
 const accountNames = new WeakMap<GatewayConfig["account_table"], ReadonlyMap<string, string>>()
 
-/** The names that the configuration has for keys and accounts. */
+/** The names in the configuration; those of accounts are computed once for each list. */
 export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effect.fn.Return<Names> {
   let accounts = accountNames.get(config.account_table)
   if (accounts === undefined) {
@@ -38,7 +38,7 @@ export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effec
 
 const dayText = (time: number): string => formatTimestamp(dayOf(time)).slice(0, "2026-11-21".length)
 
-/** The fields by which a row is, in the order asked. */
+/** The fields that a row is grouped by, in the requested order. */
 const cellsOf = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): Array<readonly [string, string | null]> =>
   by.flatMap((name): Array<readonly [string, string | null]> => {
     switch (name) {
@@ -58,16 +58,16 @@ const cellsOf = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): Arra
 const errorsOf = (sums: Sums): Array<readonly [string, number]> =>
   [...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1)
 
-/** The measures of sums, by name. */
+/** The measures by name. */
 export const viewMeasures = (sums: Sums) => ({ ...measuresOf(sums), errors: Object.fromEntries(errorsOf(sums)) })
 
-/** A row as JSON has it. */
+/** A row as JSON. */
 export const viewRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names) => ({
   ...Object.fromEntries(cellsOf(by, row, names)),
   ...viewMeasures(row.sums)
 })
 
-/** Text that a spreadsheet would take for a formula is told to be text; what has commas, quotes or lines in it is quoted. */
+/** A CSV cell. A leading quote keeps spreadsheets from running the text as a formula. */
 const csvText = (text: string): string => {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll(`"`, `""`)}"` : safe

@@ -1,8 +1,7 @@
 /**
  * What `--version` says of a build.
  */
-import { type BuildInfo, buildInfo, runtime } from "../../admin/version/buildInfo.ts"
-import { currentVersion } from "../../admin/version/currentVersion.ts"
+import { type BuildInfo, buildInfo, currentVersion, runtime } from "../../admin/system/build.ts"
 
 /** The version with what it was made of and what it runs on. */
 export const versionLine = (

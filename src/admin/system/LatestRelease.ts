@@ -1,5 +1,5 @@
 /**
- * The latest public release, looked up at `GATEWAY_RELEASES_URL` (a GitHub-style latest-release document) and remembered.
+ * The latest public release, read from `GATEWAY_RELEASES_URL` (a GitHub-style latest-release document) and cached.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -15,10 +15,10 @@ import * as SemVer from "effect/SemVer"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { optional } from "../../domain/optional.ts"
 import { AdminEnvironment } from "../AdminEnvironment.ts"
-import { currentVersion } from "./currentVersion.ts"
+import { currentVersion } from "./build.ts"
 
-/** A release that was found. */
-export interface Release {
+/** A published release. */
+interface Release {
   readonly tag: string
   readonly version: SemVer.SemVer
   readonly url: string | undefined
@@ -27,8 +27,8 @@ export interface Release {
   readonly checkedAt: number
 }
 
-/** Why no release was found. */
-export class ReleaseUnknown extends Schema.TaggedError<ReleaseUnknown>()("ReleaseUnknown", {
+/** The lookup failed. */
+class ReleaseUnknown extends Schema.TaggedError<ReleaseUnknown>()("ReleaseUnknown", {
   message: Schema.String,
   checkedAt: Schema.Number
 }) {}
@@ -36,9 +36,9 @@ export class ReleaseUnknown extends Schema.TaggedError<ReleaseUnknown>()("Releas
 /** Behaviour "Version". */
 const longestLookup = "4 seconds"
 /** Milliseconds. */
-const rememberFound = 3_600_000
-/** Not for long, but long enough that a console which asks every second does not ask the server each time. */
-const rememberUnknown = 60_000
+const cacheFound = 3_600_000
+/** A failure is cached too, so that a console that polls every second does not reach the server each time. */
+const cacheUnknown = 60_000
 const mostRedirects = 3
 
 const Document = Schema.Struct({
@@ -96,15 +96,15 @@ export class LatestRelease extends Context.Service<LatestRelease, {
         onSuccess: (found) => Effect.map(Clock.currentTimeMillis, (checkedAt) => ({ ...found, checkedAt }))
       })
 
-    // Remembered by what passed, not by what the clock on the wall says.
+    // Cached by the monotonic clock, so that a change of the wall clock does not matter.
     const one = yield* Semaphore.make(1)
     let known: { readonly exit: Exit.Exit<Release, ReleaseUnknown>; readonly until: number } | undefined
-    const remembered = (url: string) =>
+    const cached = (url: string) =>
       one.withPermit(Effect.gen(function*() {
         const clock = yield* Clock.Clock
         if (known === undefined || monotonicMillis(clock) >= known.until) {
           const exit = yield* Effect.exit(lookUp(url))
-          known = { exit, until: monotonicMillis(clock) + (Exit.isSuccess(exit) ? rememberFound : rememberUnknown) }
+          known = { exit, until: monotonicMillis(clock) + (Exit.isSuccess(exit) ? cacheFound : cacheUnknown) }
         }
         return yield* known.exit
       }))
@@ -115,7 +115,7 @@ export class LatestRelease extends Context.Service<LatestRelease, {
         new ReleaseUnknown({ message: "GATEWAY_RELEASES_URL is not set: no release was looked up", checkedAt })
     )
 
-    return LatestRelease.of({ get: releasesUrl === undefined ? notConfigured : remembered(releasesUrl) })
+    return LatestRelease.of({ get: releasesUrl === undefined ? notConfigured : cached(releasesUrl) })
   })
 
   static readonly layer: Layer.Layer<LatestRelease, never, HttpClient.HttpClient> = Layer.effect(

@@ -3,14 +3,14 @@ import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import {
-  makeTurns,
+  makeLoginThrottle,
   missedInTenMinutes,
   mostSources,
   mostWaiting,
   sourceOf,
   wrongAMinute,
   wrongInTenMinutes
-} from "../../src/admin/auth/turns.ts"
+} from "../../src/admin/auth/LoginThrottle.ts"
 import { makeWallClock } from "../support/wallClock.ts"
 
 const wrong = Effect.succeed(false)
@@ -20,11 +20,11 @@ const here = "192.0.2.1"
 describe("turns", () => {
   it.effect("are four a second after five wrong ones in a minute, and one after two hundred in ten", () =>
     Effect.gen(function*() {
-      const turns = makeTurns()
-      for (let i = 0; i < wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      const throttle = makeLoginThrottle()
+      for (let i = 0; i < wrongAMinute; i++) yield* throttle.check(here, wrong)
       let done = 0
       const flood = Effect.forkChild(
-        Effect.forever(Effect.tap(turns.inTurn(here, wrong), () => Effect.sync(() => done++)))
+        Effect.forever(Effect.tap(throttle.check(here, wrong), () => Effect.sync(() => done++)))
       )
       const flooding = yield* flood
       yield* TestClock.adjust("0 millis")
@@ -39,16 +39,16 @@ describe("turns", () => {
       assert.strictEqual(done - before, 100)
       yield* Fiber.interrupt(flooding)
       yield* TestClock.adjust("10 minutes")
-      assert.strictEqual(yield* turns.slowedFor(here), 0)
-      assert.isTrue(yield* turns.inTurn(here, right))
+      assert.strictEqual(yield* throttle.slowedFor(here), 0)
+      assert.isTrue(yield* throttle.check(here, right))
     }))
 
   it.effect("are kept by checks that run at the same time: none of them is known to be right", () =>
     Effect.gen(function*() {
-      const turns = makeTurns()
+      const throttle = makeLoginThrottle()
       let running = 0
       const slow = Effect.andThen(Effect.sync(() => running++), Effect.as(Effect.sleep("10 seconds"), false))
-      for (let i = 0; i < 40; i++) yield* Effect.forkChild(Effect.exit(turns.inTurn(here, slow)))
+      for (let i = 0; i < 40; i++) yield* Effect.forkChild(Effect.exit(throttle.check(here, slow)))
       yield* TestClock.adjust("0 millis")
       assert.strictEqual(running, wrongAMinute + 1)
       yield* TestClock.adjust("1 seconds")
@@ -57,14 +57,14 @@ describe("turns", () => {
 
   it.effect("of those who leave are given to the next ones", () =>
     Effect.gen(function*() {
-      const turns = makeTurns()
-      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+      const throttle = makeLoginThrottle()
+      for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
       const waiting = []
-      for (let i = 0; i < mostWaiting; i++) waiting.push(yield* Effect.forkChild(turns.inTurn(here, wrong)))
+      for (let i = 0; i < mostWaiting; i++) waiting.push(yield* Effect.forkChild(throttle.check(here, wrong)))
       yield* TestClock.adjust("0 millis")
-      assert.strictEqual((yield* Effect.flip(turns.inTurn(here, right))).retryAfter, mostWaiting / 4)
+      assert.strictEqual((yield* Effect.flip(throttle.check(here, right))).retryAfter, mostWaiting / 4)
       yield* Effect.forEach(waiting, Fiber.interrupt)
-      const last = yield* Effect.forkChild(turns.inTurn(here, right))
+      const last = yield* Effect.forkChild(throttle.check(here, right))
       yield* TestClock.adjust("250 millis")
       assert.isTrue(yield* Fiber.join(last))
     }))
@@ -72,41 +72,41 @@ describe("turns", () => {
   it.effect("are by the time that passes, whatever the wall clock says", () =>
     Effect.gen(function*() {
       const clock = makeWallClock(yield* Clock.Clock)
-      const turns = makeTurns()
+      const throttle = makeLoginThrottle()
       yield* Effect.gen(function*() {
-        for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
+        for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
         for (const offset of [3_600_000, -3_600_000]) {
           clock.offset = offset
-          assert.strictEqual(yield* turns.slowedFor(here), 60_000)
+          assert.strictEqual(yield* throttle.slowedFor(here), 60_000)
         }
         yield* TestClock.adjust("60 seconds")
-        assert.strictEqual(yield* turns.slowedFor(here), 0)
+        assert.strictEqual(yield* throttle.slowedFor(here), 0)
       }).pipe(Effect.provideService(Clock.Clock, clock))
     }))
 
   it.effect("never hold up another address", () =>
     Effect.gen(function*() {
-      const turns = makeTurns()
-      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
-      yield* Effect.forkChild(turns.inTurn(here, wrong))
-      assert.isTrue(yield* turns.inTurn("192.0.2.2", right))
+      const throttle = makeLoginThrottle()
+      for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
+      yield* Effect.forkChild(throttle.check(here, wrong))
+      assert.isTrue(yield* throttle.check("192.0.2.2", right))
     }))
 
   it.effect("are known for so many addresses and no more", () =>
     Effect.gen(function*() {
-      const turns = makeTurns()
-      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong)
-      for (let i = 0; i < mostSources - 1; i++) yield* turns.inTurn(`address ${i}`, wrong)
-      assert.isAbove(yield* turns.slowedFor(here), 0)
-      yield* turns.inTurn("one more", wrong)
-      assert.strictEqual(yield* turns.slowedFor(here), 0)
+      const throttle = makeLoginThrottle()
+      for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
+      for (let i = 0; i < mostSources - 1; i++) yield* throttle.check(`address ${i}`, wrong)
+      assert.isAbove(yield* throttle.slowedFor(here), 0)
+      yield* throttle.check("one more", wrong)
+      assert.strictEqual(yield* throttle.slowedFor(here), 0)
     }))
 
   it.effect("do not hold up what was right from the address of late, and a guesser gets no more looks than their pace", () =>
     Effect.gen(function*() {
       const remembered = new Set<string>()
       let looks = 0
-      const turns = makeTurns({
+      const throttle = makeLoginThrottle({
         nameOf: (address) => address,
         wrong: () => undefined,
         onWrong: () => undefined,
@@ -125,16 +125,16 @@ describe("turns", () => {
       const guessing = (address: string) =>
         Effect.forkChild(
           Effect.forever(Effect.suspend(() =>
-            Effect.catchTag(turns.inTurn(address, guess, `guess ${looks}`), "Crowded", () => Effect.sleep(1))
+            Effect.catchTag(throttle.check(address, guess, `guess ${looks}`), "QueueFull", () => Effect.sleep(1))
           ))
         )
-      assert.isTrue(yield* turns.inTurn(here, right, "password"))
+      assert.isTrue(yield* throttle.check(here, right, "password"))
       for (let i = 0; i < 100; i++) yield* guessing(here)
       yield* TestClock.adjust("10 seconds")
       assert.isAtMost(looks, 40 * 10 + 1)
       assert.isAtMost(checks, wrongAMinute + 4 * 10 + 1)
       // In the order in which they come: none waits longer than for those before it, and none is refused.
-      const login = () => Effect.forkChild(turns.inTurn(here, right, "password"))
+      const login = () => Effect.forkChild(throttle.check(here, right, "password"))
       const logins = yield* Effect.all(Array.from({ length: 20 }, login))
       yield* TestClock.adjust("4 seconds")
       for (const each of logins) assert.isTrue(yield* Fiber.join(each))
@@ -150,7 +150,7 @@ describe("turns", () => {
 
   it.effect("have no lane at an address where nothing was right", () =>
     Effect.gen(function*() {
-      const turns = makeTurns({
+      const throttle = makeLoginThrottle({
         nameOf: (address) => address,
         wrong: () => undefined,
         onWrong: () => undefined,
@@ -158,8 +158,8 @@ describe("turns", () => {
         wasRight: () => assert.fail("looked"),
         knowsRight: () => false
       })
-      for (let i = 0; i <= wrongAMinute; i++) yield* turns.inTurn(here, wrong, `guess ${i}`)
-      const guesses = yield* Effect.forkChild(turns.inTurn(here, wrong, "guess"))
+      for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong, `guess ${i}`)
+      const guesses = yield* Effect.forkChild(throttle.check(here, wrong, "guess"))
       yield* TestClock.adjust("1 seconds")
       assert.isFalse(yield* Fiber.join(guesses))
     }))

@@ -1,9 +1,9 @@
 /**
- * Turns of addresses: one that has had too many wrong credentials has them checked at a pace, in order, so that guessing
- * is slow and a right key still gets in. Times are monotonic.
+ * Slows guesses of credentials. After too many wrong credentials the checks of an address wait in a queue, with a pause
+ * between two of them, so that guessing is slow and a right key still gets in. Times are monotonic.
  *
- * A credential that was right from the address of late has a lane of its own. Looking whether it was tells as much as a check,
- * so looks have a pace and an order too: a faster one, and only at addresses that an operator uses.
+ * A credential that was right from the address within the last day skips the queue. Such a lookup reveals as much as a check,
+ * so lookups wait in a queue of their own, with shorter pauses, and only for addresses that an operator uses.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -12,32 +12,32 @@ import * as Semaphore from "effect/Semaphore"
 import { isIPv6 } from "node:net"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 
-/** Wrong credentials in a minute after which an address is slowed. */
+/** Wrong credentials within a minute that slow an address. */
 export const wrongAMinute = 5
-/** Wrong credentials in ten minutes after which it is slowed more. */
+/** Wrong credentials within ten minutes that slow it more. */
 export const wrongInTenMinutes = 200
-/** Credentials of one address that wait for their turn. */
+/** Bounds the credentials of one address that wait for their check. */
 export const mostWaiting = 64
-/** Credentials of one address that wait to be looked for among those that were right. */
-export const mostLooking = 256
-/** Those that were not among them in ten minutes after which looks are slowed. */
+/** Bounds the credentials of one address that wait for their lookup. */
+const mostLooking = 256
+/** Failed lookups within ten minutes that slow the lookups of an address. */
 export const missedInTenMinutes = 2_000
-/** Addresses that are known; those that were wrong longest ago are forgotten first. */
+/** Bounds the known addresses; the one whose last wrong credential is oldest is dropped first. */
 export const mostSources = 10_000
 
 const minute = 60_000
 /** Milliseconds between two checks of a slowed address, and of one that is slowed more. */
 const pause = 250
 const longPause = 1000
-/** Milliseconds between two looks, and where these are slowed. */
-const lookPause = 25
-const longLookPause = 250
+/** Milliseconds between two lookups, and between two slowed ones. */
+const lookupPause = 25
+const longLookupPause = 250
 
-/** Too many credentials of the address wait already. `retryAfter` in seconds. */
-export class Crowded extends Schema.TaggedError<Crowded>()("Crowded", { retryAfter: Schema.Int }) {}
+/** The queue of the address is full. `retryAfter` in seconds. */
+export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", { retryAfter: Schema.Int }) {}
 
-/** A count within a time that begins with the first one. */
-class Count {
+/** Counts events within a window that begins with the first event. */
+class WindowCount {
   readonly #length: number
   count = 0
   ends = Number.NEGATIVE_INFINITY
@@ -59,8 +59,8 @@ class Count {
   }
 }
 
-/** Turns one after another; `pause` gives the milliseconds between two of them. */
-class Line {
+/** A queue that admits one waiter after another; `pause` returns the milliseconds between two of them. */
+class PacedQueue {
   readonly #one = Semaphore.makeUnsafe(1)
   readonly #most: number
   readonly #pause: (now: number) => number
@@ -72,12 +72,12 @@ class Line {
     this.#pause = pause
   }
 
-  /** Waits for the next turn, and takes it. Fails where too many wait. */
-  turn(clock: Clock.Clock): Effect.Effect<void, Crowded> {
+  /** Waits to be admitted. Fails if the queue is full. */
+  enter(clock: Clock.Clock): Effect.Effect<void, QueueFull> {
     return Effect.suspend(() => {
       const between = this.#pause(monotonicMillis(clock))
       if (this.waiting >= this.#most) {
-        return Effect.fail(new Crowded({ retryAfter: Math.max(1, Math.ceil(this.waiting * between / 1000)) }))
+        return Effect.fail(new QueueFull({ retryAfter: Math.max(1, Math.ceil(this.waiting * between / 1000)) }))
       }
       this.waiting++
       const due = Effect.suspend(() => {
@@ -85,42 +85,43 @@ class Line {
         const left = this.#last + this.#pause(now) - now
         return left > 0 ? Effect.sleep(left) : Effect.void
       })
-      const taken = Effect.andThen(
+      const entered = Effect.andThen(
         due,
         Effect.sync(() => {
           this.#last = monotonicMillis(clock)
         })
       )
-      return Effect.ensuring(this.#one.withPermit(taken), Effect.sync(() => this.waiting--))
+      return Effect.ensuring(this.#one.withPermit(entered), Effect.sync(() => this.waiting--))
     })
   }
 }
 
+/** The counts and queues of one address. */
 class Source {
-  readonly short = new Count(minute)
-  readonly long = new Count(10 * minute)
-  /** Credentials that were looked for among those that were right, and were not among them. */
-  readonly missed = new Count(10 * minute)
-  readonly line = new Line(mostWaiting, (now) => this.pause(now))
-  readonly looks = new Line(
+  readonly short = new WindowCount(minute)
+  readonly long = new WindowCount(10 * minute)
+  /** Failed lookups. */
+  readonly missed = new WindowCount(10 * minute)
+  readonly checks = new PacedQueue(mostWaiting, (now) => this.pause(now))
+  readonly lookups = new PacedQueue(
     mostLooking,
-    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookPause : lookPause
+    (now) => this.missed.at(now) >= missedInTenMinutes ? longLookupPause : lookupPause
   )
-  /** Credentials that are being checked: they may all be wrong. */
+  /** Running checks; they count as wrong until they finish. */
   checking = 0
 
-  /** Milliseconds between two turns; 0 where there is no need for turns. */
+  /** Milliseconds between two checks; 0 if the address is not slowed. */
   pause(now: number): number {
     if (this.long.at(now) + this.checking >= wrongInTenMinutes) return longPause
     return this.short.at(now) + this.checking >= wrongAMinute ? pause : 0
   }
 
   isIdle(now: number): boolean {
-    return this.checking === 0 && this.line.waiting === 0 && this.looks.waiting === 0 && this.long.at(now) === 0
+    return this.checking === 0 && this.checks.waiting === 0 && this.lookups.waiting === 0 && this.long.at(now) === 0
   }
 }
 
-/** The first four groups of an IPv6 address: what one subscriber has. */
+/** The /64 prefix of an IPv6 address, which is what one subscriber has. */
 const prefixOf = (address: string): string => {
   const [head = "", tail] = address.replace(/%.*$/, "").toLowerCase().split("::")
   const groups = (text: string) => text === "" ? [] : text.split(":")
@@ -134,45 +135,45 @@ const prefixOf = (address: string): string => {
   return `${filled.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`
 }
 
-/** What an address counts as: itself, or an IPv6 address's /64. An IPv4 address within IPv6 is the IPv4 address. */
+/** The name that an address is counted under: an IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address. */
 export const sourceOf = (address: string): string => {
   const embedded = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (embedded !== undefined) return embedded
   return isIPv6(address.replace(/%.*$/, "")) ? prefixOf(address) : address
 }
 
-export interface Turns {
+export interface LoginThrottle {
   /**
-   * Runs a check of a credential in the address's turn, and counts it where it says that the credential is wrong. Fails
-   * with `Crowded`, unchecked, where too many wait. A credential without its text has no lane.
+   * Runs a check of a credential, after a wait if the address is slowed, and counts a wrong one. Fails with `QueueFull`
+   * without a check if too many wait. Only a check with `credential` may skip the queue.
    */
-  readonly inTurn: <E, R>(
+  readonly check: <E, R>(
     address: string,
     check: Effect.Effect<boolean, E, R>,
     credential?: string
-  ) => Effect.Effect<boolean, E | Crowded, R>
-  /** Whether a credential was right from an address of late: for checks, which have had their turn. */
+  ) => Effect.Effect<boolean, E | QueueFull, R>
+  /** Whether a credential was right from the address within the last day. Not throttled: for use within a check. */
   readonly wasRight: (address: string, credential: string) => boolean
-  /** Milliseconds until an address is no longer slowed; 0 where it is not. */
+  /** Milliseconds until an address is no longer slowed; 0 if it is not. */
   readonly slowedFor: (address: string) => Effect.Effect<number>
 }
 
-/** How turns go by what other nodes know. */
-export interface SharedTurns {
-  /** A name that stands for an address among nodes. */
+/** What the nodes of a gateway share about logins. Names and credentials of other nodes are hashes. */
+export interface SharedLogins {
+  /** The name of an address among nodes. */
   readonly nameOf: (address: string) => string
-  /** Tells the other nodes of a wrong credential from the address of that name. */
+  /** Notifies the other nodes of a wrong credential from the address of that name. */
   readonly wrong: (name: string) => void
-  /** Hears of wrong credentials that other nodes were sent. */
+  /** Registers a listener for wrong credentials at other nodes. */
   readonly onWrong: (listener: (name: string) => void) => void
-  /** Remembers a credential that was right from the address of that name. */
+  /** Records a credential that was right from the address of that name. */
   readonly right: (name: string, credential: string) => void
   readonly wasRight: (name: string, credential: string) => boolean
-  /** Whether any credential was right from there of late. */
+  /** Whether any credential was right from there within the last day. */
   readonly knowsRight: (name: string) => boolean
 }
 
-const alone: SharedTurns = {
+const notShared: SharedLogins = {
   nameOf: (address) => address,
   wrong: () => undefined,
   onWrong: () => undefined,
@@ -181,14 +182,14 @@ const alone: SharedTurns = {
   knowsRight: () => false
 }
 
-/** Makes the turns of all addresses. `clock` times what other nodes tell. */
-export const makeTurns = (shared: SharedTurns = alone, clock?: Clock.Clock): Turns => {
-  /** In the order of their last wrong credential, roughly. */
+/** Makes the throttle of all addresses. `clock` times the wrong credentials of other nodes. */
+export const makeLoginThrottle = (shared: SharedLogins = notShared, clock?: Clock.Clock): LoginThrottle => {
+  /** Roughly in the order of their last wrong credential. */
   const sources = new Map<string, Source>()
 
   const nameOf = (address: string): string => shared.nameOf(sourceOf(address))
 
-  const named = (name: string, now: number): Source => {
+  const sourceNamed = (name: string, now: number): Source => {
     const known = sources.get(name)
     if (known !== undefined) return known
     for (const [oldest, source] of sources) {
@@ -211,7 +212,7 @@ export const makeTurns = (shared: SharedTurns = alone, clock?: Clock.Clock): Tur
   if (clock !== undefined) {
     shared.onWrong((name) => {
       const now = monotonicMillis(clock)
-      count(name, named(name, now), now)
+      count(name, sourceNamed(name, now), now)
     })
   }
 
@@ -242,26 +243,26 @@ export const makeTurns = (shared: SharedTurns = alone, clock?: Clock.Clock): Tur
       )
     )
 
-  /** Waits for a look: whether a credential has a lane of its own. */
-  const hasLane = (name: string, source: Source, clock: Clock.Clock, credential: string) =>
-    Effect.map(source.looks.turn(clock), () => {
+  /** Waits for a lookup: whether the credential skips the queue. */
+  const maySkip = (name: string, source: Source, clock: Clock.Clock, credential: string) =>
+    Effect.map(source.lookups.enter(clock), () => {
       if (shared.wasRight(name, credential)) return true
       source.missed.add(monotonicMillis(clock))
       return false
     })
 
   return {
-    inTurn: <E, R>(address: string, check: Effect.Effect<boolean, E, R>, credential?: string) =>
-      ofClock((clock): Effect.Effect<boolean, E | Crowded, R> => {
+    check: <E, R>(address: string, check: Effect.Effect<boolean, E, R>, credential?: string) =>
+      ofClock((clock): Effect.Effect<boolean, E | QueueFull, R> => {
         const now = monotonicMillis(clock)
         const name = nameOf(address)
-        const source = named(name, now)
+        const source = sourceNamed(name, now)
         const checking = checked(name, source, check, clock, credential)
         if (source.pause(now) === 0) return checking
-        const inLine = Effect.andThen(source.line.turn(clock), checking)
+        const queued = Effect.andThen(source.checks.enter(clock), checking)
         return credential === undefined || !shared.knowsRight(name)
-          ? inLine
-          : Effect.flatMap(hasLane(name, source, clock, credential), (has) => has ? checking : inLine)
+          ? queued
+          : Effect.flatMap(maySkip(name, source, clock, credential), (skips) => skips ? checking : queued)
       }),
     wasRight: (address, credential) => shared.wasRight(nameOf(address), credential),
     slowedFor: (address) =>

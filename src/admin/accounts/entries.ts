@@ -1,0 +1,46 @@
+/**
+ * Entries of `accounts` in the configuration: new ones, and the marks of the operator.
+ */
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import { setField } from "../../config/edit.ts"
+import type { RawConfig } from "../../config/json.ts"
+import { longestNote } from "../../config/schema.ts"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { given, headerText } from "../adminBody.ts"
+import type { AddAccountRequest, PatchAccountRequest } from "./Api.ts"
+
+/** The entry of a new account. Fails if a login could not work with it. */
+export const newAccount = (body: typeof AddAccountRequest.Type): Result.Result<RawConfig, GatewayError> => {
+  const [email, mobile, token] = [given(body.email), given(body.mobile), given(body.token)]
+  const [password, note] = [body.password || undefined, body.note || undefined]
+  const refuse = (rule: string, field: string) => Result.fail(invalidRequest(rule, field))
+  if (email === undefined && mobile === undefined && token === undefined) {
+    return refuse("email, mobile or token is required", "email")
+  }
+  if (mobile !== undefined && !/\d/.test(mobile)) return refuse("mobile must have digits", "mobile")
+  if (password === undefined && token === undefined) return refuse("password or token is required", "password")
+  const sendable = headerText(token ?? "", "token")
+  if (Result.isFailure(sendable)) return Result.fail(sendable.failure)
+  if (note !== undefined && note.length > longestNote) {
+    return refuse(`note must have at most ${longestNote} characters`, "note")
+  }
+  const fields = { email, mobile, password, token, note }
+  return Result.succeed(
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as RawConfig
+  )
+}
+
+const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): RawConfig =>
+  entry[field] === value ? entry : setField(entry, [field], value)
+
+/** The entry with these marks; a mark at its default is removed. Returns the same object if nothing changes. */
+export const markAccount = (
+  entry: RawConfig,
+  { disabled, note }: Partial<typeof PatchAccountRequest.Type>
+): RawConfig => {
+  const switched = disabled === undefined || disabled === (entry["disabled"] === true)
+    ? entry
+    : set(entry, "disabled", disabled || undefined)
+  return note === undefined ? switched : set(switched, "note", note || undefined)
+}

@@ -1,0 +1,76 @@
+/**
+ * Accounts as the admin API shows them: never a password, never more of a token than its beginning.
+ */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type { AccountFacts, AccountPool } from "../../accounts/Lease.ts"
+import type { Account } from "../../config/Account.ts"
+import { tokenPreview } from "../../domain/identity.ts"
+import { pageOf, type PageQuery, searchText } from "../page.ts"
+import type { AccountItem, AccountView } from "./Api.ts"
+
+/** A configured account; a field that it does not have is an empty string. */
+export const viewAccount = (account: Account): typeof AccountView.Type => ({
+  identifier: account.identifier,
+  email: account.email ?? "",
+  mobile: account.mobile ?? "",
+  has_password: account.password !== undefined,
+  has_token: account.token !== undefined,
+  token_preview: account.token === undefined ? "" : tokenPreview(Redacted.value(account.token))
+})
+
+/** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */
+export const itemOf = (account: Account, facts: AccountFacts | undefined): typeof AccountItem.Type => ({
+  ...viewAccount(account),
+  ...(facts === undefined ? {} : { has_token: facts.hasToken, token_preview: facts.tokenPreview }),
+  hash: facts?.hash ?? "",
+  test_status: facts?.testStatus ?? "",
+  health: facts?.health ?? "ready",
+  health_reason: facts?.reason ?? null,
+  recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
+  in_use: facts?.inUse ?? 0,
+  disabled: account.disabled,
+  note: account.note
+})
+
+/** Accounts whose facts are read from the pool at once. */
+const sliceLength = 500
+
+/**
+ * The configured accounts whose facts fit, in their order, at most `most`. Other requests run between slices of the pool.
+ * (`most` states its type: inferred from the generator's default it is `any` to importers.)
+ */
+export const accountsThat = Effect.fnUntraced(function*(
+  pool: Pick<AccountPool, "describe">,
+  configured: ReadonlyArray<Account>,
+  fits: (facts: AccountFacts) => boolean,
+  most: number = Number.POSITIVE_INFINITY
+) {
+  const found: Array<Account> = []
+  for (let start = 0; start < configured.length && found.length < most; start += sliceLength) {
+    if (start > 0) yield* Effect.yieldNow
+    const slice = configured.slice(start, start + sliceLength)
+    const facts = yield* pool.describe(slice.map((account) => account.identifier))
+    const fitting = new Set(facts.filter(fits).map((each) => each.identifier))
+    found.push(...slice.filter((account) => fitting.has(account.identifier)))
+  }
+  return found.length > most ? found.slice(0, most) : found
+})
+
+/** The digits of a text that looks like a part of a mobile number; empty for other texts. */
+const digitsOf = (text: string): string => /^[+\d\s().-]+$/.test(text) ? text.replace(/\D/g, "") : ""
+
+/** Whether the text is part of the account's identifier, email or mobile, in any case and any spelling of the number. */
+const matching = (text: string): (account: Account) => boolean => {
+  const digits = digitsOf(text)
+  return (account) =>
+    account.identifier.toLowerCase().includes(text) ||
+    account.identity.some((key) => key.includes(text) || (digits !== "" && key.includes(digits)))
+}
+
+/** The requested page of accounts, newest first (spec "Account list paging"). */
+export const accountPage = (accounts: ReadonlyArray<Account>, query: PageQuery) => {
+  const text = searchText(query)
+  const found = text === "" ? accounts : accounts.filter(matching(text))
+  return pageOf(found.toReversed(), query, { fallback: 10, most: 100 })
+}
