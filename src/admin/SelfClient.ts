@@ -18,7 +18,7 @@ export class SelfClient
 {}
 
 /** A sample to play. */
-export interface SampleToPlay {
+interface SampleToPlay {
   /** A sample of the configured folder. */
   readonly id: string
   /** The requested model: it decides whether reasoning is visible. */

@@ -21,7 +21,7 @@ export interface PlacedItem extends NodeItem {
 }
 
 /** The lists of all nodes, merged. */
-export interface MergedItems {
+interface MergedItems {
   /** Newest first. */
   readonly items: ReadonlyArray<PlacedItem>
   /** The `head` of each node's list. */

@@ -54,7 +54,7 @@ export const AddAccountRequest = Schema.Struct({
   note: optional(Schema.String)
 }).annotate({ identifier: "AddAccountRequest" })
 
-export const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
+const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
 /** Body of `PATCH /admin/accounts/{identifier}`: at least one of the two. An empty note takes the note away. */
 export const PatchAccountRequest = Schema.Struct({
@@ -63,9 +63,9 @@ export const PatchAccountRequest = Schema.Struct({
 }).annotate({ identifier: "PatchAccountRequest" })
 
 /** The account as the list shows it. */
-export const AddAccountReply = Schema.Struct({ ...AccountsReply.fields, account: AccountItem })
+const AddAccountReply = Schema.Struct({ ...AccountsReply.fields, account: AccountItem })
 
-export const PatchAccountReply = Schema.Struct({ success: Schema.Boolean, account: AccountItem, ...lasting })
+const PatchAccountReply = Schema.Struct({ success: Schema.Boolean, account: AccountItem, ...lasting })
 
 /** Body of a batch of changes: accounts to add, or the identifiers of accounts to change; 20,000 at most. */
 export const AccountBatchRequest = Schema.Union([
@@ -90,7 +90,7 @@ export const BatchResult = Schema.Struct({
   detail: Schema.String
 }).annotate({ identifier: "BatchResult" })
 
-export const AccountBatchReply = Schema.Struct({
+const AccountBatchReply = Schema.Struct({
   success: Schema.Boolean,
   /** Accounts that were changed, or would be. */
   changed: Schema.Int,
@@ -102,7 +102,7 @@ export const AccountBatchReply = Schema.Struct({
 })
 
 /** Body of an account test; without a message only the making of a session is tested. */
-export const TestAccountRequest = Schema.Struct({
+const TestAccountRequest = Schema.Struct({
   identifier: Schema.NonEmptyString.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
   model: optional(Schema.String).annotate({
     description: "A native model id, an alias, or a name of a well-known model family."
@@ -124,24 +124,24 @@ export const AccountTestResult = Schema.Struct({
   thinking: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "AccountTestResult" })
 
-export const TestAllRequest = Schema.Struct({ model: optional(Schema.String) }).annotate({
+const TestAllRequest = Schema.Struct({ model: optional(Schema.String) }).annotate({
   identifier: "TestAllRequest"
 })
 
-export const TestAllReply = Schema.Struct({
+const TestAllReply = Schema.Struct({
   total: Schema.Int,
   success: Schema.Int,
   failed: Schema.Int,
   results: Schema.Array(AccountTestResult)
 })
 
-export const DeleteSessionsRequest = Schema.Struct({
+const DeleteSessionsRequest = Schema.Struct({
   identifier: Schema.NonEmptyString.annotate({ description: "Email, mobile or `token:<hash>` of an account." })
 }).annotate({
   identifier: "DeleteSessionsRequest"
 })
 
-export const DeleteSessionsReply = Schema.Struct({
+const DeleteSessionsReply = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
   /** Says so where the upstream keeps no sessions. */

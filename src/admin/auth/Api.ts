@@ -8,16 +8,16 @@ import * as Schema from "effect/Schema"
 import { always, bodies, documented, finding, reading } from "../../http/documented.ts"
 import { AdminOpenEdge } from "../edges.ts"
 
-export const LoginRequest = Schema.Struct({
+const LoginRequest = Schema.Struct({
   admin_key: Schema.String.annotate({ description: "The admin key, or the admin password once one is set." }),
   expire_hours: Schema.optionalKey(Schema.NullOr(Schema.Finite)).annotate({
     description: "Lifetime of the JWT; 24 by default."
   })
 }).annotate({ identifier: "LoginRequest" })
 
-export const LoginReply = Schema.Struct({ success: Schema.Boolean, token: Schema.String, expires_in: Schema.Int })
+const LoginReply = Schema.Struct({ success: Schema.Boolean, token: Schema.String, expires_in: Schema.Int })
 
-export const VerifyReply = Schema.Struct({
+const VerifyReply = Schema.Struct({
   valid: Schema.Boolean,
   expires_at: Schema.Int,
   remaining_seconds: Schema.Int
@@ -44,15 +44,15 @@ const remaining = {
 }
 
 /** The reply to a login; the token is only in the cookie. */
-export const SessionCreated = Schema.Struct({ success: Schema.Boolean, ...remaining })
+const SessionCreated = Schema.Struct({ success: Schema.Boolean, ...remaining })
 
 /** Whether the browser has a session. */
-export const SessionReply = Schema.Union([
+const SessionReply = Schema.Union([
   Schema.Struct({ active: Schema.Literal(true), ...remaining, default_password_warning: Schema.Boolean }),
   Schema.Struct({ active: Schema.Literal(false) })
 ]).annotate({ identifier: "Session" })
 
-export const SessionEnded = Schema.Struct({
+const SessionEnded = Schema.Struct({
   success: Schema.Boolean,
   pending: Schema.optionalKey(Schema.Boolean).annotate({
     description: "True where the login has ended here and that could not be kept yet, such as on a full disk. It is " +

@@ -46,14 +46,14 @@ export const CaptureSummary = Schema.Struct({
 }).annotate({ identifier: "CaptureSummary" })
 
 /** One round with its bodies. */
-export const CaptureDetail = Schema.Struct({
+const CaptureDetail = Schema.Struct({
   ...CaptureItem.fields,
   request_id: Schema.String,
   closed: Schema.Boolean
 }).annotate({ identifier: "CaptureDetail" })
 
 /** Newest first; with `summary=true` without bodies. */
-export const CapturesReply = Schema.Struct({
+const CapturesReply = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   max_body_bytes: Schema.Int,
@@ -61,7 +61,7 @@ export const CapturesReply = Schema.Struct({
   ...missingNodes
 }).annotate({ identifier: "Captures" })
 
-export const CapturesCleared = Schema.Struct({
+const CapturesCleared = Schema.Struct({
   success: Schema.Literal(true),
   detail: Schema.Literal("capture logs cleared"),
   ...missingNodes

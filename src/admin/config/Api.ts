@@ -58,7 +58,7 @@ export const ConfigRequest = Schema.Struct({
 /** Fields of an import that were not taken, with what they were probably meant to be. */
 const Warnings = Schema.Array(Schema.String)
 
-export const ConfigSaved = Schema.Struct({
+const ConfigSaved = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
   total_keys: Schema.Int,
@@ -74,11 +74,11 @@ const Mode = Schema.Literals(["merge", "replace"])
 export const ImportWrapper = Schema.Struct({ config: JsonObject, mode: Schema.optionalKey(Mode) })
 
 /** Body of an import: a configuration, or one in a wrapper. */
-export const ImportRequest = Schema.Union([ImportWrapper, JsonObject]).annotate({ identifier: "ImportRequest" })
+const ImportRequest = Schema.Union([ImportWrapper, JsonObject]).annotate({ identifier: "ImportRequest" })
 
 const imported = { imported_keys: Schema.Int, imported_accounts: Schema.Int, warnings: Warnings, ...lasting }
 
-export const ImportReply = Schema.Struct({
+const ImportReply = Schema.Struct({
   success: Schema.Boolean,
   mode: Mode,
   message: Schema.String,
@@ -99,7 +99,7 @@ export const ListsRequest = Schema.Struct({
   accounts: Schema.optionalKey(Schema.Array(ListedAccount))
 }).annotate({ identifier: "ListsImport" })
 
-export const ListsReply = Schema.Struct({ success: Schema.Boolean, ...imported })
+const ListsReply = Schema.Struct({ success: Schema.Boolean, ...imported })
 
 export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
   HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }).annotateMerge(

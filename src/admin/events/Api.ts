@@ -51,7 +51,7 @@ export const RequestsEvent = Schema.Struct({
 export const ConfigEvent = Schema.Struct({ revision: Schema.String })
 
 /** `reset`: events were missed, and lists must be read again. `session_ended`: the stream ends. */
-export const EmptyEvent = Schema.Struct({})
+const EmptyEvent = Schema.Struct({})
 
 /** One event of the stream; `data` is one line of JSON. */
 export const AdminEvent = Schema.Union([

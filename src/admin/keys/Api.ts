@@ -15,7 +15,7 @@ import { StoreView } from "../usage/Api.ts"
 const Window = Schema.Literals(windowNames)
 
 /** The limits of a key in a window. */
-export const KeyLimitView = Schema.Struct({
+const KeyLimitView = Schema.Struct({
   window: Window.annotate({ description: "UTC; a week begins on Monday." }),
   requests: Schema.NullOr(Schema.Int),
   tokens: Schema.NullOr(Schema.Int)
@@ -94,10 +94,10 @@ const KeyList = Schema.Struct({ items: Schema.Array(KeyItem), ...pageFields, sto
   identifier: "KeyList"
 })
 
-export const KeysReply = Schema.Struct({ success: Schema.Boolean, total_keys: Schema.Int, ...lasting })
+const KeysReply = Schema.Struct({ success: Schema.Boolean, total_keys: Schema.Int, ...lasting })
 
 /** The key as the list shows it. */
-export const AddKeyReply = Schema.Struct({
+const AddKeyReply = Schema.Struct({
   ...KeysReply.fields,
   ...KeyItem.fields,
   /** The generated key; no other reply has it. */
@@ -107,12 +107,12 @@ export const AddKeyReply = Schema.Struct({
   })
 })
 
-export const RemoveKeyReply = Schema.Struct({
+const RemoveKeyReply = Schema.Struct({
   ...KeysReply.fields,
   id: Schema.String.annotate({ description: "The id of the key that was removed." })
 })
 
-export const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
+const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
 
 export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.get("list", "/admin/keys", {

@@ -51,7 +51,7 @@ export const RequestItem = Schema.Struct({
 }).annotate({ identifier: "RequestItem" })
 
 /** Newest first. */
-export const RequestList = Schema.Struct({
+const RequestList = Schema.Struct({
   enabled: Schema.Boolean,
   limit: Schema.Int,
   kept: Schema.Int,
@@ -65,7 +65,7 @@ export const RequestList = Schema.Struct({
 }).annotate({ identifier: "RequestList" })
 
 /** The lines of an event as on the wire, or a whole body. */
-export const RequestFrame = Schema.Struct({
+const RequestFrame = Schema.Struct({
   /** Milliseconds since the request began. */
   at_ms: Schema.Finite,
   data: Schema.String
@@ -124,7 +124,7 @@ const StatusFilter = Schema.Union([
   Schema.String.check(Schema.isPattern(/^[1-5]\d\d$/, { message: "must be an outcome or an HTTP status" }))
 ])
 
-export const RequestsCleared = Schema.Struct({
+const RequestsCleared = Schema.Struct({
   success: Schema.Boolean,
   ...missingNodes
 })

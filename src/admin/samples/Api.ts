@@ -14,7 +14,7 @@ import { missingNodes } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 
 /** Without `messages`, `message` is the one user turn. */
-export const CaptureSampleRequest = Schema.Struct({
+const CaptureSampleRequest = Schema.Struct({
   message: optional(Schema.String).annotate({ description: "The one user turn, without `messages`." }),
   messages: optional(Schema.Array(Schema.Json)).annotate({ description: "The conversation; or `message`." }),
   model: optional(Schema.String),
@@ -39,7 +39,7 @@ export const SampleQueryItem = Schema.Struct({
 }).annotate({ identifier: "SampleQueryItem" })
 
 /** Newest first. */
-export const SampleQueryReply = Schema.Struct({
+const SampleQueryReply = Schema.Struct({
   query: Schema.String,
   limit: Schema.Int,
   count: Schema.Int,
@@ -68,7 +68,7 @@ export const SaveSampleReply = Schema.Struct({
 })
 
 /** A saved sample. */
-export const SavedSampleItem = Schema.Struct({
+const SavedSampleItem = Schema.Struct({
   sample_id: Schema.String,
   /** Unix milliseconds. */
   created_at: Schema.Int,
@@ -80,16 +80,16 @@ export const SavedSampleItem = Schema.Struct({
 }).annotate({ identifier: "SavedSample" })
 
 /** Newest first. */
-export const SavedSamplesReply = Schema.Struct({ items: Schema.Array(SavedSampleItem) })
+const SavedSamplesReply = Schema.Struct({ items: Schema.Array(SavedSampleItem) })
 
 /** Body of a replay. */
-export const ReplaySampleRequest = Schema.Struct({
+const ReplaySampleRequest = Schema.Struct({
   sample_id: Schema.NonEmptyString,
   style: Schema.Literals(playedStyles),
   stream: optional(Schema.Boolean)
 }).annotate({ identifier: "ReplaySampleRequest" })
 
-export const SampleRemoved = Schema.Struct({ success: Schema.Boolean })
+const SampleRemoved = Schema.Struct({ success: Schema.Boolean })
 
 export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
   HttpApiEndpoint.get("list", "/admin/dev/raw-samples", { success: SavedSamplesReply }).annotateMerge(

@@ -95,12 +95,12 @@ export const SettingsField = Schema.Struct({
 }).annotate({ identifier: "SettingsField" })
 
 /** Reply of `GET /admin/settings/fields`; `revision` is for `If-Match`. */
-export const SettingsFieldsReply = Schema.Struct({
+const SettingsFieldsReply = Schema.Struct({
   revision: Schema.String,
   fields: Schema.Array(SettingsField)
 }).annotate({ identifier: "SettingsFields" })
 
-export const SettingsSaved = Schema.Struct({
+const SettingsSaved = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
   env_backed: Schema.Boolean,
@@ -108,7 +108,7 @@ export const SettingsSaved = Schema.Struct({
 })
 
 /** The new password, under either name, and the current one. */
-export const PasswordRequest = Schema.Struct({
+const PasswordRequest = Schema.Struct({
   current_password: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
     description: "The admin key or password in force. Required where the session cookie is the credential."
   }),
@@ -116,7 +116,7 @@ export const PasswordRequest = Schema.Struct({
   password: Schema.optionalKey(Schema.NullOr(Schema.String))
 }).annotate({ identifier: "PasswordRequest" })
 
-export const PasswordReply = Schema.Struct({
+const PasswordReply = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
   force_relogin: Schema.Boolean,

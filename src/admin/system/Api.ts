@@ -11,7 +11,7 @@ import { bodies, documented, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
 
 /** Unknown fields of the latest release are `null`, and `check_error` says why. */
-export const VersionReply = Schema.Struct({
+const VersionReply = Schema.Struct({
   success: Schema.Boolean,
   current_version: Schema.String,
   current_tag: Schema.String,
@@ -43,7 +43,7 @@ export class AdminVersionGroup extends HttpApiGroup.make("admin-version").add(
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: version") {}
 
 /** Times are Unix milliseconds. */
-export const NodesReply = Schema.Struct({
+const NodesReply = Schema.Struct({
   success: Schema.Boolean,
   /** The node that replies. */
   node: Schema.String,
@@ -84,13 +84,13 @@ export class AdminNodesGroup extends HttpApiGroup.make("admin-nodes").add(
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: nodes that are one gateway") {}
 
 /** Without `api_key` the first configured key is used. */
-export const SelfTestRequest = Schema.Struct({
+const SelfTestRequest = Schema.Struct({
   model: optional(Schema.String),
   message: optional(Schema.String),
   api_key: optional(Schema.String)
 }).annotate({ identifier: "SelfTestRequest" })
 
-export const SelfTestReply = Schema.Struct({
+const SelfTestReply = Schema.Struct({
   success: Schema.Boolean,
   status_code: Schema.Int,
   /** The reply as a caller gets it: JSON, or a string if it is not JSON. */

@@ -27,10 +27,10 @@ const measures = {
   errors: Schema.Record(Schema.String, Schema.Int)
 }
 
-export const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
+const UsageMeasures = Schema.Struct(measures).annotate({ identifier: "UsageMeasures" })
 
 /** The fields that rows are grouped by, and the measures. */
-export const UsageRowView = Schema.Struct({
+const UsageRowView = Schema.Struct({
   key: Schema.optionalKey(Schema.String).annotate({ description: "A key's id, `direct`, `embedded` or `none`." }),
   key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model: Schema.optionalKey(Schema.String),
