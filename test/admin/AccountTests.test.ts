@@ -265,7 +265,7 @@ describe("the deletion of an account's sessions", () => {
       assert.deepStrictEqual(calls, ["login a", "delete all with a-1", "login a", "delete all with a-2"])
     }))
 
-  it.effect("fails with what is wrong", () =>
+  it.effect("fails with the error of the upstream", () =>
     Effect.gen(function*() {
       const { driver } = makeUpstream(() => ({
         deleteAllSessions: () =>

@@ -46,7 +46,7 @@ describe("a login", () => {
       assert.strictEqual(yield* codeOf(auth.authorize(token, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("that was under way when the password changed is of before the change", () =>
+  it.effect("that runs while the password changes belongs to the old password", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.setPassword("first password")
@@ -61,7 +61,7 @@ describe("a login", () => {
 })
 
 describe("wrong credentials", () => {
-  it.effect("are told to wait after five a minute, the address for itself", () =>
+  it.effect("slow their own address after five in a minute, with Retry-After", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i < wrongAMinute; i++) {
@@ -76,7 +76,7 @@ describe("wrong credentials", () => {
       assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("count on every route, and a right key gets in all the same", () =>
+  it.effect("count on every route, and a right key is still accepted", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i < wrongAMinute; i++) {
@@ -100,7 +100,7 @@ describe("wrong credentials", () => {
       yield* auth.verify(token, here)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("beyond those that wait are refused unchecked, and told when to come back", () =>
+  it.effect("are refused unchecked with Retry-After when the queue is full", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
@@ -119,7 +119,7 @@ describe("wrong credentials", () => {
       yield* auth.authorize(key, here)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("do not hold up a key that was right from the address within a day", () =>
+  it.effect("do not delay a key that was right from the address within a day", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.login(key, undefined, here)
@@ -135,7 +135,7 @@ describe("wrong credentials", () => {
       yield* Effect.forEach(flooding, Fiber.interrupt)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("of a password that was replaced have no lane", () =>
+  it.effect("include a replaced password, which no longer skips the queue", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.login(key, undefined, here)
@@ -146,7 +146,7 @@ describe("wrong credentials", () => {
       assert.isUndefined(old.pollUnsafe())
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("leave a place in the line to a key that was never right from there", () =>
+  it.effect("leave a place in the queue to a key that was never right from the address", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const flood = () => Effect.forkChild(Effect.forever(Effect.exit(auth.login("wrong", undefined, here))))
@@ -157,7 +157,7 @@ describe("wrong credentials", () => {
       assert.isString((yield* Fiber.join(login)).token)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("do not hold up an environment's key that nobody can guess", () =>
+  it.effect("do not delay an environment's key that cannot be guessed", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
@@ -166,7 +166,7 @@ describe("wrong credentials", () => {
       yield* auth.login("a-key-of-24-characters!!", undefined, here)
     }).pipe(Effect.provide(withAuth({}, "a-key-of-24-characters!!"))))
 
-  it.effect("are not what a login of before is", () =>
+  it.effect("do not include an expired or revoked JWT", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const { token } = yield* auth.login(key, 1, here)

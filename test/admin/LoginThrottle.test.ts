@@ -17,8 +17,8 @@ const wrong = Effect.succeed(false)
 const right = Effect.succeed(true)
 const here = "192.0.2.1"
 
-describe("turns", () => {
-  it.effect("are four a second after five wrong ones in a minute, and one after two hundred in ten", () =>
+describe("the login throttle", () => {
+  it.effect("checks four credentials a second after 5 wrong ones in a minute, and one a second after 200 in ten minutes", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i < wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -43,7 +43,7 @@ describe("turns", () => {
       assert.isTrue(yield* throttle.check(here, right))
     }))
 
-  it.effect("are kept by checks that run at the same time: none of them is known to be right", () =>
+  it.effect("throttles concurrent checks: each counts as wrong until it finishes", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       let running = 0
@@ -55,7 +55,7 @@ describe("turns", () => {
       assert.strictEqual(running, wrongAMinute + 5)
     }))
 
-  it.effect("of those who leave are given to the next ones", () =>
+  it.effect("gives the place of a cancelled waiter to the next one, and refuses waiters beyond its bound", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -69,7 +69,7 @@ describe("turns", () => {
       assert.isTrue(yield* Fiber.join(last))
     }))
 
-  it.effect("are by the time that passes, whatever the wall clock says", () =>
+  it.effect("uses the monotonic clock, not the wall clock", () =>
     Effect.gen(function*() {
       const clock = makeWallClock(yield* Clock.Clock)
       const throttle = makeLoginThrottle()
@@ -84,7 +84,7 @@ describe("turns", () => {
       }).pipe(Effect.provideService(Clock.Clock, clock))
     }))
 
-  it.effect("never hold up another address", () =>
+  it.effect("does not delay another address", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -92,7 +92,7 @@ describe("turns", () => {
       assert.isTrue(yield* throttle.check("192.0.2.2", right))
     }))
 
-  it.effect("are known for so many addresses and no more", () =>
+  it.effect("knows a bounded number of addresses", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -102,7 +102,7 @@ describe("turns", () => {
       assert.strictEqual(yield* throttle.slowedFor(here), 0)
     }))
 
-  it.effect("do not hold up what was right from the address of late, and a guesser gets no more looks than their pace", () =>
+  it.effect("does not delay a credential that was recently right from the address, and paces the lookups of a guesser", () =>
     Effect.gen(function*() {
       const remembered = new Set<string>()
       let looks = 0
@@ -148,7 +148,7 @@ describe("turns", () => {
       assert.isTrue(yield* Fiber.join(late))
     }))
 
-  it.effect("have no lane at an address where nothing was right", () =>
+  it.effect("makes no lookup for an address without a right credential", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle({
         nameOf: (address) => address,
@@ -164,7 +164,7 @@ describe("turns", () => {
       assert.isFalse(yield* Fiber.join(guesses))
     }))
 
-  it("are those of a subscriber: an IPv6 address counts by its /64", () => {
+  it("counts an IPv6 address by its /64", () => {
     const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16))
     fc.assert(fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), group, (groups, other) => {
       const sibling = [...groups.slice(0, 7), other].join(":")

@@ -95,7 +95,7 @@ describe("an account", () => {
     assert.deepInclude(await queueOf(site), { out: 1, disabled: 0, total: 2 })
   })
 
-  it("is the only one: without it nobody is served", async () => {
+  it("that is disabled and the only one leaves requests unserved", async () => {
     site = await startSite({ accounts: accounts("a") })
     await mark("a", { disabled: true })
     assert.strictEqual((await chat(site.url, "!say one")).error?.code, "no_account_available")
@@ -116,7 +116,7 @@ describe("accounts", () => {
   const raw = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"] as ReadonlyArray<Item>
   const one = `/admin/accounts/${encodeURIComponent("one@x.org")}`
 
-  it("are not taken with a token that could never be sent", async () => {
+  it("are refused with a token that no header can carry", async () => {
     for (const token of ["to\nken", "to\u0000ken", "ключ"]) {
       const detail = "token has characters that no header can carry"
       const one = await call("POST", "/admin/accounts", { body: { token } })
@@ -145,7 +145,7 @@ describe("accounts", () => {
     assert.deepStrictEqual((await raw())[0], { email: "One@x.org", password: "p", further: 1 })
   })
 
-  it("refuse marks that are none, and unknown names", async () => {
+  it("refuse invalid marks and unknown identifiers", async () => {
     const bodies = [{}, { disabled: null }, { disabled: "yes" }, { note: 7 }, { note: "x".repeat(201) }]
     for (const body of bodies) {
       const refused = await call("PATCH", one, { body })
@@ -157,7 +157,7 @@ describe("accounts", () => {
     await call("PATCH", one, { body: { note: "" } })
   })
 
-  it("are narrowed by their state", async () => {
+  it("are filtered by state", async () => {
     await call("PATCH", one, { body: { disabled: true } })
     const names = async (state: string) =>
       itemsIn(await call("GET", `/admin/accounts?state=${state}`)).map(({ identifier }) => identifier)
@@ -170,7 +170,7 @@ describe("accounts", () => {
     await call("PATCH", one, { body: { disabled: false } })
   })
 
-  it("are added many at once, each line for itself", async () => {
+  it("are added in a batch, with a result for each line", async () => {
     const accounts = [
       { email: "three@x.org", password: "p", note: "third" },
       { email: "ONE@x.org", password: "p" },
@@ -203,7 +203,7 @@ describe("accounts", () => {
     ])
   })
 
-  it("are switched and deleted many at once", async () => {
+  it("are enabled, disabled and deleted in a batch", async () => {
     const identifiers = ["THREE@x.org", "nobody", "+8613800000000", "three@x.org"]
     const disabled = await call("POST", "/admin/accounts/batch", { body: { action: "disable", identifiers } })
     assert.deepInclude(disabled.json, {
@@ -231,7 +231,7 @@ describe("accounts", () => {
     assert.lengthOf(await raw(), 2)
   })
 
-  it("refuse a batch that is none", async () => {
+  it("refuse a malformed batch", async () => {
     const bodies: ReadonlyArray<readonly [unknown, string]> = [
       [{}, "action"],
       [{ action: "burn", identifiers: [] }, "action"],

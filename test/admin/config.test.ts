@@ -121,7 +121,7 @@ describe("the configuration", () => {
     assert.deepStrictEqual(await saved(), raw)
   })
 
-  it("tells the fields of an import that came to nothing", async () => {
+  it("warns about the ignored fields of an import", async () => {
     await inMemory()
     const incoming = { runtime: { acount_max_inflight: 3 }, upstream: { driver: "embedded" } }
     for (const body of [{ ...incoming, mode: "merge" }, { config: incoming }]) {

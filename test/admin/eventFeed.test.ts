@@ -107,7 +107,7 @@ const beginRequest = Effect.map(Requests, (requests) => {
 })
 
 describe("the feed of events", () => {
-  it.effect("says hello, and how pool, queue and configuration are, at once", () =>
+  it.effect("begins with hello and the state of pool, queue and configuration", () =>
     Effect.gen(function*() {
       const { take } = yield* listen()
       const told = yield* take
@@ -132,7 +132,7 @@ describe("the feed of events", () => {
       assert.deepStrictEqual(names(yield* few.take), ["hello", "queue"])
     }).pipe(Effect.provide(services())))
 
-  it.effect("names at first who is in use and who is out of rotation, but no more than a hundred, however many there are", () =>
+  it.effect("begins with the accounts in use and out of rotation, 100 at most", () =>
     Effect.gen(function*() {
       const accounts = yield* Accounts
       const suspend = (identifier: string) =>
@@ -173,7 +173,7 @@ describe("the feed of events", () => {
       ]
     }))))
 
-  it.effect("tells what changes, at most four times a second, the newest state of all", () =>
+  it.effect("sends changes in their newest state, at most four times a second", () =>
     Effect.gen(function*() {
       const { take } = yield* listen({ topics: ["pool"] })
       yield* take
@@ -208,7 +208,7 @@ describe("the feed of events", () => {
       for (const count of counts) assert.isAtMost(count, 4)
     }).pipe(Effect.provide(services())))
 
-  it.effect("tells of the queue and of the configuration", () =>
+  it.effect("sends changes of the queue and of the configuration", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const { take } = yield* listen({ topics: ["queue", "config"] })
@@ -241,7 +241,7 @@ describe("the feed of events", () => {
       assert.strictEqual(all(), ": \n\n: \n\n")
     }).pipe(Effect.provide(services())))
 
-  it.effect("tells a reader that comes back what changed meanwhile, or that it missed something", () =>
+  it.effect("sends missed changes to a returning reader, or a reset", () =>
     Effect.gen(function*() {
       const first = yield* listen({ topics: ["requests"] })
       const [a, b] = [yield* beginRequest, yield* beginRequest]
@@ -274,7 +274,7 @@ describe("the feed of events", () => {
       assert.deepStrictEqual(names(yield* gap.take), ["hello", "reset"])
     }).pipe(Effect.provide(services())))
 
-  it.effect("keeps for a reader that does not read no more than one round of events", () =>
+  it.effect("keeps at most one round of events for a reader that does not read", () =>
     Effect.gen(function*() {
       const pull = yield* openFeed({ topics: ["requests", "pool"] })
       yield* pull
@@ -292,7 +292,7 @@ describe("the feed of events", () => {
       assert.isTrue(requests["more"])
     }).pipe(Effect.provide(services())))
 
-  it.effect("ends within ten seconds after the credential did, and says so", () =>
+  it.effect("ends with session_ended within ten seconds after the credential expires", () =>
     Effect.gen(function*() {
       let holds = true
       const { isOver, take } = yield* listen({ topics: ["queue"], holds: () => holds })

@@ -71,7 +71,7 @@ describe("the stream of events", () => {
     close()
   })
 
-  it("tells of a request from its beginning to its end, and of the configuration", async () => {
+  it("sends a request from its beginning to its end, and changes of the configuration", async () => {
     const { close, until } = await open("?topics=requests,config")
     const hello = await until("hello")
     await until("config", ({ revision }) => revision === hello.data["revision"])

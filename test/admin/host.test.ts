@@ -466,7 +466,7 @@ describe("the status of the sync", () => {
   })
 })
 
-describe("the platform's time", () => {
+describe("a sync's call of the platform", () => {
   const testLayer = (client: HttpClient.HttpClient) =>
     HostSync.layer.pipe(
       Layer.provide(Layer.mock(AccountTests)({})),
@@ -478,7 +478,7 @@ describe("the platform's time", () => {
       }))
     )
 
-  it.effect("is 30 seconds a call", () =>
+  it.effect("times out a call after 30 seconds", () =>
     Effect.gen(function*() {
       const hosting = yield* HostSync
       const syncing = yield* Effect.forkChild(Effect.flip(hosting.sync({}, "r1")))
@@ -491,7 +491,7 @@ describe("the platform's time", () => {
       assert.include(failure.message, "no answer within 30 seconds")
     }).pipe(Effect.provide(testLayer(HttpClient.make(() => Effect.never)))))
 
-  it.effect("is given up when the operator leaves, with a line that says what was done", () => {
+  it.effect("is interrupted when the operator disconnects, with a log line of the completed steps", () => {
     const logged: Array<string> = []
     const keep = Logger.make<unknown, void>(({ message }) => {
       logged.push(String(message))

@@ -108,7 +108,7 @@ describe("the list of keys", () => {
     assert.deepInclude(await ok("GET", "/admin/keys?page=-3&page_size=99999"), { page: 1, page_size: 1000, total: 25 })
   })
 
-  it("tells what a key has used, and when", async () => {
+  it("shows the usage of a key, and its last use", async () => {
     await start({
       keys: ["k"],
       key_records: { [idOf("k")]: { limits: [{ window: "month", requests: 10, tokens: 10_000 }] } }
@@ -166,7 +166,7 @@ describe("a key that is added", () => {
     assert.notInclude((await call("GET", "/admin/keys")).text, String(made["key"]))
   })
 
-  it("is refused whole where anything of it is wrong", async () => {
+  it("is refused as a whole if any field is invalid", async () => {
     await start({ keys: ["first"] })
     const before = await rawOf(gateway)
     for (
@@ -251,7 +251,7 @@ describe("a key that is changed", () => {
     assert.deepStrictEqual(await recordsOf(), { [idOf("k")]: {} })
   })
 
-  it("must be there, and stays the key that it is", async () => {
+  it("is a 404 for an unknown id, and refuses a new value of the key", async () => {
     await start({ keys: ["k"], key_records: { [idOf("gone")]: { name: "left over" } } })
     assert.strictEqual((await call("PATCH", `/admin/keys/${idOf("gone")}`, { body: { name: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", `/admin/keys/k`, { body: { name: "x" } })).status, 404)
@@ -315,7 +315,7 @@ describe("the key of a start without keys", () => {
     assert.deepStrictEqual(await items(), [])
   })
 
-  it("is a key for good when it is the one that is added", async () => {
+  it("is permanent once it is added as a key", async () => {
     await start({ keys: [] })
     assert.notProperty(await ok("POST", "/admin/keys", { key: generated() }), "ended")
     assert.strictEqual((await complete(generated())).status, 200)

@@ -79,7 +79,7 @@ describe("accounts", () => {
     ])
   })
 
-  it("are refused when nobody could log in with them, or when they are there by another spelling", async () => {
+  it("are refused without a usable login, or if configured in another spelling", async () => {
     const refused: ReadonlyArray<readonly [body: Record<string, string>, says: string]> = [
       [{}, "email"],
       [{ password: "pw" }, "email"],

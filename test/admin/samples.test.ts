@@ -269,7 +269,7 @@ describe("saving a sample", () => {
     }
   })
 
-  it("tells of a folder that cannot be written", async () => {
+  it("reports a folder of samples that cannot be written", async () => {
     const blocked = await startGateway({ samples: { dir: path.join(dir, "taken-2", "below-a-file") } })
     try {
       const answer = await caller(() => blocked)("POST", "/admin/dev/raw-samples/capture", { body: { message: "hi" } })

@@ -66,7 +66,7 @@ describe("saved samples", () => {
     }
   })
 
-  it("are listed without one whose description was spoilt", async () => {
+  it("are listed without a sample whose meta.json is invalid", async () => {
     const description = JSON.parse(readFileSync(path.join(dir, "first", "meta.json"), "utf8"))
     const [round] = description.rounds
     for (
@@ -101,7 +101,7 @@ describe("saved samples", () => {
     }
   })
 
-  it("that are not there are 404, and a style that is none is 400", async () => {
+  it("answer 404 for an unknown sample, and 400 for an unknown style", async () => {
     for (const sample_id of ["third", "linked", "no-sample", "../elsewhere"]) {
       assert.strictEqual((await replay({ sample_id, style: "chat" })).status, 404, sample_id)
       assert.strictEqual(

@@ -82,7 +82,7 @@ const secrets = () => [
 ]
 
 describe("secrets", () => {
-  it("are in no reply but those that are meant to show them", async () => {
+  it("are only in the replies that are meant to show them", async () => {
     for (const { body, method, path, shows = [] } of calls) {
       const answer = await call(method, path, { body })
       const whole = `${answer.text}\n${JSON.stringify([...answer.headers])}`

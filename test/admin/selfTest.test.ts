@@ -50,7 +50,7 @@ describe("the self-test", () => {
       assert.deepInclude(model.json, { success: false, status_code: 400 })
     }))
 
-  it("refuses a key that no header can carry, whoever asks and whether it is configured", () =>
+  it("refuses a key that no header can carry, given or configured", () =>
     withGateway({ keys: ["ключ"] }, async (call) => {
       for (const path of ["/admin/test", "/admin/dev/raw-samples/capture"]) {
         for (const body of [{}, { api_key: "日本" }, { api_key: "a\nb" }, { api_key: "a\u0000b" }]) {

@@ -91,7 +91,7 @@ describe("signing in", () => {
     assert.match(claims.jti, /^[\w-]{20,}$/)
   })
 
-  it("makes the cookie a secure one where the page is", async () => {
+  it("sets a secure cookie for a page over https", async () => {
     const { cookie, token } = await signIn({ origin: "https://gateway.example" })
     assert.strictEqual(cookie, `gateway_session=${token}; HttpOnly; SameSite=Strict; Max-Age=7200; Secure`)
     assert.notInclude((await signIn({ origin: "http://127.0.0.1:5001" })).cookie, "Secure")
@@ -142,7 +142,7 @@ describe("signing in", () => {
 })
 
 describe("a session", () => {
-  it("is told of, always with 200", async () => {
+  it("is reported with 200, also without one", async () => {
     const { token } = await signIn()
     const get = async (headers: Record<string, string>) => {
       const answer = await call("GET", "/admin/session", { headers })
@@ -204,7 +204,7 @@ describe("a session", () => {
     await second.stop()
   })
 
-  it("says so where its end cannot be written yet", async () => {
+  it("reports a logout that cannot be saved yet as pending", async () => {
     const file = path.join(folder, "full", "config.json")
     await fs.mkdir(path.dirname(file))
     await fs.writeFile(file, JSON.stringify({ keys: [businessKey] }))
@@ -224,7 +224,7 @@ describe("a session", () => {
     await again.stop()
   })
 
-  it("is not there where the console is off", async () => {
+  it("is a 404 without the console", async () => {
     const site = await startGateway({ console: { enabled: false } })
     for (const method of ["GET", "POST", "DELETE"]) {
       const answer = await call(method, "/admin/session", { at: site, headers: sameOrigin })

@@ -208,7 +208,7 @@ describe("a patch of the settings", () => {
     )
   })
 
-  it("takes the older flag for a mode, and leaves none behind", () => {
+  it("translates the older flag to a mode, and removes the flag", () => {
     assert.deepStrictEqual(patched({}, { auto_delete: { sessions: true } }), { auto_delete: { mode: "all" } })
     assert.deepStrictEqual(patched({ auto_delete: { sessions: true } }, { auto_delete: { mode: null } }), {
       auto_delete: {}

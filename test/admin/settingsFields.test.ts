@@ -48,7 +48,7 @@ const put = (body: unknown, headers: Record<string, string> = {}) =>
   }).then(async (response) => ({ status: response.status, json: await response.json() as Record<string, unknown> }))
 
 describe("the fields of the settings", () => {
-  it("tell type, range, default, what is configured and what is in effect", async () => {
+  it("have type, range, default, configured value and value in effect", async () => {
     const { at } = await read()
     assert.deepStrictEqual(at("runtime.account_max_inflight"), {
       path: "runtime.account_max_inflight",

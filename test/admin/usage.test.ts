@@ -52,7 +52,7 @@ const told = [
 const span = "from=2026-11-20&to=2026-11-21"
 
 describe("usage", () => {
-  it("is told in sums, with every measure in its order", async () => {
+  it("is reported as sums, with every measure in its order", async () => {
     await start(told)
     const { by, from, rows, store, to, totals, truncated } = await usage(span)
     assert.deepStrictEqual({ by, from, rows, to, truncated }, {
@@ -85,7 +85,7 @@ describe("usage", () => {
     assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
   })
 
-  it("is told in rows by what is asked, with the names that keys and accounts have now", async () => {
+  it("is reported as rows of the requested groups, with the current names of keys and accounts", async () => {
     await start(told)
     const { by, rows } = await usage(`${span}&by=account,hour,key`)
     assert.deepStrictEqual(by, ["account", "hour", "key"])
@@ -113,7 +113,7 @@ describe("usage", () => {
     assert.deepInclude(days.rows[0], { day: "2026-11-20", requests: 3 })
   })
 
-  it("is told of what is asked alone, up to so many rows", async () => {
+  it("is reported for the requested filters only, up to the limit of rows", async () => {
     await start(told)
     assert.deepInclude((await usage(`${span}&model=upstream-reasoner,other`)).totals, { requests: 1, failed: 1 })
     assert.deepInclude((await usage(`${span}&key=direct&style=messages`)).totals, { requests: 1, left: 1 })

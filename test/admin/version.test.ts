@@ -80,7 +80,7 @@ describe("GET /admin/version", () => {
     }
   }
 
-  it("tells the running build and the latest release", async () => {
+  it("shows the running build and the latest release", async () => {
     for (const path of ["/newer", "/moved"]) {
       const { checked_at, ...reply } = await ask({ GATEWAY_RELEASES_URL: `${base}${path}` })
       assert.deepStrictEqual(reply, {
@@ -106,7 +106,7 @@ describe("GET /admin/version", () => {
     })
   })
 
-  it("says why there is none to compare with, with HTTP 200", async () => {
+  it("reports a failed lookup as check_error, with HTTP 200", async () => {
     const faults: ReadonlyArray<readonly [Record<string, string>, string]> = [
       [{}, "GATEWAY_RELEASES_URL is not set: no release was looked up"],
       [{ GATEWAY_RELEASES_URL: `${base}/missing` }, "the release server answered with HTTP 404"],
@@ -148,7 +148,7 @@ describe("the latest release", () => {
     }
   }
 
-  it.effect("is remembered for an hour, and looked up once for all who ask at once", () => {
+  it.effect("is cached for an hour, and looked up once for concurrent requests", () => {
     const server = withServer(() => Effect.sync(() => Response.json(release("v1.0.0"))))
     return Effect.gen(function*() {
       const latest = yield* LatestRelease
@@ -163,7 +163,7 @@ describe("the latest release", () => {
     }).pipe(Effect.provide(server.layer))
   })
 
-  it.effect("is asked for again soon after it was not found", () => {
+  it.effect("is looked up again a minute after a failure", () => {
     const server = withServer(() => Effect.sync(() => new Response("", { status: 500 })))
     return Effect.gen(function*() {
       const latest = yield* LatestRelease
@@ -176,7 +176,7 @@ describe("the latest release", () => {
     }).pipe(Effect.provide(server.layer))
   })
 
-  it.effect("is waited for 4 seconds", () => {
+  it.effect("has a time limit of 4 seconds", () => {
     const server = withServer(() => Effect.never)
     return Effect.gen(function*() {
       const latest = yield* LatestRelease

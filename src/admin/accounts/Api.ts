@@ -14,31 +14,31 @@ import { AdminEdge } from "../edges.ts"
 export const AccountView = Schema.Struct({
   identifier: Schema.String.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
   email: Schema.String,
-  mobile: Schema.String.annotate({ description: "Empty when there is none." }),
+  mobile: Schema.String.annotate({ description: "Empty without a mobile." }),
   has_password: Schema.Boolean,
   has_token: Schema.Boolean,
   token_preview: Schema.String.annotate({ description: "The beginning of the token, then `...`." })
 }).annotate({ identifier: "Account" })
 
-/** An entry of the list: the account, what its last test showed, and how it is doing in the pool. */
+/** An account with its last test and its state in the pool. */
 export const AccountItem = Schema.Struct({
   ...AccountView.fields,
-  /** Stands for the account in log lines, traces and metrics. */
+  /** Identifies the account in log lines, traces and metrics. */
   hash: Schema.String,
   test_status: Schema.Literals(["", "ok", "failed"]).annotate({
-    description: "What the last test or use showed: `ok`, `failed`, or empty."
+    description: "Result of the last test or use: `ok`, `failed`, or empty."
   }),
-  /** `ready`: in rotation; `cooling`: back after `recovery_seconds`; `out`: tried again after them. */
+  /** `ready`: in rotation; `cooling`: back in rotation after `recovery_seconds`; `out`: tried again after them. */
   health: Schema.Literals(["ready", "cooling", "out"]),
   health_reason: Schema.NullOr(Schema.String),
   recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the account is tried again." }),
   in_use: Schema.Int,
-  /** Kept out of use by its operator: it gets no new lease, whatever its health. */
+  /** Disabled by the operator: gets no new lease. */
   disabled: Schema.Boolean,
   note: Schema.String
 }).annotate({ identifier: "AccountItem" })
 
-/** What a list of accounts may be narrowed to: in rotation, not in rotation, kept out of use; `failed`: by its last test. */
+/** States to filter a list of accounts by; `failed` is the status of the last test. */
 export const AccountState = Schema.Literals(["ready", "cooling", "out", "disabled", "failed"])
 
 const AccountList = Schema.Struct({ items: Schema.Array(AccountItem), ...pageFields }).annotate({
@@ -56,7 +56,7 @@ export const AddAccountRequest = Schema.Struct({
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one of the two. An empty note takes the note away. */
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one of the two. An empty note removes it. */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   note: Schema.optionalKey(Schema.String)
@@ -81,27 +81,27 @@ export const AccountBatchRequest = Schema.Union([
   })
 ]).annotate({ identifier: "AccountBatchRequest" })
 
-/** What became of one line of a batch. */
+/** The result of one line of a batch. */
 export const BatchResult = Schema.Struct({
   index: Schema.Int,
   identifier: Schema.String,
   ok: Schema.Boolean,
-  /** Empty when it is ok, else why not: `duplicate`, `unknown account`, or the field that is refused. */
+  /** Empty if `ok`; otherwise `duplicate`, `unknown account`, or the refused field. */
   detail: Schema.String
 }).annotate({ identifier: "BatchResult" })
 
 const AccountBatchReply = Schema.Struct({
   success: Schema.Boolean,
-  /** Accounts that were changed, or would be. */
+  /** Accounts that were changed, or would be without `dry_run`. */
   changed: Schema.Int,
-  /** Lines that were refused. */
+  /** Refused lines. */
   failed: Schema.Int,
-  /** One for each line, in their order. */
+  /** One for each line, in the same order. */
   results: Schema.Array(BatchResult),
   ...lasting
 })
 
-/** Body of an account test; without a message only the making of a session is tested. */
+/** Body of an account test; without a message only the creation of a session is tested. */
 const TestAccountRequest = Schema.Struct({
   identifier: Schema.NonEmptyString.annotate({ description: "Email, mobile or `token:<hash>` of an account." }),
   model: optional(Schema.String).annotate({
@@ -110,13 +110,13 @@ const TestAccountRequest = Schema.Struct({
   message: optional(Schema.String).annotate({ description: "With a message, a completion is run too." })
 }).annotate({ identifier: "TestAccountRequest" })
 
-/** What a test of an account showed. */
+/** The result of an account test. */
 export const AccountTestResult = Schema.Struct({
   account: Schema.String,
   success: Schema.Boolean,
   /** Milliseconds. */
   response_time: Schema.Int,
-  /** The reply's text, what was tested, or why it failed. */
+  /** The text of the reply, a description of the test, or the error. */
   message: Schema.String,
   model: Schema.String,
   session_count: Schema.Int,
@@ -144,7 +144,7 @@ const DeleteSessionsRequest = Schema.Struct({
 const DeleteSessionsReply = Schema.Struct({
   success: Schema.Boolean,
   message: Schema.String,
-  /** Says so where the upstream keeps no sessions. */
+  /** Present if the upstream keeps no sessions. */
   note: Schema.optionalKey(Schema.String)
 })
 
@@ -158,25 +158,25 @@ export const QueueWaiter = Schema.Struct({
 
 export const QueueStatusReply = Schema.Struct({
   available: Schema.Int.annotate({ description: "Accounts with spare capacity." }),
-  in_use: Schema.Int.annotate({ description: "Slots that are taken." }),
+  in_use: Schema.Int.annotate({ description: "Slots in use." }),
   total: Schema.Int.annotate({ description: "Configured accounts that are not disabled." }),
   available_accounts: Schema.Array(Schema.String),
   in_use_accounts: Schema.Array(Schema.String),
   max_inflight_per_account: Schema.Int,
   global_max_inflight: Schema.Int,
-  recommended_concurrency: Schema.Int.annotate({ description: "Those multiplied by `max_inflight_per_account`." }),
+  recommended_concurrency: Schema.Int.annotate({ description: "`total` multiplied by `max_inflight_per_account`." }),
   waiting: Schema.Int.annotate({ description: "Requests that wait for an account." }),
   max_queue_size: Schema.Int.annotate({ description: "Requests that may wait." }),
-  /** One entry a node of the gateway. */
+  /** One entry for each node of the gateway. */
   nodes: Schema.Array(Schema.Struct({ id: Schema.String, in_use: Schema.Int, waiting: Schema.Int })),
   cooling: Schema.Int,
   out: Schema.Int,
   disabled: Schema.Int,
-  /** Why no account can be used, where they are all out of rotation. */
+  /** Why no account can be used, if all are out of rotation. */
   reason: Schema.NullOr(Schema.String),
-  /** Milliseconds; `null` when nobody waits. */
+  /** Milliseconds; `null` if no request waits. */
   oldest_wait_ms: Schema.NullOr(Schema.Int),
-  /** Those who wait longest, 50 at most; `account` is the pin, or `null`. */
+  /** The longest waiting requests, 50 at most; `account` is the account that a request is pinned to. */
   waiters: Schema.Array(QueueWaiter)
 }).annotate({ identifier: "QueueStatus" })
 
@@ -200,7 +200,8 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.post("batch", "/admin/accounts/batch", { payload: AccountBatchRequest, success: AccountBatchReply })
     .annotateMerge(documented({
       summary: "Add, enable, disable or delete many accounts",
-      description: "Each line stands for itself, and all that are ok are saved at once. `dry_run` changes nothing.",
+      description:
+        "A refused line does not affect the others; all accepted ones are saved at once. `dry_run` changes nothing.",
       errors: changing,
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),
@@ -209,8 +210,8 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
-    summary: "Take an account out of use, bring it back, or note something of it",
-    description: "A disabled account gets no new lease; its running ones finish.",
+    summary: "Disable or enable an account, or change its note",
+    description: "A disabled account gets no new requests; running ones finish.",
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),
@@ -240,8 +241,8 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   })),
   HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
     documented({
-      summary: "Read the state of the queue, of all nodes together",
-      description: "Answers 503 while the store that the nodes share is lost.",
+      summary: "Read the state of the queue over all nodes",
+      description: "Responds with 503 while the shared store is unavailable.",
       errors: [...reading, "store_unavailable"]
     })
   )

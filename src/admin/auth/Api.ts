@@ -9,7 +9,7 @@ import { always, bodies, documented, finding, reading } from "../../http/documen
 import { AdminOpenEdge } from "../edges.ts"
 
 const LoginRequest = Schema.Struct({
-  admin_key: Schema.String.annotate({ description: "The admin key, or the admin password once one is set." }),
+  admin_key: Schema.String.annotate({ description: "The admin key, or the admin password if one is set." }),
   expire_hours: Schema.optionalKey(Schema.NullOr(Schema.Finite)).annotate({
     description: "Lifetime of the JWT; 24 by default."
   })
@@ -55,8 +55,9 @@ const SessionReply = Schema.Union([
 const SessionEnded = Schema.Struct({
   success: Schema.Boolean,
   pending: Schema.optionalKey(Schema.Boolean).annotate({
-    description: "True where the login has ended here and that could not be kept yet, such as on a full disk. It is " +
-      "written as soon as that is possible."
+    description:
+      "True if the login has ended but that could not be saved yet, such as on a full disk. Saving is retried " +
+      "until it succeeds."
   })
 })
 
@@ -76,7 +77,7 @@ export class AdminSessionGroup extends HttpApiGroup.make("admin-session").add(
   })),
   HttpApiEndpoint.delete("end", "/admin/session", { success: SessionEnded }).annotateMerge(documented({
     summary: "Sign a browser out",
-    description: "Ends the login itself, wherever its token is.",
+    description: "Ends the login itself, also for other users of its token.",
     errors: finding
   }))
 ).middleware(AdminOpenEdge).annotate(OpenApi.Description, "Operators: sessions of browsers") {}

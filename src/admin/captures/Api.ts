@@ -73,7 +73,7 @@ export class AdminCapturesGroup extends HttpApiGroup.make("admin-captures").add(
     success: CapturesReply
   }).annotateMerge(documented({
     summary: "List captured exchanges with the upstream",
-    description: "With `summary=true` sizes stand in the place of the bodies.",
+    description: "With `summary=true` the items have sizes instead of bodies.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("get", "/admin/dev/captures/:id", {

@@ -16,16 +16,16 @@ const Mapping = Schema.Struct({ fast: Schema.String, slow: Schema.String })
 export const ConfigReply = Schema.Struct({
   keys: Schema.Array(Schema.String),
   generated_key: Schema.optionalKey(Schema.String).annotate({
-    description: "The key of a start without keys; it ends when a key is added."
+    description: "The generated key of a start without keys; it ends when a key is added."
   }),
-  env_backed: Schema.Boolean.annotate({ description: "The environment is the source, and changes stay in memory." }),
+  env_backed: Schema.Boolean.annotate({ description: "The environment is the source, so changes stay in memory." }),
   env_source_present: Schema.Boolean.annotate({ description: "`GATEWAY_CONFIG_JSON` is set." }),
   env_writeback_enabled: Schema.Boolean.annotate({
     description: "Changes are written to the file although the environment supplied the configuration."
   }),
   config_path: Schema.String.annotate({ description: "Path of the config file." }),
   config_writable: Schema.Boolean.annotate({
-    description: "Changes outlive the process; where nodes share a store, the store and all nodes."
+    description: "Changes outlive the process; with a shared store, also the store and all nodes."
   }),
   accounts: Schema.Array(AccountView).annotate({ description: "Without passwords and tokens." }),
   msgcompat_mapping: Mapping.annotate({
@@ -33,7 +33,7 @@ export const ConfigReply = Schema.Struct({
   })
 }).annotate({ identifier: "Config" })
 
-/** An account as it is listed; one that is configured already keeps what is not given. */
+/** An account in a list; a configured account keeps absent fields. */
 const ListedAccount = Schema.Struct({
   email: Schema.optionalKey(Schema.NullOr(Schema.String)),
   mobile: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -41,11 +41,11 @@ const ListedAccount = Schema.Struct({
   token: Schema.optionalKey(Schema.NullOr(Schema.String)),
   disabled: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   note: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  /** As shown by `GET /admin/config`, for accounts that have nothing but a token. */
+  /** As in `GET /admin/config`; identifies an account that has only a token. */
   identifier: Schema.optionalKey(Schema.String)
 })
 
-/** Body of `POST /admin/config`: a list that is given takes the place of the configured one. */
+/** Body of `POST /admin/config`: a given list replaces the configured one. */
 export const ConfigRequest = Schema.Struct({
   keys: Schema.optionalKey(Schema.Array(Schema.String)),
   accounts: Schema.optionalKey(Schema.Array(ListedAccount)),
@@ -55,7 +55,7 @@ export const ConfigRequest = Schema.Struct({
   }))
 }).annotate({ identifier: "ConfigRequest" })
 
-/** Fields of an import that were not taken, with what they were probably meant to be. */
+/** Ignored fields of an import, with the probably intended names. */
 const Warnings = Schema.Array(Schema.String)
 
 const ConfigSaved = Schema.Struct({
@@ -85,7 +85,7 @@ const ImportReply = Schema.Struct({
   ...imported
 })
 
-/** A backup: passwords and configured tokens are in it, tokens that were got by login are not. */
+/** A backup with passwords and configured tokens, without tokens from logins. */
 export const ExportReply = Schema.Struct({
   success: Schema.Boolean,
   config: JsonObject,

@@ -74,8 +74,8 @@ export class AdminEventsGroup extends HttpApiGroup.make("admin-events").add(
   }).annotateMerge(documented({
     summary: "Follow what changes, as server-sent events",
     description:
-      "`hello`, then `pool`, `queue`, `requests` and `config` as they change, at most four of a kind a second; `reset` " +
-      "after a gap, `session_ended` before the end. With `Last-Event-ID` what was missed comes first.",
+      "First `hello`, then `pool`, `queue`, `requests` and `config` as they change, at most four of a kind a second; " +
+      "`reset` after a gap, `session_ended` before the end. With `Last-Event-ID` missed events come first.",
     errors: [...reading, "invalid_request", "rate_limit_exceeded"]
   }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: live changes") {}

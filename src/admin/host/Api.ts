@@ -19,9 +19,13 @@ export const HostConfigReply = Schema.Struct({
 
 /** An empty field, or `__USE_PRECONFIG__`, is taken from the environment, else from the credentials of an earlier sync. */
 export const HostSyncRequest = Schema.Struct({
-  host_token: optional(Schema.String).annotate({ description: "Empty or `__USE_PRECONFIG__`: the environment's." }),
-  project_id: optional(Schema.String).annotate({ description: "Else `HOST_PROJECT_ID`." }),
-  team_id: optional(Schema.String).annotate({ description: "Else `HOST_TEAM_ID`." }),
+  host_token: optional(Schema.String).annotate({
+    description: "Empty or `__USE_PRECONFIG__`: the token of the environment or of an earlier sync."
+  }),
+  project_id: optional(Schema.String).annotate({
+    description: "Default: `HOST_PROJECT_ID`, or that of an earlier sync."
+  }),
+  team_id: optional(Schema.String).annotate({ description: "Default: `HOST_TEAM_ID`, or that of an earlier sync." }),
   auto_validate: optional(Schema.Boolean).annotate({ description: "Test the accounts first; true by default." }),
   save_credentials: optional(Schema.Boolean).annotate({
     description: "Keep the credentials for the next sync; true by default."
@@ -57,7 +61,7 @@ export const HostStatusRequest = Schema.Struct({
 }).annotate({ identifier: "HostStatusRequest" })
 
 export const HostStatusReply = Schema.Struct({
-  synced: Schema.Boolean.annotate({ description: "The configuration is the one that was synced last." }),
+  synced: Schema.Boolean.annotate({ description: "The configuration equals that of the last sync." }),
   /** 0 without an earlier sync. */
   last_sync_time: Schema.Int.annotate({ description: "Unix seconds." }),
   has_synced_before: Schema.Boolean,
@@ -68,7 +72,7 @@ export const HostStatusReply = Schema.Struct({
   last_synced_hash: Schema.String,
   /** Hash of the draft; without a draft, of the configuration in effect. */
   draft_hash: Schema.String,
-  draft_differs: Schema.Boolean.annotate({ description: "The draft differs from what was synced last." })
+  draft_differs: Schema.Boolean.annotate({ description: "The draft differs from the last sync." })
 }).annotate({ identifier: "HostStatus" })
 
 export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(

@@ -36,17 +36,17 @@ const recordFields = {
     description: "RFC 3339 with its zone; from then on the key is refused."
   }),
   models: optional(Schema.Array(Schema.String)).annotate({
-    description: "Models that the key may use; every one when left out."
+    description: "Models that the key may use; all if absent."
   }),
-  max_inflight: optional(Schema.Int).annotate({ description: "Requests that the key may have under way at once." }),
+  max_inflight: optional(Schema.Int).annotate({ description: "Concurrent requests of the key." }),
   limits: optional(Schema.Array(KeyLimitRequest)).annotate({
-    description: "What the key may use of a window: requests, tokens, or both."
+    description: "Limits of requests, tokens or both in a window."
   })
 }
 
 /** Body of `POST /admin/keys`: exactly one of `key` and `generate`. */
 export const AddKeyRequest = Schema.Struct({
-  key: optional(Schema.String).annotate({ description: "The key, in any form but 16 hex digits; or `generate`." }),
+  key: optional(Schema.String).annotate({ description: "The key, in any form except 16 hex digits; or `generate`." }),
   generate: optional(Schema.Boolean).annotate({ description: "Make a key: `sk-gw-` and 43 characters." }),
   ...recordFields
 }).annotate({ identifier: "AddKeyRequest" })
@@ -61,7 +61,7 @@ export const KeyWindowView = Schema.Struct({
   window: Window,
   started_at: Schema.String,
   resets_at: Schema.String,
-  requests: Spent.annotate({ description: "`used` has in it what is reserved for running requests." }),
+  requests: Spent.annotate({ description: "`used` includes reservations for running requests." }),
   tokens: Spent
 }).annotate({ identifier: "KeyWindow" })
 
@@ -109,7 +109,7 @@ const AddKeyReply = Schema.Struct({
 
 const RemoveKeyReply = Schema.Struct({
   ...KeysReply.fields,
-  id: Schema.String.annotate({ description: "The id of the key that was removed." })
+  id: Schema.String.annotate({ description: "Id of the removed key." })
 })
 
 const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ...lasting })
@@ -120,15 +120,15 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     success: KeyList
   }).annotateMerge(documented({
     summary: "List business keys",
-    description: "By their ids, with what each may do and has used; never the keys themselves.",
+    description: "With ids, limits and usage, without the keys themselves.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(
     documented({
       summary: "Add a business key",
       description:
-        "One that is given, or with `generate` a new one, which is shown this once. The generated key of a " +
-        "start without keys ends at once.",
+        "The given key, or with `generate` a new one, which no other reply shows. The generated key of a start " +
+        "without keys ends at once.",
       errors: changing,
       example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
     })
@@ -138,8 +138,8 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     payload: ChangeKeyRequest,
     success: ChangeKeyReply
   }).annotateMerge(documented({
-    summary: "Change what a business key may do",
-    description: "Fields that are left out stay as they are, `null` clears one; lists are replaced whole.",
+    summary: "Change the limits and notes of a business key",
+    description: "An absent field stays as it is, `null` clears it; lists are replaced as a whole.",
     errors: [...changing, "not_found"],
     example: { max_inflight: 4, expires_at: "2030-01-01T00:00:00Z" }
   })),
@@ -148,7 +148,7 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
     success: RemoveKeyReply
   }).annotateMerge(documented({
     summary: "Remove a business key",
-    description: "By its id, or by the key itself. The reply has the id of the key that was removed.",
+    description: "By its id, or by the key itself. The reply has the id of the removed key.",
     errors: [...changing, "not_found"]
   }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: business keys") {}

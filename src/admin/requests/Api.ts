@@ -145,18 +145,18 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
     summary: "List records of requests",
     description:
       "Newest first. `status` is an outcome, an HTTP status, or `4xx` or `5xx`; `model` is the model as asked for " +
-      "or as it resolved. Filters are exact, and all of them must fit.",
+      "or as it resolved. Filters are exact, and a record must match all of them.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("get", "/admin/requests/:id", {
     params: { id: Schema.NonEmptyString },
     success: RequestDetail
   }).annotateMerge(documented({
-    summary: "Read the record of one request, both sides with their frames",
-    description: "By the record's id, or by the request's id: the newest record that has it.",
+    summary: "Read the record of one request, with the frames of both sides",
+    description: "By the id of the record, or by that of the request: its newest record.",
     errors: finding
   })),
   HttpApiEndpoint.delete("clear", "/admin/requests", { success: RequestsCleared }).annotateMerge(
-    documented({ summary: "Forget the records of requests that are over", errors: reading })
+    documented({ summary: "Delete the records of finished requests", errors: reading })
   )
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: records of requests") {}

@@ -76,7 +76,7 @@ const [writeCursor, readCursor] = [Schema.encodeSync(Cursor), Schema.decodeUnkno
 /** The position before the newest record, for a node that has no record on the page yet. */
 const newest = Number.MAX_SAFE_INTEGER
 
-const notACursor = invalidRequest("cursor is none that a list gave", "cursor")
+const notACursor = invalidRequest("cursor is not a cursor of this list", "cursor")
 
 export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*() {
   const requests = yield* Requests

@@ -20,7 +20,7 @@ const CaptureSampleRequest = Schema.Struct({
   model: optional(Schema.String),
   stream: optional(Schema.Boolean),
   api_key: optional(Schema.String),
-  sample_id: optional(Schema.String).annotate({ description: "Name of the sample's folder; made up when left out." })
+  sample_id: optional(Schema.String).annotate({ description: "Name of the folder of the sample; generated if absent." })
 }).annotate({ identifier: "CaptureSampleRequest" })
 
 export const SampleQueryItem = Schema.Struct({
@@ -99,8 +99,8 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     payload: ReplaySampleRequest,
     success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
   }).annotateMerge(documented({
-    summary: "Play a saved sample in a style",
-    description: "The reply is the one that a caller of the style would get, from the sample alone.",
+    summary: "Replay a saved sample in a style",
+    description: "The reply is that of the style; the sample replaces the upstream.",
     errors: [...finding, ...bodies],
     example: { sample_id: "a-sample", style: "chat", stream: false }
   })),
@@ -112,7 +112,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     payload: CaptureSampleRequest,
     success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
   }).annotateMerge(documented({
-    summary: "Send a chat request and save what the upstream replied",
+    summary: "Send a chat request and save the response of the upstream",
     description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",
     errors: completing,
     example: { message: "Hello", model: "upstream-chat", stream: false }
@@ -129,7 +129,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     success: SaveSampleReply
   }).annotateMerge(documented({
     summary: "Save a captured chain as a sample",
-    description: "Exactly one of `chain_key`, `capture_id` and `query` says which.",
+    description: "Exactly one of `chain_key`, `capture_id` and `query` selects it.",
     errors: [...finding, ...bodies],
     example: { query: "Hello" }
   }))

@@ -110,7 +110,7 @@ const SettingsSaved = Schema.Struct({
 /** The new password, under either name, and the current one. */
 const PasswordRequest = Schema.Struct({
   current_password: Schema.optionalKey(Schema.NullOr(Schema.String)).annotate({
-    description: "The admin key or password in force. Required where the session cookie is the credential."
+    description: "The current admin key or password. Required with the session cookie."
   }),
   new_password: Schema.optionalKey(Schema.NullOr(Schema.String)),
   password: Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -130,7 +130,7 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
   ),
   HttpApiEndpoint.get("fields", "/admin/settings/fields", { success: SettingsFieldsReply }).annotateMerge(documented({
     summary: "List every setting with its range, default and values",
-    description: "Made from the configuration's schemas. `revision` names the configuration that the values are of.",
+    description: "`revision` identifies the configuration that has these values.",
     errors: reading
   })),
   HttpApiEndpoint.put("set", "/admin/settings", {
@@ -140,15 +140,15 @@ export class AdminSettingsGroup extends HttpApiGroup.make("admin-settings").add(
   }).annotateMerge(documented({
     summary: "Change runtime settings",
     description:
-      "Groups and fields that are left out stay as they are. A 400 lists all `faults`. With `If-Match` and a " +
-      "revision of `GET /admin/settings/fields` it is a 409 where the configuration is another one by now.",
+      "Absent groups and fields stay as they are. A 400 lists all `faults`. With `If-Match` and a revision of " +
+      "`GET /admin/settings/fields` the response is 409 if the configuration has changed since.",
     errors: changing,
     example: { runtime: { account_max_inflight: 4 }, compat: { strip_reference_markers: true } }
   })),
   HttpApiEndpoint.post("password", "/admin/settings/password", { payload: PasswordRequest, success: PasswordReply })
     .annotateMerge(documented({
       summary: "Set the admin password",
-      description: "Invalidates every JWT that was issued before. A browser's session gives the present password too.",
+      description: "Invalidates all earlier JWTs. With the session cookie the current password is required.",
       errors: changing,
       // The example is refused, so that sending it unchanged does not set a public password.
       example: { current_password: "", new_password: "" }

@@ -31,13 +31,13 @@ const VersionReply = Schema.Struct({
   release_url: Schema.NullOr(Schema.String),
   published_at: Schema.NullOr(Schema.String),
   has_update: Schema.Boolean,
-  check_error: Schema.optionalKey(Schema.String).annotate({ description: "Why the latest release is not known." })
+  check_error: Schema.optionalKey(Schema.String).annotate({ description: "Why the latest release is unknown." })
 }).annotate({ identifier: "Version" })
 
 export class AdminVersionGroup extends HttpApiGroup.make("admin-version").add(
   HttpApiEndpoint.get("version", "/admin/version", { success: VersionReply }).annotateMerge(documented({
     summary: "Read the running version and the latest release",
-    description: "HTTP 200 with `check_error` where the release could not be looked up.",
+    description: "HTTP 200 with `check_error` if the lookup of the release failed.",
     errors: reading
   }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: version") {}
@@ -58,7 +58,7 @@ const NodesReply = Schema.Struct({
     round_trip_ms: Schema.Number,
     since: Schema.Int,
     detail: Schema.optionalKey(Schema.String).annotate({
-      description: "What is wrong with how the server is set up, such as that it may throw keys away."
+      description: "A problem of the server's settings, such as an eviction policy that may delete keys."
     })
   })),
   nodes: Schema.Array(Schema.Struct({
@@ -77,8 +77,8 @@ const NodesReply = Schema.Struct({
 
 export class AdminNodesGroup extends HttpApiGroup.make("admin-nodes").add(
   HttpApiEndpoint.get("nodes", "/admin/nodes", { success: NodesReply }).annotateMerge(documented({
-    summary: "Read which nodes are this gateway, and how this one finds their store",
-    description: "`store` is `null` where there is none; while it is lost, `nodes` has this node only.",
+    summary: "Read the nodes of the gateway, and the state of their store",
+    description: "`store` is `null` without a shared store; while it is unavailable, `nodes` has only this node.",
     errors: reading
   }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: nodes that are one gateway") {}

@@ -35,12 +35,12 @@ const UsageRowView = Schema.Struct({
   key_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model: Schema.optionalKey(Schema.String),
   account: Schema.optionalKey(Schema.String).annotate({
-    description: "What stands for the account in the log, or `none`."
+    description: "Hash of the account, as in the log, or `none`."
   }),
   account_identifier: Schema.optionalKey(Schema.NullOr(Schema.String)),
   style: Schema.optionalKey(Schema.String),
   hour: Schema.optionalKey(Schema.String).annotate({
-    description: "When requests began, UTC; days older than 90 stand at their hour 00."
+    description: "Start of the hour in UTC; after 90 days usage is kept by day, at hour 00."
   }),
   day: Schema.optionalKey(Schema.String),
   ...measures
@@ -64,7 +64,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
     summary: "Read usage: sums, and rows by key, model, account, style, hour or day",
     description:
-      "`from` and `to` are RFC 3339 times, days or Unix seconds, of whole hours; the last 24 hours by default.",
+      "`from` and `to` are RFC 3339 times, days or Unix seconds, rounded to hours; the last 24 hours by default.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("csv", "/admin/usage.csv", {
@@ -72,7 +72,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
   }).annotateMerge(documented({
     summary: "Read usage as CSV",
-    description: "`x-truncated: true` says that rows were cut off.",
+    description: "`x-truncated: true` means that rows are missing.",
     errors: [...reading, "invalid_request"]
   }))
 ).middleware(AdminEdge).annotate(OpenApi.Description, "Operators: usage") {}
