@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import type { AccountFacts, AccountPool } from "../../accounts/Lease.ts"
 import type { Account } from "../../config/Account.ts"
 import { tokenPreview } from "../../domain/identity.ts"
-import { pageOf, type PageQuery, searchText } from "../page.ts"
+import { pageOf, type PageQuery, searchText } from "../contract.ts"
 import type { AccountItem, AccountView } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */

@@ -11,12 +11,12 @@ import { jsonText } from "../../http/reply.ts"
 import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 import { Captures } from "../../recordings/captures/Captures.ts"
 import { previews } from "../../recordings/captures/chainText.ts"
-import { adminBodyOf, given, headerText } from "../adminBody.ts"
+import { adminBodyOf, given } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
+import { clamp } from "../contract.ts"
 import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
-import { clamp } from "../page.ts"
-import { SampleReplay, SelfClient } from "../SelfClient.ts"
+import { chatRequest, defaultModel, SampleReplay, SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
 import { cleanSampleId, SampleFolder, type SavedSample } from "./SampleFolder.ts"
 
@@ -27,9 +27,6 @@ const readReplay = adminBodyOf(AdminSamplesGroup.endpoints.replay)
 const unknownSample = gatewayError("not_found", "There is no sample of this name")
 
 const noCapture = gatewayError("not_found", "No capture fits; it may have been pushed out by later ones")
-
-const defaultModel = "upstream-chat"
-const defaultMessage = "你好"
 
 /** Bounds the chains of a query; the captures keep no more rounds. */
 const mostChains = 50
@@ -98,14 +95,8 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
       defaultModel
   }
 
-  const chat = Effect.fnUntraced(function*(key: string, requestId: string, body: unknown) {
-    const response = yield* self.execute(
-      HttpClientRequest.post("/v1/chat/completions").pipe(
-        HttpClientRequest.bearerToken(key),
-        HttpClientRequest.setHeader("x-request-id", requestId),
-        HttpClientRequest.bodyJsonUnsafe(body)
-      )
-    )
+  const chat = Effect.fnUntraced(function*(request: HttpClientRequest.HttpClientRequest) {
+    const response = yield* self.execute(request)
     const reply: ChatReply = {
       status: response.status,
       contentType: response.headers["content-type"] ?? "application/json",
@@ -198,17 +189,12 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     capture: Effect.fnUntraced(function*({ request }) {
       const body = yield* readCapture(request)
       const id = yield* idOf(body.sample_id)
-      const key = given(body.api_key) ?? (yield* store.current).keys[0]
-      if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
-      yield* Effect.fromResult(headerText(key, "api_key"))
-      const asked = {
-        model: given(body.model) ?? defaultModel,
-        messages: body.messages ?? [{ role: "user", content: given(body.message) ?? defaultMessage }],
-        stream: body.stream ?? true
-      }
+      const { body: asked, request: asking } = yield* Effect.fromResult(
+        chatRequest(body, (yield* store.current).keys, body.stream ?? true)
+      )
       const requestId = `sample_${crypto.randomUUID()}`
       const recorded = yield* captures.follow(requestId)
-      const reply = yield* chat(key, requestId, asked)
+      const reply = yield* chat(HttpClientRequest.setHeader(asking, "x-request-id", requestId))
       const chain = yield* recorded
       if (chain === undefined) return nothingRecorded(reply)
       const saved = yield* folder.save({ id, chain, request: asked })

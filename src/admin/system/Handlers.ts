@@ -2,14 +2,12 @@
  * Serves version, nodes and self-test. A failed lookup of the latest release is part of the version's reply, not an error.
  */
 import * as Effect from "effect/Effect"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as SemVer from "effect/SemVer"
 import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { invalidRequest } from "../../domain/GatewayError.ts"
-import { adminBodyOf, given, headerText } from "../adminBody.ts"
+import { adminBodyOf } from "../adminBody.ts"
 import { adminHandlers } from "../handlers.ts"
-import { SelfClient } from "../SelfClient.ts"
+import { chatRequest, SelfClient } from "../SelfClient.ts"
 import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "./Api.ts"
 import { buildInfo, currentVersion, runtime, versionSource } from "./build.ts"
 import { LatestRelease } from "./LatestRelease.ts"
@@ -69,28 +67,14 @@ export const AdminNodesHandlers = adminHandlers(AdminNodesGroup, function*() {
 
 const readTest = adminBodyOf(AdminSelfTestGroup.endpoints.test, { mayBeEmpty: true })
 
-const defaultModel = "upstream-chat"
-const defaultMessage = "你好"
-
 export const AdminSelfTestHandlers = adminHandlers(AdminSelfTestGroup, function*() {
   const self = yield* SelfClient
   const store = yield* ConfigStore
   return {
     test: Effect.fnUntraced(function*({ request }) {
       const body = yield* readTest(request)
-      const { configured_keys, keys } = yield* store.current
-      const key = given(body.api_key) ?? configured_keys[0] ?? keys[0]
-      if (key === undefined) return yield* invalidRequest("api_key is required: no key is configured", "api_key")
-      const response = yield* self.execute(
-        HttpClientRequest.post("/v1/chat/completions").pipe(
-          HttpClientRequest.bearerToken(yield* Effect.fromResult(headerText(key, "api_key"))),
-          HttpClientRequest.bodyJsonUnsafe({
-            model: given(body.model) ?? defaultModel,
-            messages: [{ role: "user", content: given(body.message) ?? defaultMessage }],
-            stream: false
-          })
-        )
-      ).pipe(Effect.orDie)
+      const chat = yield* Effect.fromResult(chatRequest(body, (yield* store.current).keys, false))
+      const response = yield* Effect.orDie(self.execute(chat.request))
       const json = yield* response.json.pipe(Effect.catch(() => Effect.orElseSucceed(response.text, () => "")))
       return {
         success: response.status >= 200 && response.status < 300,
