@@ -1,9 +1,9 @@
 /**
- * The admin password: checked by scrypt, two at a time, and known to those who must not send it upstream.
+ * The admin password: hashed and checked by scrypt, two checks at a time, and kept from going upstream as a token.
  *
- * Most credentials that are no configured key are callers' own tokens, and scrypt is costly on purpose. So one byte of the
- * password's HMAC under the JWT secret stands beside its hash: a bearer that does not agree in it is not the password. One
- * byte tells too little to guess by, and nothing without the secret.
+ * Most credentials that are not configured keys are callers' own tokens, and scrypt is costly on purpose. So the configuration
+ * keeps one byte of the password's HMAC under the JWT secret beside the hash. A bearer with another byte is not the password
+ * and needs no scrypt. One byte is too little to guess the password by, and says nothing without the secret.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,25 +11,55 @@ import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
-import { createHmac, randomBytes } from "node:crypto"
+import { createHmac, randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { formatStoredPassword, parseStoredPassword, passwordMemory } from "../config/storedPassword.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { hashPassword, verifyPassword } from "./passwordHash.ts"
 
-/** scrypt takes as long as its input allows; nobody has a password of this length. */
+/** Characters of a password: bounds the time of scrypt, which grows with its input. */
 export const maxPassword = 1024
 
-/** Bearers that are known not to be the password. */
-const mostKnown = 10_000
-/** Bearers that may wait for scrypt. */
-const mostWaiting = 64
+/** Bearers that are remembered as wrong; beyond this the oldest is forgotten. */
+const maxRemembered = 10_000
+/** Bearers that wait for scrypt at once. */
+const maxWaiting = 64
+
+/** 32 MiB of memory and some 60 ms of one core (RFC 7914 with N = 2^15, r = 8). */
+const cost = { N: 32_768, r: 8, p: 1 } as const
+const hashLength = 32
+
+/** Uninterruptible, since node's thread pool always finishes what it has begun: the semaphores count what runs there. */
+const derive = (password: string, salt: Buffer, length: number, options: ScryptOptions): Effect.Effect<Buffer> =>
+  Effect.uninterruptible(Effect.callback((resume) => {
+    scrypt(password.normalize("NFC"), salt, length, { ...options, maxmem: passwordMemory }, (error, hash) => {
+      resume(error === null ? Effect.succeed(hash) : Effect.die(error))
+    })
+  }))
+
+/** Hashes a password with a new salt. */
+export const hashPassword = (password: string): Effect.Effect<string> =>
+  Effect.suspend(() => {
+    const salt = randomBytes(16)
+    return Effect.map(derive(password, salt, hashLength, cost), (hash) => formatStoredPassword({ cost, salt, hash }))
+  })
+
+/** Whether this is the hashed password. A hash of another format matches no password. */
+const verifyPassword = (password: string, stored: string): Effect.Effect<boolean> =>
+  Effect.suspend(() => {
+    const known = parseStoredPassword(stored)
+    if (known === undefined) return Effect.succeed(false)
+    return Effect.map(
+      derive(password, known.salt, known.hash.length, known.cost),
+      (actual) => timingSafeEqual(actual, known.hash)
+    )
+  })
 
 const busy = gatewayError("rate_limit_exceeded", "Too many unknown credentials are being checked", { retryAfter: 5 })
 
-/** Runs a check when its turn comes, and counts it where it finds a wrong credential. */
+/** Runs a check once the address may guess again, and counts a wrong credential. */
 export type InTurn = (check: Effect.Effect<boolean, GatewayError>) => Effect.Effect<boolean, GatewayError>
 
-/** What bearers were found to be, for one password hash. By HMAC under a key of this process. */
+/** The bearers checked against one password hash, as HMACs under a key of this process. */
 interface Found {
   readonly hash: string
   right: string | undefined
@@ -38,22 +68,22 @@ interface Found {
 }
 
 export class AdminPassword extends Context.Service<AdminPassword, {
-  /** Whether this is the password with this hash. `guess`: from somebody who has been wrong too often; these take turns. */
+  /** Whether this is the password with this hash. `guess`: the client was wrong too often; guesses run one at a time. */
   readonly verify: (password: string, hash: string, guess: boolean) => Effect.Effect<boolean>
-  /** The password's hash, and the byte to be kept beside it (`admin.password_check`). */
+  /** The password's hash, and the byte that the configuration keeps beside it (`admin.password_check`). */
   readonly hash: (password: string) => Effect.Effect<{ readonly hash: string; readonly check: string }>
-  /** The byte for a password that is known to be right. */
+  /** The byte (`admin.password_check`) of a password that `verify` has accepted. */
   readonly checkOf: (password: string, hash: string) => string
   /**
-   * Whether a business credential is the configured password. `inTurn` runs the check of one that may be, the first time that it
-   * comes. Fails with `rate_limit_exceeded` where too many wait to be checked.
+   * Whether a business credential is the configured password. `inTurn` runs the first check of a credential that may be the
+   * password. Fails with `rate_limit_exceeded` while too many credentials wait for their check.
    */
   readonly isPassword: (credential: string, inTurn?: InTurn) => Effect.Effect<boolean, GatewayError>
 }>()("model-gateway/accounts/AdminPassword") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
-    // scrypt runs in node's thread pool of four, which files and name look-ups need too. Those who guess, and callers, share
-    // one permit, so that a flood of them leaves the other one to everybody else.
+    // scrypt runs in node's pool of four threads, which files and name look-ups need too. Guesses and callers' bearers share
+    // one permit, so that a flood of them leaves the other permit to operators.
     const hashing = yield* Semaphore.make(2)
     const guessing = yield* Semaphore.make(1)
     const foundKey = randomBytes(32)
@@ -67,18 +97,18 @@ export class AdminPassword extends Context.Service<AdminPassword, {
       return found
     }
 
-    /** What a credential was found to be; `undefined` before it is checked. */
+    /** Whether a credential is the password; `undefined` before its check. */
     const remembered = ({ right, wrong }: Found, mac: string): boolean | undefined => {
       if (right === mac) return true
       return wrong.has(mac) ? false : undefined
     }
 
-    /** Says which hash and which secret a byte is for: another one says nothing. */
+    /** Identifies the hash and the secret that a byte belongs to: with others the byte is ignored. */
     const signature = (hash: string) => createHmac("sha256", secret).update(`hash ${hash}`).digest("hex").slice(0, 16)
     const byteOf = (password: string) =>
       createHmac("sha256", secret).update(`password ${password.normalize("NFC")}`).digest("hex").slice(0, 2)
     const checkOf = (password: string, hash: string) => `${signature(hash)}-${byteOf(password)}`
-    /** The configured byte and the hash for which it was read. */
+    /** The configured byte, and the hash and text that it was read from. */
     let known: { readonly hash: string; readonly check: string; readonly byte: string | undefined } | undefined
     const knownByte = (hash: string, check: string): string | undefined => {
       if (known?.hash !== hash || known.check !== check) {
@@ -92,7 +122,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
       Effect.suspend(() => {
         if (password.length > maxPassword) return Effect.succeed(false)
         const of = foundFor(hash)
-        // Comparing MACs under a secret key tells an attacker nothing by its time.
+        // Comparing MACs under a secret key leaks nothing by its timing.
         const mac = macOf(password)
         const is = remembered(of, mac)
         if (is !== undefined) return Effect.succeed(is)
@@ -102,7 +132,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
             return true
           }
           of.wrong.add(mac)
-          if (of.wrong.size > mostKnown) of.wrong.delete(of.wrong.values().next().value!)
+          if (of.wrong.size > maxRemembered) of.wrong.delete(of.wrong.values().next().value!)
           return false
         })
         return guess ? guessing.withPermit(checked) : checked
@@ -123,7 +153,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
         const byte = knownByte(hash, password_check)
         if (byte !== undefined && byte !== byteOf(credential)) return Effect.succeed(false)
         const checked = Effect.suspend(() => {
-          if (waiting >= mostWaiting) return Effect.fail(busy)
+          if (waiting >= maxWaiting) return Effect.fail(busy)
           waiting++
           return Effect.ensuring(verify(credential, hash, true), Effect.sync(() => waiting--))
         })

@@ -1,98 +1,100 @@
 /**
- * The synchronous core of the pool: slots, rotation, limits, the queue, who is in rotation. No Effects, no clock, no
- * randomness: times come in as arguments, so that generated interleavings can be held against a plain model.
+ * The synchronous core of the pool: slots, rotation, limits, the queue, and the state of each account. It uses no Effects,
+ * no clock and no randomness: times are arguments, so that tests compare generated interleavings with a plain model.
  *
- * The one thing to know: after every call, no waiting ticket could be served by what is free. A newcomer therefore never
- * overtakes a waiter that could have had its slot, and a freed slot goes to exactly the first waiter who can use it.
+ * The one thing to know: after every call, the free capacity can serve no waiter. A new request therefore never overtakes a
+ * waiter that could have had its slot, and a freed slot goes to exactly the first waiter that can use it.
  *
- * Rules: behaviour "The pool", spec "Limits". Every call costs O(log n) in accounts and waiters, but for `configure` and
- * for the refusal of waiters for whom there is no hope left, which costs that for each of them.
+ * Rules: behaviour "The pool", spec "Limits". A call costs O(log n) in accounts and waiters; `configure` costs O(n log n),
+ * and a call that refuses waiters costs O(log n) for each of them.
  */
 import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
-import { type InLine, Line } from "./line.ts"
+import { type Queued, WaitQueue } from "./waitQueue.ts"
 
-/** How much may run and wait at once. */
+/** How many requests may run and wait at once. */
 export interface Limits {
   /** Slots of each account. */
   readonly perAccount: number
-  /** Slots in use at once, those of callers with a token of their own included. */
+  /** Slots in use at once, those of direct callers (with a token of their own) included. */
   readonly global: number
-  /** Tickets waiting at once; those of callers with a token of their own take at most half of the places. */
+  /** Requests waiting at once; direct callers take at most half of the places. */
   readonly queue: number
-  /** Slots that callers with a token of their own hold at once: nobody has vouched for them. */
+  /** Slots that direct callers hold at once. The operator has not vouched for them. */
   readonly direct: number
 }
 
-/** In rotation; not to be used before a time; out of rotation until a try of its own shows that it works again. */
+/**
+ * `ready`: in rotation. `cooling`: not used before a time. `out`: not used until a try shows that the account works again.
+ */
 export type SlotState = "ready" | "cooling" | "out"
 
-/** One account of the pool: as many slots as the limit says. */
+/** One account of the pool, with as many slots as the limit says. */
 export interface Slot<out A> {
   readonly key: string
-  /** The account as configured last. */
+  /** The account as last configured. */
   readonly account: A
   readonly inUse: number
   readonly state: SlotState
-  /** When a `cooling` slot comes back, or an `out` slot is to be tried again; in milliseconds. */
+  /** When a `cooling` account returns, or an `out` account is tried again; in milliseconds. */
   readonly until: number
   /** False once the account has left the configuration; its leases run to their end. */
   readonly member: boolean
-  /** False while its operator keeps it out of use: it is not given, whatever its state. */
+  /** False while the operator has disabled the account: it is never granted, whatever its state. */
   readonly enabled: boolean
-  /** In rotation, with spare capacity. */
+  /** Whether the account is in rotation with spare capacity. */
   readonly available: boolean
 }
 
-/** What a ticket asks for. */
-export type Wish =
-  /** Any account. Those in `avoid` come last, and never while another one is in rotation. */
+/** What a request asks for. */
+export type LeaseRequest =
+  /** Any account. Accounts in `avoid` come last, and only while no other account is in rotation. */
   | { readonly _tag: "Any"; readonly avoid: ReadonlySet<string> }
-  /** This account and no other. */
+  /** Only this account. */
   | { readonly _tag: "Pinned"; readonly key: string }
-  /** No account, only a share of the global limit. */
+  /** No account, only a share of the global limit: a direct caller. */
   | { readonly _tag: "Direct" }
 
-/** Why a ticket is not, or no longer, to be had. */
+/** Why a request gets no slot. */
 export type Refusal =
-  /** In-flight and queue are full. */
+  /** All slots are in use and the queue is full. */
   | { readonly _tag: "Full" }
-  /** Every account that may be used is cooling, and none comes back in time. */
+  /** Every account that may serve is cooling, and the first one returns too late. */
   | { readonly _tag: "Cooling"; readonly until: number }
-  /** There is no account, or every account that may be used is out of rotation. */
+  /** There is no account, or every account that may serve is out of rotation or disabled. */
   | { readonly _tag: "Unavailable" }
-  /** The pinned account is not, or no longer, configured. */
+  /** The pinned account is not configured, or has left the configuration. */
   | { readonly _tag: "Unknown" }
-  /** It waited as long as it may. */
+  /** The time in the queue is over. */
   | { readonly _tag: "Late" }
-  /** The gateway stops. */
+  /** The gateway is stopping. */
   | { readonly _tag: "Closing" }
 
-/** Called once when a waiting ticket is granted (`undefined`) or refused; never after `close`. It may call back. */
+/** Called once when a waiter is granted (`undefined`) or refused, never after `close`. It may call back. */
 export type Notify = (refusal: Refusal | undefined) => void
 
-/** A request that waits. */
-export interface Waiting<out A> {
+/** A request in the queue. */
+export interface QueuedRequest<out A> {
   /** When it began to wait, in milliseconds. */
   readonly since: number
-  /** What it was asked with: `request`'s `about`. */
+  /** The `about` of its `request` call. */
   readonly about: string
-  /** The account that it waits for, where it waits for one alone. */
+  /** The account that it is pinned to. */
   readonly pinned: Slot<A> | undefined
 }
 
-/** Told of changes as they happen. Must be cheap, must not throw, and must not call back. */
+/** Receives changes as they happen. The methods must be cheap, must not throw and must not call back. */
 export interface PoolChanges<in A> {
-  /** The slots in use of an account, or of none, its state or whether it may be used are others now. */
+  /** The slots in use, the state or `enabled` of an account changed; `undefined` for a change of other numbers. */
   readonly slot: (slot: Slot<A> | undefined) => void
-  /** Somebody waits, or no longer does. */
+  /** The queue changed. */
   readonly queue: () => void
 }
 
-/** One request's claim, from asking to release. */
-export interface Ticket<out A> {
+/** One request's claim, from `request` to `close`. */
+export interface Waiter<out A> {
   readonly state: "waiting" | "granted" | "closed"
-  /** The account that was given; `undefined` while waiting, and for `Direct`. */
+  /** The granted account; `undefined` while waiting, and for `Direct`. */
   readonly slot: Slot<A> | undefined
 }
 
@@ -101,18 +103,18 @@ const unavailable: Refusal = { _tag: "Unavailable" }
 const unknown: Refusal = { _tag: "Unknown" }
 const late: Refusal = { _tag: "Late" }
 
-/** Never given, in the order of arrival, comes before everything that was given. */
+/** The `lastGiven` of accounts that were never granted starts here, in the order of arrival: before every granted one. */
 const neverGiven = -(2 ** 40)
-/** Puts an account that is being cleaned up behind all others. */
+/** Added to the rotation key of an account that is being cleaned up, which puts it behind all others. */
 const behindAll = 2 ** 50
 
-/** What the tickets of one line wait for. */
+/** What the waiters of one queue wait for. */
 type Purpose<A> =
   | { readonly _tag: "Any"; readonly avoid: ReadonlySet<string>; readonly id: string }
   | { readonly _tag: "Pinned"; readonly slot: SlotNode<A> }
   | { readonly _tag: "Direct" }
 
-type TicketLine<A> = Line<TicketNode<A>, Purpose<A>>
+type Waiters<A> = WaitQueue<WaiterNode<A>, Purpose<A>>
 
 class SlotNode<A> implements Slot<A> {
   readonly key: string
@@ -123,13 +125,13 @@ class SlotNode<A> implements Slot<A> {
   member = true
   enabled = true
   cleaning = false
-  /** The number of the grant that gave it last. */
+  /** The number of its last grant. */
   lastGiven: number
-  /** Those who wait for this account and no other; made when somebody asks for it. */
-  line: TicketLine<A> | undefined = undefined
-  /** Place in the rotation: among the accounts with spare capacity, by `lastGiven`. */
+  /** The waiters that are pinned to this account; made by the first of them. */
+  queue: Waiters<A> | undefined = undefined
+  /** Place among the accounts with spare capacity, by `lastGiven`. */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
-  /** Place among those that cool, or among those that are out, by `until`. */
+  /** Place among the cooling accounts, or among those that are out, by `until`. */
   readonly recovery: HeapEntry<SlotNode<A>> = heapEntry(this)
 
   constructor(key: string, account: A, lastGiven: number) {
@@ -142,19 +144,19 @@ class SlotNode<A> implements Slot<A> {
     return this.rotation.position !== -1
   }
 
-  ownLine(): TicketLine<A> {
-    this.line ??= new Line<TicketNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
-    return this.line
+  ownQueue(): Waiters<A> {
+    this.queue ??= new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
+    return this.queue
   }
 }
 
-class TicketNode<A> implements Ticket<A>, InLine<TicketNode<A>> {
+class WaiterNode<A> implements Waiter<A>, Queued<WaiterNode<A>> {
   state: "waiting" | "granted" | "closed" = "waiting"
   slot: SlotNode<A> | undefined = undefined
-  /** The line it stands in; `undefined` when it never waited or no longer does. */
-  line: TicketLine<A> | undefined = undefined
-  previous: TicketNode<A> | undefined = undefined
-  next: TicketNode<A> | undefined = undefined
+  /** The queue that it stands in; `undefined` if it never waited or has left. */
+  queue: Waiters<A> | undefined = undefined
+  previous: WaiterNode<A> | undefined = undefined
+  next: WaiterNode<A> | undefined = undefined
   number = 0
   since = 0
   deadline = 0
@@ -164,31 +166,31 @@ class TicketNode<A> implements Ticket<A>, InLine<TicketNode<A>> {
 
 const noAvoid: ReadonlySet<string> = new Set()
 
-/** The pool of one gateway; `A` is what an account is to its user. */
+/** The pool of one gateway; `A` is the caller's own account type. */
 export class PoolState<A> {
-  /** Who is told of changes, if anybody is. */
+  /** Receives the changes, if set. */
   changes: PoolChanges<A> | undefined = undefined
   #limits: Limits
   readonly #members = new Map<string, SlotNode<A>>()
-  /** Accounts that have left the configuration while leases on them run. */
+  /** Accounts that have left the configuration and still have leases. */
   readonly #draining = new Map<string, SlotNode<A>>()
-  /** In rotation with spare capacity. */
+  /** Accounts in rotation with spare capacity. */
   readonly #spare = new Heap<SlotNode<A>>()
   readonly #cooling = new Heap<SlotNode<A>>()
   readonly #out = new Heap<SlotNode<A>>()
-  /** Lines with waiters; those for one account only while it has spare capacity. */
-  readonly #lines = new Heap<TicketLine<A>>()
-  readonly #direct: TicketLine<A> = new Line<TicketNode<A>, Purpose<A>>({ _tag: "Direct" })
-  readonly #any: TicketLine<A> = new Line<TicketNode<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
-  /** Lines of those who avoid something, by what; kept only while someone stands in them. */
-  readonly #choosy = new Map<string, TicketLine<A>>()
-  /** Everyone who waits, in the order of arrival. */
-  readonly #queue = new Set<TicketNode<A>>()
-  /** Settled tickets whose `notify` is still to be called, with what it is to be told. */
-  readonly #settled: Array<readonly [TicketNode<A>, Refusal | undefined]> = []
+  /** Queues with waiters. The queue of one account is here only while that account has spare capacity. */
+  readonly #queues = new Heap<Waiters<A>>()
+  readonly #direct: Waiters<A> = new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Direct" })
+  readonly #any: Waiters<A> = new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
+  /** Queues of requests that avoid accounts, by those accounts; kept only while they have waiters. */
+  readonly #avoiding = new Map<string, Waiters<A>>()
+  /** Every waiter, in the order of arrival. */
+  readonly #waiters = new Set<WaiterNode<A>>()
+  /** Waiters that are granted or refused and not yet notified. */
+  readonly #outcomes: Array<readonly [WaiterNode<A>, Refusal | undefined]> = []
   #notifying = false
   #inUse = 0
-  /** Slots that `Direct` tickets hold, and those of them that wait. */
+  /** Slots that `Direct` requests hold, and `Direct` requests that wait. */
   #directInUse = 0
   #directWaiting = 0
   #disabled = 0
@@ -200,21 +202,21 @@ export class PoolState<A> {
     this.#limits = limits
   }
 
-  /** Slots in use, direct ones and those of draining accounts included. */
+  /** Slots in use, with those of direct callers and of draining accounts. */
   get inUse(): number {
     return this.#inUse
   }
   get waiting(): number {
-    return this.#queue.size
+    return this.#waiters.size
   }
   get limits(): Limits {
     return this.#limits
   }
-  /** Configured accounts that may be used. */
+  /** Configured accounts that are enabled. */
   get size(): number {
     return this.#members.size - this.#disabled
   }
-  /** Configured accounts that are kept out of use. */
+  /** Configured accounts that are disabled. */
   get disabled(): number {
     return this.#disabled
   }
@@ -222,15 +224,15 @@ export class PoolState<A> {
   get available(): number {
     return this.#spare.size
   }
-  /** Accounts that cool; no disabled one. */
+  /** Enabled accounts that are cooling. */
   get cooling(): number {
     return this.#cooling.size
   }
-  /** Accounts that are out; no disabled one. */
+  /** Enabled accounts that are out. */
   get out(): number {
     return this.#out.size
   }
-  /** The earliest time at which `recover` has something to do; infinity where there is none. */
+  /** The earliest time at which `recover` has work; infinity without any. */
   get nextRecovery(): number {
     return Math.min(
       this.#cooling.peek()?.key ?? Number.POSITIVE_INFINITY,
@@ -248,53 +250,52 @@ export class PoolState<A> {
     return this.#members.values()
   }
 
-  /** Those who wait, the one that came first before all others. */
-  *queued(): IterableIterator<Waiting<A>> {
-    for (const { about, line, since } of this.#queue) {
-      yield { since, about, pinned: line?.purpose._tag === "Pinned" ? line.purpose.slot : undefined }
+  /** The waiting requests, the oldest first. */
+  *queued(): IterableIterator<QueuedRequest<A>> {
+    for (const { about, queue, since } of this.#waiters) {
+      yield { since, about, pinned: queue?.purpose._tag === "Pinned" ? queue.purpose.slot : undefined }
     }
   }
 
-  /** Accounts that have left the configuration and still have leases. */
   get draining(): ReadonlyMap<string, Slot<A>> {
     return this.#draining
   }
 
   /**
-   * Asks for a slot: a granted ticket, a waiting one that `notify` tells about, or a refusal. `now` and `patience` are in
-   * milliseconds; what cannot be served before `now + patience` is refused at once. Who gives up waiting calls `close`.
-   * `about` says of a ticket that waits what it is for.
+   * Asks for a slot: returns a granted waiter, a waiter that `notify` reports on, or a refusal. `now` and `patience` are in
+   * milliseconds; a request that no account can serve before `now + patience` is refused at once. A caller that stops
+   * waiting calls `close`. `about` describes the request in the queue status.
    */
-  request(wish: Wish, now: number, patience: number, notify: Notify, about = ""): Ticket<A> | Refusal {
-    const line = this.#lineOf(wish)
-    if (line === undefined) return unknown
+  request(request: LeaseRequest, now: number, patience: number, notify: Notify, about = ""): Waiter<A> | Refusal {
+    const queue = this.#queueOf(request)
+    if (queue === undefined) return unknown
     const deadline = now + patience
-    const hopeless = this.#hopeless(line.purpose, deadline)
-    if (hopeless !== undefined) return hopeless
-    const ticket = new TicketNode<A>()
-    const direct = line.purpose._tag === "Direct"
+    const refusal = this.#refusalFor(queue.purpose, deadline)
+    if (refusal !== undefined) return refusal
+    const waiter = new WaiterNode<A>()
+    const direct = queue.purpose._tag === "Direct"
     if (this.#inUse < this.#limits.global) {
-      const slot = this.#pick(line.purpose)
+      const slot = this.#pick(queue.purpose)
       if (slot !== undefined || (direct && this.#directAllowed)) {
-        this.#give(ticket, slot)
-        return ticket
+        this.#give(waiter, slot)
+        return waiter
       }
     }
-    const noPlace = this.#queue.size >= this.#limits.queue ||
+    const noPlace = this.#waiters.size >= this.#limits.queue ||
       (direct && this.#directWaiting >= Math.floor(this.#limits.queue / 2))
-    if (noPlace) return this.#hopeless(line.purpose, now) ?? full
-    ticket.number = ++this.#numbered
-    ticket.since = now
-    ticket.deadline = deadline
-    ticket.about = about
-    ticket.notify = notify
-    this.#join(line, ticket)
-    return ticket
+    if (noPlace) return this.#refusalFor(queue.purpose, now) ?? full
+    waiter.number = ++this.#numbered
+    waiter.since = now
+    waiter.deadline = deadline
+    waiter.about = about
+    waiter.notify = notify
+    this.#join(queue, waiter)
+    return waiter
   }
 
-  /** Gives a slot back, or leaves the queue. Only the first call does something. */
-  close(ticket: Ticket<A>): void {
-    const node = ticket as TicketNode<A>
+  /** Gives the slot back, or leaves the queue. Only the first call has an effect. */
+  close(waiter: Waiter<A>): void {
+    const node = waiter as WaiterNode<A>
     const state = node.state
     node.state = "closed"
     node.notify = undefined
@@ -305,7 +306,7 @@ export class PoolState<A> {
     this.changes?.slot(slot)
     if (slot === undefined) {
       this.#directInUse--
-      this.#placeLine(this.#direct)
+      this.#placeQueue(this.#direct)
     } else {
       slot.inUse--
       if (slot.member) this.#place(slot)
@@ -314,10 +315,10 @@ export class PoolState<A> {
     this.#serve()
   }
 
-  /** Why a ticket is refused whose time in the queue is over: no account is in rotation for it, or it is just `Late`. */
-  late(ticket: Ticket<A>): Refusal {
-    const line = (ticket as TicketNode<A>).line
-    return (line === undefined ? undefined : this.#hopeless(line.purpose, Number.NEGATIVE_INFINITY)) ?? late
+  /** The refusal of a waiter whose time in the queue is over: `Late`, or what keeps its accounts out of rotation. */
+  late(waiter: Waiter<A>): Refusal {
+    const queue = (waiter as WaiterNode<A>).queue
+    return (queue === undefined ? undefined : this.#refusalFor(queue.purpose, Number.NEGATIVE_INFINITY)) ?? late
   }
 
   /** Takes an account out of rotation: until `until` (`cooling`), or to be tried again at `until` (`out`). */
@@ -325,7 +326,7 @@ export class PoolState<A> {
     const node = slot as SlotNode<A>
     if (!node.member) return
     this.#setState(node, state, until)
-    if (node.line !== undefined) this.#refuse(node.line)
+    if (node.queue !== undefined) this.#refuse(node.queue)
     this.#refuseShared()
     this.#serve()
   }
@@ -339,8 +340,8 @@ export class PoolState<A> {
   }
 
   /**
-   * Puts cooled accounts whose time has come back into rotation, and returns those that are out and due for a try: they
-   * stay out, and are not due again, until `suspend` or `restore` says more.
+   * Puts cooling accounts whose time is over back into rotation, and returns the `out` accounts that are due for a try.
+   * Those stay out, and are not due again, until `suspend` or `restore`.
    */
   recover(now: number): ReadonlyArray<Slot<A>> {
     for (let first = this.#cooling.peek(); first !== undefined && first.key <= now; first = this.#cooling.peek()) {
@@ -355,7 +356,7 @@ export class PoolState<A> {
     return due
   }
 
-  /** Marks an account as being cleaned up: it is given only when no other account has spare capacity. */
+  /** Marks an account as being cleaned up: it is granted only while no other account has spare capacity. */
   setCleaning(slot: Slot<A>, cleaning: boolean): void {
     const node = slot as SlotNode<A>
     node.cleaning = cleaning
@@ -363,10 +364,9 @@ export class PoolState<A> {
   }
 
   /**
-   * New accounts, by key, and limits. Nobody is dropped: running tickets go on counting, an account that left drains (and is
-   * the same one if it comes back meanwhile), waiting tickets keep their places; those pinned to an account that left, or
-   * that is among the `disabled` ones now, are refused. O(n log n), in slices: between two of them the pool works with
-   * accounts of before and after.
+   * Applies new accounts, by key, and new limits. Running leases go on counting. An account that left drains, and keeps its
+   * slots if it returns meanwhile. Waiters keep their places, except those pinned to an account that left or is among the
+   * `disabled`, which are refused. Runs in slices; between two of them the pool has accounts of both configurations.
    */
   *configure(
     accounts: ReadonlyMap<string, A>,
@@ -374,8 +374,8 @@ export class PoolState<A> {
     disabled: ReadonlySet<string> = new Set()
   ): Sliced<void> {
     this.#limits = limits
-    this.#placeLine(this.#direct)
-    // What comes is there before what goes is gone, so that nobody finds the pool empty.
+    this.#placeQueue(this.#direct)
+    // New accounts are added before old ones go, so that the pool is never empty in between.
     yield* eachSliced(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
       slot.account = account
@@ -403,7 +403,7 @@ export class PoolState<A> {
     slot.member = false
     this.#setState(slot, "ready", 0)
     if (slot.inUse > 0) this.#draining.set(slot.key, slot)
-    if (slot.line !== undefined) this.#refuse(slot.line)
+    if (slot.queue !== undefined) this.#refuse(slot.queue)
   }
 
   #setState(slot: SlotNode<A>, state: SlotState, until: number): void {
@@ -420,7 +420,7 @@ export class PoolState<A> {
     if (slot.state === "out") this.#out.remove(slot.recovery)
   }
 
-  /** A disabled account keeps its state, but nobody tries it: its recovery waits until it is enabled. */
+  /** A disabled account keeps its state without being tried: its recovery waits until it is enabled. */
   #joinRecovery(slot: SlotNode<A>): void {
     if (!slot.enabled) return
     if (slot.state === "cooling") this.#cooling.put(slot.recovery, slot.until)
@@ -434,76 +434,77 @@ export class PoolState<A> {
       slot.enabled = enabled
       this.changes?.slot(slot)
       this.#joinRecovery(slot)
-      if (!enabled && slot.line !== undefined) this.#refuse(slot.line)
+      if (!enabled && slot.queue !== undefined) this.#refuse(slot.queue)
     }
     this.#place(slot)
   }
 
-  /** Puts an account, and the line of those who wait for it, where its state says. */
+  /** Puts an account and its queue where the account's state says. */
   #place(slot: SlotNode<A>): void {
     if (slot.member && slot.enabled && slot.state === "ready" && slot.inUse < this.#limits.perAccount) {
       this.#spare.put(slot.rotation, slot.cleaning ? slot.lastGiven + behindAll : slot.lastGiven)
     } else {
       this.#spare.remove(slot.rotation)
     }
-    if (slot.line?.head !== undefined) this.#placeLine(slot.line)
+    if (slot.queue?.head !== undefined) this.#placeQueue(slot.queue)
   }
 
-  #placeLine(line: TicketLine<A>): void {
-    const head = line.head
-    const { purpose } = line
+  #placeQueue(queue: Waiters<A>): void {
+    const head = queue.head
+    const { purpose } = queue
     if (
       head === undefined || (purpose._tag === "Pinned" && !purpose.slot.available) ||
       (purpose._tag === "Direct" && !this.#directAllowed)
     ) {
-      this.#lines.remove(line.entry)
+      this.#queues.remove(queue.entry)
     } else {
-      this.#lines.put(line.entry, head.number)
+      this.#queues.put(queue.entry, head.number)
     }
   }
 
-  /** Whether callers with a token of their own may hold one slot more. */
+  /** Whether direct callers may hold another slot. */
   get #directAllowed(): boolean {
     return this.#directInUse < this.#limits.direct
   }
 
-  #lineOf(wish: Wish): TicketLine<A> | undefined {
-    if (wish._tag === "Direct") return this.#direct
-    if (wish._tag === "Pinned") return this.#members.get(wish.key)?.ownLine()
-    if (wish.avoid.size === 0) return this.#any
-    const id = [...wish.avoid].sort().join("\n")
-    return this.#choosy.get(id) ?? new Line<TicketNode<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(wish.avoid), id })
+  #queueOf(request: LeaseRequest): Waiters<A> | undefined {
+    if (request._tag === "Direct") return this.#direct
+    if (request._tag === "Pinned") return this.#members.get(request.key)?.ownQueue()
+    if (request.avoid.size === 0) return this.#any
+    const id = [...request.avoid].sort().join("\n")
+    return this.#avoiding.get(id) ??
+      new WaitQueue<WaiterNode<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(request.avoid), id })
   }
 
-  #join(line: TicketLine<A>, ticket: TicketNode<A>): void {
-    line.join(ticket)
-    ticket.line = line
-    this.#queue.add(ticket)
+  #join(queue: Waiters<A>, waiter: WaiterNode<A>): void {
+    queue.join(waiter)
+    waiter.queue = queue
+    this.#waiters.add(waiter)
     this.changes?.queue()
-    if (line === this.#direct) this.#directWaiting++
-    if (line.purpose._tag === "Any" && line !== this.#any) this.#choosy.set(line.purpose.id, line)
-    this.#placeLine(line)
+    if (queue === this.#direct) this.#directWaiting++
+    if (queue.purpose._tag === "Any" && queue !== this.#any) this.#avoiding.set(queue.purpose.id, queue)
+    this.#placeQueue(queue)
   }
 
-  #leave(ticket: TicketNode<A>): void {
-    const line = ticket.line!
-    line.leave(ticket)
-    ticket.line = undefined
-    this.#queue.delete(ticket)
+  #leave(waiter: WaiterNode<A>): void {
+    const queue = waiter.queue!
+    queue.leave(waiter)
+    waiter.queue = undefined
+    this.#waiters.delete(waiter)
     this.changes?.queue()
-    if (line === this.#direct) this.#directWaiting--
-    if (line.purpose._tag === "Any" && line.head === undefined) this.#choosy.delete(line.purpose.id)
-    this.#placeLine(line)
+    if (queue === this.#direct) this.#directWaiting--
+    if (queue.purpose._tag === "Any" && queue.head === undefined) this.#avoiding.delete(queue.purpose.id)
+    this.#placeQueue(queue)
   }
 
-  #give(ticket: TicketNode<A>, slot: SlotNode<A> | undefined): void {
-    ticket.state = "granted"
-    ticket.slot = slot
+  #give(waiter: WaiterNode<A>, slot: SlotNode<A> | undefined): void {
+    waiter.state = "granted"
+    waiter.slot = slot
     this.#inUse++
     this.changes?.slot(slot)
     if (slot === undefined) {
       this.#directInUse++
-      this.#placeLine(this.#direct)
+      this.#placeQueue(this.#direct)
       return
     }
     slot.inUse++
@@ -511,7 +512,7 @@ export class PoolState<A> {
     this.#place(slot)
   }
 
-  /** The account that a purpose would be given now. */
+  /** The account that the next request for a purpose gets. */
   #pick(purpose: Purpose<A>): SlotNode<A> | undefined {
     if (purpose._tag === "Direct") return undefined
     if (purpose._tag === "Pinned") return purpose.slot.available ? purpose.slot : undefined
@@ -535,8 +536,8 @@ export class PoolState<A> {
     return this.#inRotation > avoided
   }
 
-  /** Why nothing that serves a purpose is in rotation, or comes back before the deadline. */
-  #hopeless(purpose: Purpose<A>, deadline: number): Refusal | undefined {
+  /** Why no account for a purpose is in rotation or returns before the deadline; `undefined` if one does. */
+  #refusalFor(purpose: Purpose<A>, deadline: number): Refusal | undefined {
     if (purpose._tag === "Direct") return undefined
     if (purpose._tag === "Pinned") {
       const { enabled, member, state, until } = purpose.slot
@@ -552,56 +553,56 @@ export class PoolState<A> {
     return until > deadline ? { _tag: "Cooling", until } : undefined
   }
 
-  /** Refuses those at the front of a line for whom there is no hope left. */
-  #refuse(line: TicketLine<A>): void {
-    for (let head = line.head; head !== undefined; head = line.head) {
-      const refusal = this.#hopeless(line.purpose, head.deadline)
+  /** Refuses the first waiters of a queue as long as no account can serve them in time. */
+  #refuse(queue: Waiters<A>): void {
+    for (let head = queue.head; head !== undefined; head = queue.head) {
+      const refusal = this.#refusalFor(queue.purpose, head.deadline)
       if (refusal === undefined) return
       this.#leave(head)
       head.state = "closed"
-      this.#settled.push([head, refusal])
+      this.#outcomes.push([head, refusal])
     }
   }
 
   #refuseShared(): void {
     if (this.#inRotation > 0) return
     this.#refuse(this.#any)
-    for (const line of this.#choosy.values()) this.#refuse(line)
+    for (const queue of this.#avoiding.values()) this.#refuse(queue)
   }
 
-  readonly #servable = (line: TicketLine<A>): boolean =>
-    line.purpose._tag !== "Any" || this.#pick(line.purpose) !== undefined
+  readonly #servable = (queue: Waiters<A>): boolean =>
+    queue.purpose._tag !== "Any" || this.#pick(queue.purpose) !== undefined
 
-  /** The line whose first waiter came before all others that can be served now. */
-  #nextLine(): TicketLine<A> | undefined {
-    if (this.#spare.size > 0) return this.#lines.first(this.#servable)?.value
+  /** The queue whose first waiter is the oldest that can be served now. */
+  #nextQueue(): Waiters<A> | undefined {
+    if (this.#spare.size > 0) return this.#queues.first(this.#servable)?.value
     return this.#direct.head === undefined || !this.#directAllowed ? undefined : this.#direct
   }
 
-  /** Gives what is free to those who wait, in order, and tells everyone who is settled. */
+  /** Gives the free capacity to waiters in order, then notifies all that were granted or refused. */
   #serve(): void {
-    while (this.#queue.size > 0 && this.#inUse < this.#limits.global) {
-      const line = this.#nextLine()
-      const head = line?.head
-      if (line === undefined || head === undefined) break
-      const slot = this.#pick(line.purpose)
+    while (this.#waiters.size > 0 && this.#inUse < this.#limits.global) {
+      const queue = this.#nextQueue()
+      const head = queue?.head
+      if (queue === undefined || head === undefined) break
+      const slot = this.#pick(queue.purpose)
       this.#leave(head)
       this.#give(head, slot)
-      this.#settled.push([head, undefined])
+      this.#outcomes.push([head, undefined])
     }
-    if (this.#settled.length > 0 && !this.#notifying) this.#notify()
+    if (this.#outcomes.length > 0 && !this.#notifying) this.#notify()
   }
 
-  /** Those who are told may call back, so this happens only when all is in order, and never within itself. */
+  /** `notify` may call back, so it runs when the state is consistent, and never within itself. */
   #notify(): void {
     this.#notifying = true
-    for (let i = 0; i < this.#settled.length; i++) {
-      const [ticket, refusal] = this.#settled[i]!
-      const notify = ticket.notify
-      ticket.notify = undefined
+    for (let i = 0; i < this.#outcomes.length; i++) {
+      const [waiter, refusal] = this.#outcomes[i]!
+      const notify = waiter.notify
+      waiter.notify = undefined
       if (notify !== undefined) notify(refusal)
     }
-    this.#settled.length = 0
+    this.#outcomes.length = 0
     this.#notifying = false
   }
 }

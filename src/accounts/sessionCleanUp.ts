@@ -8,6 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import type { AutoDeleteMode } from "../config/GatewayConfig.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -18,78 +19,93 @@ import type { PoolState, Slot } from "./PoolState.ts"
 /** A lease waits this long for a running deletion of all sessions; then the deletion is given up. */
 export const longestWait = Duration.seconds(5)
 /** Pending deletions get this long when the pool is closed. */
-export const longestShutdown = Duration.seconds(5)
+const longestShutdown = Duration.seconds(5)
 /** Deletions of single sessions that run at once for one lease. */
-export const concurrency = 4
+const concurrency = 4
 
-/** What a lease leaves behind. */
-export interface Leavings {
+/** What a lease leaves behind: its sessions, and what to delete them with. */
+export interface Leftovers {
   readonly driver: Driver
   readonly token: string | undefined
   readonly sessions: ReadonlyArray<string>
 }
 
-/** Makes the clean-up of a pool; the scope ends it. */
-export const makeSessionCleanUp = Effect.fnUntraced(function*(
-  state: PoolState<PooledAccount>,
-  mode: () => AutoDeleteMode
-) {
+/** Deletes sessions in the background; the scope ends that. */
+export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => AutoDeleteMode) {
   const running = yield* FiberSet.make<void>()
   const fork = yield* FiberSet.runtime(running)<never>()
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(running), longestShutdown)))
-  let done = 0
-  let failed = 0
+  let sessionCleanUps = 0
+  let sessionCleanUpFailures = 0
 
-  const counted = (effect: Effect.Effect<void, UpstreamFailure>) =>
-    Effect.onExit(effect, (exit) =>
+  const counted = (deletion: Effect.Effect<void, UpstreamFailure>) =>
+    Effect.onExit(deletion, (exit) =>
       Effect.sync(() => {
-        if (Exit.isSuccess(exit)) done++
-        else failed++
+        if (Exit.isSuccess(exit)) sessionCleanUps++
+        else sessionCleanUpFailures++
       })).pipe(
-        // The upstream's own words may hold what no log line may.
+        // The upstream's message is left out: it may quote secrets.
         Effect.tapError(({ kind, phase }) =>
           Effect.annotateLogs(Effect.logDebug("Could not delete upstream sessions"), { phase, kind })
         ),
         Effect.ignoreCause
       )
 
-  const deleteAll = (slot: Slot<PooledAccount>, driver: Driver, token: string | undefined) => {
+  return {
+    /** What `auto_delete` asks for after a lease. */
+    wanted: ({ driver, sessions }: Leftovers): AutoDeleteMode =>
+      driver.capabilities.sessions && sessions.length > 0 ? mode() : "none",
+    /** Deletes the sessions of one lease. */
+    deleteEach: ({ driver, sessions, token }: Leftovers): void => {
+      fork(Effect.forEach(sessions, (id) => counted(driver.deleteSession(token, id)), { concurrency, discard: true }))
+    },
+    /** Deletes all sessions of an account, then runs `ended`; `undefined` if that was done at once. */
+    deleteAll: (
+      { driver, token }: Omit<Leftovers, "sessions">,
+      ended: Effect.Effect<unknown>
+    ): Fiber.Fiber<void> | undefined => {
+      const fiber = fork(Effect.ensuring(counted(driver.deleteAllSessions(token)), ended))
+      return fiber.pollUnsafe() === undefined ? fiber : undefined
+    },
+    /** Deletions that succeeded, and those that failed. */
+    counts: () => ({ sessionCleanUps, sessionCleanUpFailures })
+  }
+})
+
+/** Makes the clean-up of the pool of one process; the scope ends it. */
+export const makeSessionCleanUp = Effect.fnUntraced(function*(
+  state: PoolState<PooledAccount>,
+  mode: () => AutoDeleteMode
+) {
+  const deletions = yield* makeSessionDeletions(mode)
+
+  const deleteAll = (slot: Slot<PooledAccount>, leftovers: Omit<Leftovers, "sessions">) => {
     const account = slot.account
-    const finished = Deferred.makeUnsafe<void>()
+    const done = Deferred.makeUnsafe<void>()
     account.unclean = undefined
     state.setCleaning(slot, true)
-    const fiber = fork(
-      Effect.ensuring(
-        counted(driver.deleteAllSessions(token)),
-        Effect.suspend(() => {
-          account.cleanUp = undefined
-          state.setCleaning(slot, false)
-          return Deferred.done(finished, Exit.void)
-        })
-      )
-    )
-    if (!Deferred.isDoneUnsafe(finished)) account.cleanUp = { done: finished, fiber }
+    const ended = Effect.sync(() => {
+      account.cleanUp = undefined
+      state.setCleaning(slot, false)
+      Deferred.doneUnsafe(done, Exit.void)
+    })
+    const fiber = deletions.deleteAll(leftovers, ended)
+    if (fiber !== undefined) account.cleanUp = { done, fiber }
   }
 
   return {
     /** Called when a lease's slot is free. A caller's own account (`slot` is `undefined`) is never emptied. */
-    released: (slot: Slot<PooledAccount> | undefined, { driver, sessions, token }: Leavings): void => {
-      const wanted = mode()
-      if (driver.capabilities.sessions && wanted !== "none" && sessions.length > 0) {
-        if (wanted === "all" && slot !== undefined) {
-          slot.account.unclean = { driver, token }
-        } else {
-          fork(
-            Effect.forEach(sessions, (id) => counted(driver.deleteSession(token, id)), { concurrency, discard: true })
-          )
-        }
-      }
+    released: (slot: Slot<PooledAccount> | undefined, leftovers: Leftovers): void => {
+      const wanted = deletions.wanted(leftovers)
+      if (wanted === "all" && slot !== undefined) {
+        slot.account.unclean = { driver: leftovers.driver, token: leftovers.token }
+      } else if (wanted !== "none") deletions.deleteEach(leftovers)
       if (slot === undefined || slot.inUse > 0) return
       const { cleanUp, unclean } = slot.account
-      if (unclean !== undefined && cleanUp === undefined) deleteAll(slot, unclean.driver, unclean.token)
+      if (unclean !== undefined && cleanUp === undefined) deleteAll(slot, unclean)
     },
     /** Lets a running deletion of all of the account's sessions end before a new lease makes one. */
-    settled: (account: PooledAccount): Effect.Effect<void> =>
+    awaitDeletion: (account: PooledAccount): Effect.Effect<void> =>
       Effect.suspend(() => {
         const cleanUp = account.cleanUp
         if (cleanUp === undefined) return Effect.void
@@ -98,7 +114,6 @@ export const makeSessionCleanUp = Effect.fnUntraced(function*(
           orElse: () => Effect.sync(() => cleanUp.fiber.interruptUnsafe())
         })
       }),
-    /** Clean-ups that ended well, and those that did not. */
-    counts: () => ({ done, failed })
+    counts: deletions.counts
   }
 })

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
-import { AdminPassword } from "../../src/accounts/AdminPassword.ts"
-import { hashPassword } from "../../src/accounts/passwordHash.ts"
+import { AdminPassword, hashPassword } from "../../src/accounts/AdminPassword.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 
 const withPassword = Effect.fnUntraced(function*(password: string) {

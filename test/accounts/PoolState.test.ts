@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
+import { type LeaseRequest, type Limits, PoolState, type Refusal, type Waiter } from "../../src/accounts/PoolState.ts"
 import { atOnce } from "../../src/domain/stream/slices.ts"
 import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
@@ -10,7 +10,7 @@ import { NaivePool, type Settled } from "./naivePool.ts"
 const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   const pool = new PoolState<string>(first)
   const naive = new NaivePool(first)
-  const tickets = new Map<number, Ticket<string>>()
+  const tickets = new Map<number, Waiter<string>>()
   let settled: Settled = { given: [], refused: new Map() }
   let now = 0
   let ids = 0
@@ -18,7 +18,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
     atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
 
-  const request = (id: number, wish: Wish) => {
+  const request = (id: number, wish: LeaseRequest) => {
     const note = (refusal: Refusal | undefined) => {
       if (refusal === undefined) settled.given.push([id, tickets.get(id)!.slot?.key])
       else settled.refused.set(id, refusal._tag)

@@ -1,6 +1,6 @@
 /** Generated operations on a pool, for whatever is held against it. */
 import * as fc from "fast-check"
-import type { Limits, Wish } from "../../src/accounts/PoolState.ts"
+import type { LeaseRequest, Limits } from "../../src/accounts/PoolState.ts"
 
 /** The accounts that there are. */
 export const names = ["a", "b", "c", "d", "e"]
@@ -9,7 +9,7 @@ export const patience = 50
 
 /** Something that is done to a pool. */
 export type Op =
-  | { readonly _tag: "Request"; readonly wish: Wish }
+  | { readonly _tag: "Request"; readonly wish: LeaseRequest }
   | { readonly _tag: "Close"; readonly nth: number }
   | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
   | { readonly _tag: "Restore"; readonly key: string }
@@ -24,11 +24,11 @@ export type Op =
 
 const key = fc.constantFrom(...names)
 
-const wish: fc.Arbitrary<Wish> = fc.oneof(
-  { weight: 5, arbitrary: fc.constant<Wish>({ _tag: "Any", avoid: new Set() }) },
-  { weight: 3, arbitrary: fc.subarray(names).map((keys): Wish => ({ _tag: "Any", avoid: new Set(keys) })) },
-  { weight: 3, arbitrary: key.map((key): Wish => ({ _tag: "Pinned", key })) },
-  { weight: 3, arbitrary: fc.constant<Wish>({ _tag: "Direct" }) }
+const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<LeaseRequest>({ _tag: "Any", avoid: new Set() }) },
+  { weight: 3, arbitrary: fc.subarray(names).map((keys): LeaseRequest => ({ _tag: "Any", avoid: new Set(keys) })) },
+  { weight: 3, arbitrary: key.map((key): LeaseRequest => ({ _tag: "Pinned", key })) },
+  { weight: 3, arbitrary: fc.constant<LeaseRequest>({ _tag: "Direct" }) }
 )
 
 /** The limits to begin with. */

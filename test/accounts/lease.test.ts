@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Random, Result } from "effect"
+import { Deferred, Effect, Exit, Fiber, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { Accounts, type LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
 import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
-import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
 import {
   accounts,
   anywhere,
@@ -504,26 +504,5 @@ describe("the order at a lease's end", () => {
       yield* Effect.scoped(attempt)
       assert.strictEqual(yield* Deferred.await(stopped), 1)
       yield* shows(pool, idle)
-    }))
-})
-
-describe("a fixed credential", () => {
-  it.effect("serves everybody without a pool", () =>
-    Effect.gen(function*() {
-      const { driver } = makeDriver()
-      const context = yield* Layer.build(
-        Accounts.layerFixed("key").pipe(
-          Layer.provide(Layer.succeed(Upstream, Upstream.of({ driver: Effect.succeed(driver) })))
-        )
-      )
-      const pool = Context.get(context, Accounts)
-      const held = yield* Effect.forEach(Array.from({ length: 100 }), () => hold(pool))
-      assert.strictEqual(yield* held[0]!.lease.credential.token, "key")
-      assert.strictEqual(held[0]!.lease.driver, driver)
-      yield* Effect.flip(held[0]!.lease.credential.renew("key"))
-      yield* shows(pool, { in_use: 100 })
-      yield* Effect.forEach(held, ({ free }) => free)
-      yield* shows(pool, idle)
-      assert.deepInclude(yield* pool.metrics, { leases: 100 })
     }))
 })

@@ -1,5 +1,5 @@
 /** The pool's rules in the plainest form: one list of accounts, one list of waiters, everything looked at every time. */
-import type { Limits, Refusal, SlotState, Wish } from "../../src/accounts/PoolState.ts"
+import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/accounts/PoolState.ts"
 
 export interface NaiveAccount {
   readonly key: string
@@ -13,7 +13,7 @@ export interface NaiveAccount {
 
 interface Waiter {
   readonly id: number
-  readonly wish: Wish
+  readonly wish: LeaseRequest
   readonly deadline: number
 }
 
@@ -45,7 +45,7 @@ export class NaivePool {
   }
 
   /** Whether the queue has a place: those with a token of their own may take half of them. */
-  hasPlace(wish: Wish): boolean {
+  hasPlace(wish: LeaseRequest): boolean {
     const direct = this.waiters.filter((waiter) => waiter.wish._tag === "Direct").length
     return this.waiters.length < this.limits.queue &&
       (wish._tag !== "Direct" || direct + 1 <= this.limits.queue / 2)
@@ -66,7 +66,7 @@ export class NaivePool {
   }
 
   /** The account for a wish; "none" for one that needs none; `undefined` where it has to wait. */
-  pick(wish: Wish): NaiveAccount | "none" | undefined {
+  pick(wish: LeaseRequest): NaiveAccount | "none" | undefined {
     if (this.inUse >= this.limits.global) return undefined
     if (wish._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
     const available = this.available
@@ -75,7 +75,7 @@ export class NaivePool {
     return available.find((account) => !wish.avoid.has(account.key)) ?? (others.length === 0 ? available[0] : undefined)
   }
 
-  hopeless(wish: Wish, deadline: number): Refusal["_tag"] | undefined {
+  hopeless(wish: LeaseRequest, deadline: number): Refusal["_tag"] | undefined {
     if (wish._tag === "Direct") return undefined
     const pinned = wish._tag === "Pinned"
     const candidates = this.accounts.filter((account) => !pinned || account.key === wish.key)
@@ -114,7 +114,7 @@ export class NaivePool {
     }
   }
 
-  request(id: number, wish: Wish, now: number, patience: number): Settled {
+  request(id: number, wish: LeaseRequest, now: number, patience: number): Settled {
     const settled: Settled = { given: [], refused: new Map() }
     const hopeless = this.hopeless(wish, now + patience)
     const account = this.pick(wish)

@@ -7,7 +7,13 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
-import { type Limits, PoolState, type Refusal, type Ticket, type Wish } from "../../src/accounts/PoolState.ts"
+import {
+  type LeaseRequest as Wish,
+  type Limits,
+  PoolState,
+  type Refusal,
+  type Waiter as Ticket
+} from "../../src/accounts/PoolState.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import { atOnce } from "../../src/domain/stream/slices.ts"
 import { limits, names, type Op, op as operation, patience } from "../accounts/interleavings.ts"

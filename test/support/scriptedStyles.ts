@@ -20,7 +20,6 @@ import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { OwnWork } from "../../src/http/OwnWork.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
-import { Upstream } from "../../src/upstream/Upstream.ts"
 import { scriptedCompletion } from "./scriptedCompletion.ts"
 import { usageInMemory } from "./usage.ts"
 
@@ -35,8 +34,8 @@ export type Script = (
 export const always = (events: ReadonlyArray<ReplyEvent>): Script => () =>
   Effect.succeed(Stream.rechunk(Stream.fromIterable(events), 1))
 
-/** Completions are scripted: nothing here calls an upstream. */
-const noUpstream = Layer.succeed(Upstream, Upstream.of({ driver: Effect.die("no upstream") }))
+/** Completions are scripted, so that nothing takes an account. */
+const noAccounts = Layer.mock(Accounts)({})
 
 /** Serves the styles; `inputs` are the completions that were asked for. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
@@ -49,7 +48,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   )
   const { dispose, handler } = HttpRouter.toWebHandler(
     Layer.merge(MessagesHandlers, GenerateHandlers).pipe(
-      Layer.provide(Layer.provide(Accounts.layerFixed(undefined), noUpstream)),
+      Layer.provide(noAccounts),
       Layer.provide([
         Callers.layer,
         Deadlines.layer,

@@ -1,10 +1,10 @@
 /**
- * This node's claims in the shared pool: what it has asked the store for, what waits there, what it holds, and what it has
- * still to give back.
+ * This node's claims in the shared pool: requests that the store is asked for, requests that wait there, granted slots, and
+ * slots that are still to be given back.
  *
- * The one thing to know: a claim is under way at both ends. An answer may be lost or come twice, in any order with what the
- * channel tells; so a claim that ends here is given back by its ticket until the store has heard it, and a grant for a ticket
- * that nobody waits with any more is given back too.
+ * The one thing to know: node and store may disagree about a claim for a moment. A reply may be lost, or come twice, or come
+ * after the channel's message. So the node gives a claim back by its ticket until the store acknowledges that, and also gives
+ * back every grant whose request no longer waits.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -16,52 +16,53 @@ import type { Store } from "../../cluster/store/Store.ts"
 import { StoreUnavailable } from "../../cluster/store/StoreError.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import type { Refusal } from "../PoolState.ts"
+import { noVerdict } from "./poolScripts.ts"
 
-/** A slot that the store has given. */
+/** A slot that the store has granted. */
 export interface Grant {
   readonly ticket: string
-  /** The account by its name in the store; empty for a share of the global limit alone. */
+  /** The account's name in the store; empty for a share of the global limit alone. */
   readonly account: string
-  /** Rises with every grant over all nodes. */
+  /** Rises with every grant on any node. */
   readonly fence: number
-  /** The account's epoch: which of its faults came before. */
+  /** The account's epoch, which rises with each of its faults. */
   readonly epoch: string
   /** The version of the account's token. */
   readonly token: string
-  /** Whether its sessions are being deleted. */
+  /** Whether the account's sessions are being deleted. */
   readonly cleaning: boolean
-  /** The revision of the configuration that it was given under. */
+  /** The revision of the configuration in effect at the grant. */
   readonly revision: number
 }
 
 /** Why there is no grant. */
 export type NoGrant = Refusal | StoreUnavailable
 
-/** What a claim is for; wishes as the scripts have them (`pool.lua`). */
+/** What a claim asks for; requests as the scripts take them (`pool.lua`). */
 export interface Claim {
-  readonly wish: string
-  /** What to wish where that is refused at once; empty where there is nothing else. */
-  readonly instead: string
-  /** Milliseconds that it may wait. */
+  readonly request: string
+  /** The request to make if the first one is refused at once; empty for no other. */
+  readonly fallback: string
+  /** Milliseconds that the claim may wait. */
   readonly patience: number
   readonly style: string
 }
 
 interface Waiter {
   readonly claim: Claim
-  readonly settled: Deferred.Deferred<Grant, NoGrant>
-  /** Its place in the one queue; 0 until the store has said it. */
+  readonly outcome: Deferred.Deferred<Grant, NoGrant>
+  /** Its place in the queue of all nodes; 0 until the store has replied. */
   number: number
   readonly since: number
 }
 
-/** Told what the store has replied. */
-type Heard = (reply: ReadonlyArray<string>) => void
+/** Receives the store's reply. */
+type OnReply = (reply: ReadonlyArray<string>) => void
 
-/** Lets an effect be interrupted within a part that is not. */
+/** Makes an effect interruptible within an uninterruptible part. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Waiters keep their places for so long while the store is lost, in milliseconds. */
+/** Waiters keep their places this long while the store is lost, in milliseconds. */
 const lostPatience = 5_000
 
 export const storeLost = new StoreUnavailable({ message: "The gateway's shared store does not answer" })
@@ -95,13 +96,11 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   let tickets = 0
   const waiters = new Map<string, Waiter>()
   const leases = new Map<string, Grant>()
-  /** What the store has still to hear; `sent` while it is under way. */
-  const leaving = new Map<string, { readonly args: ReadonlyArray<string>; readonly heard: Heard; sent: boolean }>()
+  /** Releases that the store has not acknowledged, by ticket; `sent` while one is under way. */
+  const releases = new Map<string, { readonly args: ReadonlyArray<string>; readonly onReply: OnReply; sent: boolean }>()
 
-  const noReport = ["", "", "", "", "", "", "", "", ""]
-
-  const tellLeaving = (ticket: string) => {
-    const entry = leaving.get(ticket)
+  const sendRelease = (ticket: string) => {
+    const entry = releases.get(ticket)
     if (entry === undefined || entry.sent || !store.isUp()) return
     entry.sent = true
     fork(
@@ -112,38 +111,38 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
           }),
         onSuccess: (reply) =>
           Effect.sync(() => {
-            leaving.delete(ticket)
-            entry.heard(reply)
+            releases.delete(ticket)
+            entry.onReply(reply)
           })
       })
     )
   }
 
-  /** Ends a claim at the store, now or as soon as it is there. */
-  const end = (ticket: string, args: ReadonlyArray<string>, heard: Heard) => {
-    leaving.set(ticket, { args, heard, sent: false })
-    tellLeaving(ticket)
+  /** Ends a claim in the store, at once or as soon as the store is up. */
+  const end = (ticket: string, args: ReadonlyArray<string>, onReply: OnReply) => {
+    releases.set(ticket, { args, onReply, sent: false })
+    sendRelease(ticket)
   }
 
-  const giveUp = (ticket: string) => end(ticket, noReport, () => undefined)
+  const giveUp = (ticket: string) => end(ticket, ["", ...noVerdict], () => undefined)
 
   const granted = (grant: Grant) => {
     const waiter = waiters.get(grant.ticket)
     if (waiter === undefined) {
-      // It was given up meanwhile, which the store may not have heard yet.
-      if (!leases.has(grant.ticket) && !leaving.has(grant.ticket)) giveUp(grant.ticket)
+      // The node has given the claim up; the store may not have received that yet.
+      if (!leases.has(grant.ticket) && !releases.has(grant.ticket)) giveUp(grant.ticket)
       return
     }
     waiters.delete(grant.ticket)
     leases.set(grant.ticket, grant)
-    Deferred.doneUnsafe(waiter.settled, Exit.succeed(grant))
+    Deferred.doneUnsafe(waiter.outcome, Exit.succeed(grant))
   }
 
   const refused = (ticket: string, reason: NoGrant) => {
     const waiter = waiters.get(ticket)
     if (waiter === undefined) return
     waiters.delete(ticket)
-    Deferred.doneUnsafe(waiter.settled, Exit.fail(reason))
+    Deferred.doneUnsafe(waiter.outcome, Exit.fail(reason))
   }
 
   const refuseAll = (reason: NoGrant) => {
@@ -170,7 +169,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     else if (kind === "refuse") refused(ticket, refusalOf(fields[0], fields[1], now()))
     else if (kind === "lost") setLostTimer(giveUpWaiting)
     else if (kind === "up" || kind === "beat") {
-      for (const left of leaving.keys()) tellLeaving(left)
+      for (const ticket of releases.keys()) sendRelease(ticket)
     }
   })
   store.holds(
@@ -180,7 +179,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         const waited = now() - since
         return [
           ticket,
-          claim.wish,
+          claim.request,
           number,
           Math.max(0, Math.round(claim.patience - waited)),
           Math.round(waited),
@@ -189,62 +188,62 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
       })
     }),
     () => {
-      let unsettled = leaving.size
+      let unsettled = releases.size
       for (const { number } of waiters.values()) if (number === 0) unsettled++
       return { leases: leases.size, tickets: waiters.size, unsettled }
     }
   )
 
-  /** The time in the queue is over: the store says why, or that the grant came first. */
+  /** Ends a wait that took too long: the store replies with the reason, or with a grant that came first. */
   const late = (ticket: string): Effect.Effect<Grant, NoGrant> =>
-    Effect.flatMap(store.run("late", ticket), ([outcome, ...fields]): Effect.Effect<Grant, NoGrant> => {
+    Effect.flatMap(store.run("late", ticket), ([verdict, ...fields]): Effect.Effect<Grant, NoGrant> => {
       const waiter = waiters.get(ticket)
-      if (outcome === "granted") granted(grantOf(ticket, fields))
+      if (verdict === "granted") granted(grantOf(ticket, fields))
       else refused(ticket, refusalOf(fields[0], fields[1], now()))
-      return waiter === undefined ? Effect.fail({ _tag: "Late" }) : Deferred.await(waiter.settled)
+      return waiter === undefined ? Effect.fail({ _tag: "Late" }) : Deferred.await(waiter.outcome)
     })
 
   return {
     /**
-     * Asks for a slot and waits for it; only the wait, which `restore` makes so, may be interrupted. Whatever ends it, nothing
-     * stays behind; a grant is to be ended by `end`.
+     * Asks for a slot and waits for it. Only the wait, which `restore` runs, can be interrupted. A claim that fails leaves
+     * nothing behind; a grant must be ended by `end`.
      */
     claim: (claim: Claim, restore: Restore): Effect.Effect<Grant, NoGrant> =>
       Effect.suspend(() => {
         if (!store.isUp()) return Effect.fail(storeLost)
         const ticket = `${prefix}${(++tickets).toString(36)}`
-        const settled = Deferred.makeUnsafe<Grant, NoGrant>()
-        const waiter: Waiter = { claim, settled, number: 0, since: now() }
-        // The channel may tell of the grant before the answer is here.
+        const outcome = Deferred.makeUnsafe<Grant, NoGrant>()
+        const waiter: Waiter = { claim, outcome, number: 0, since: now() }
+        // The channel may deliver the grant before the reply is here.
         waiters.set(ticket, waiter)
-        const ask = store.run(
+        const acquire = store.run(
           "acquire",
           ticket,
-          claim.wish,
+          claim.request,
           String(Math.round(claim.patience)),
-          claim.instead,
+          claim.fallback,
           claim.style
         )
-        const wait = Effect.flatMap(ask, ([outcome, ...fields]): Effect.Effect<Grant, NoGrant> => {
-          if (outcome === "granted") granted(grantOf(ticket, fields))
-          else if (outcome === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
+        const wait = Effect.flatMap(acquire, ([verdict, ...fields]): Effect.Effect<Grant, NoGrant> => {
+          if (verdict === "granted") granted(grantOf(ticket, fields))
+          else if (verdict === "refused") refused(ticket, refusalOf(fields[0], fields[1], now()))
           else waiter.number = Number(fields[0])
-          if (Deferred.isDoneUnsafe(settled)) return Deferred.await(settled)
+          if (Deferred.isDoneUnsafe(outcome)) return Deferred.await(outcome)
           if (shutdown.isOver) return Effect.fail(closing)
           return restore(
-            Effect.timeoutOrElse(Deferred.await(settled), { duration: claim.patience, orElse: () => late(ticket) })
+            Effect.timeoutOrElse(Deferred.await(outcome), { duration: claim.patience, orElse: () => late(ticket) })
           )
         })
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
             if (Exit.isSuccess(exit)) return
-            const waits = waiters.delete(ticket)
-            if (leases.delete(ticket) || waits) giveUp(ticket)
+            const wasWaiting = waiters.delete(ticket)
+            if (leases.delete(ticket) || wasWaiting) giveUp(ticket)
           }))
       }),
-    /** Gives a slot back, with what is to be reported (`release.lua`); `heard` hears the store's reply. */
-    end: (grant: Grant, args: ReadonlyArray<string>, heard: Heard): void => {
-      if (leases.delete(grant.ticket)) end(grant.ticket, args, heard)
+    /** Gives a slot back, with a report (`release.lua`). `onReply` receives the store's reply. */
+    end: (grant: Grant, args: ReadonlyArray<string>, onReply: OnReply): void => {
+      if (leases.delete(grant.ticket)) end(grant.ticket, args, onReply)
     },
     inUse: () => leases.size,
     waiting: () => waiters.size

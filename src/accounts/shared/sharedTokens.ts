@@ -1,10 +1,9 @@
 /**
- * The token of one account that all nodes use: logged in for by one of them, refreshed by one of them, refused for all.
+ * The token of one account for all nodes: one node logs in and refreshes it, and a refusal holds for all nodes.
  *
- * The one thing to know: tokens go by versions. A grant tells which version is current; a node that has another one fetches it,
- * and what the upstream refused is dropped by its version, so that a late refusal never ends a newer login.
+ * The one thing to know: every token has a version. A grant names the current version; a node that has another one fetches the
+ * token. A refused token is dropped by its version, so that a late refusal never ends a newer login.
  */
-import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -14,33 +13,35 @@ import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { StoreUnavailable } from "../../cluster/store/StoreError.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Login } from "../../upstream/Upstream.ts"
-import { type AccountTokens, endedWith, noToken, refreshRetry, type TokensOptions } from "../tokens.ts"
+import { type AccountTokens, type LoginKind, makeTokensOver, type TokensOptions } from "../tokens.ts"
 
-/** Whoever waits for another node's login looks so often where no message comes, in milliseconds. */
-const lookEvery = 250
+/** A node that waits for another node's login asks the store this often if no message comes, in milliseconds. */
+const pollInterval = 250
 
-export interface SharedTokensOptions extends TokensOptions {
+interface SharedTokensOptions extends TokensOptions {
   readonly store: StoreShape
+  /** Unix time in milliseconds, by this node's clock. */
+  readonly now: () => number
   /** The account's name in the store. */
   readonly name: () => string
-  /** Hears of the end of logins of this account anywhere; the returned function ends that. */
-  readonly onLogin: (name: string, heard: () => void) => () => void
+  /** Calls `ended` at the end of every login of the account on any node; the returned function stops that. */
+  readonly onLogin: (name: string, ended: () => void) => () => void
 }
 
 export interface SharedTokens extends AccountTokens {
-  /** Says which version the store has. */
-  readonly know: (version: string) => void
-  /** Gives an empty store back what it had. */
+  /** Receives the version that the store has. */
+  readonly setCurrent: (version: string) => void
+  /** Writes this node's token to a store that has lost its data. */
   readonly restore: Effect.Effect<void>
 }
 
-/** A version of the token, as far as this node knows it. */
+/** A version of the token, as this node knows it. */
 interface Known {
   readonly version: string
-  /** `undefined`: there is none, or the upstream has refused it. */
+  /** `undefined` before the first login, and once the upstream has refused the token. */
   readonly token: string | undefined
   readonly refused: boolean
-  /** When it was got, by the store's clock. */
+  /** When the login was, by the store's clock. */
   readonly since: number
 }
 
@@ -53,46 +54,43 @@ const decodeFailure = Schema.decodeUnknownResult(failureJson)
 /** Makes the tokens of an account. */
 export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => {
   const { configured, driver, name, store } = options
-  const login = driver.capabilities.login ? options.login : undefined
-  const isAnonymous = driver.capabilities.anonymous && options.login === undefined && configured === undefined
   let known = nothing
-  /** The version that the store was heard to have. */
+  /** The version that the store has, as last received. */
   let current = "0"
-  let noRefreshBefore = 0
-  let running: Deferred.Deferred<string, UpstreamFailure> | undefined
+  const now = () => options.now() + store.clockOffset()
 
   const place = () => `gw:{main}:token:${name()}`
   const failurePlace = () => `gw:{main}:login:${name()}`
 
-  /** Takes a token as it lies in the store: `<version> <time> <sealed>`. */
+  /** Takes a token as the store has it: `<version> <time> <encrypted>`. */
   const take = (text: string): void => {
-    const [version = "0", time = "0", sealed = ""] = text.split(" ")
-    const refused = sealed === "-"
-    const token = refused || sealed === "" ? undefined : store.open(place(), sealed)
-    known = { version, token, refused: refused || (sealed !== "" && token === undefined), since: Number(time) }
+    const [version = "0", time = "0", encrypted = ""] = text.split(" ")
+    const refused = encrypted === "-"
+    const token = refused || encrypted === "" ? undefined : store.open(place(), encrypted)
+    known = { version, token, refused: refused || (encrypted !== "" && token === undefined), since: Number(time) }
     current = version
   }
 
-  const usable = (): string | undefined => known.token ?? (known.refused ? undefined : configured)
+  const held = (): string | undefined => known.token ?? (known.refused ? undefined : configured)
 
-  /** What this node knows is what the store has. */
+  /** Brings `known` up to the version that the store has. */
   const fetched = Effect.suspend(() =>
     current === known.version
       ? Effect.void
       : Effect.map(store.send("GET", place()), (text) => take(String(text ?? "0 0 ")))
   )
 
-  const waited = (account: string) => {
-    const heard = Deferred.makeUnsafe<void>()
-    const off = options.onLogin(account, () => Deferred.doneUnsafe(heard, Exit.void))
-    return Effect.ensuring(Effect.ignore(Effect.timeout(Deferred.await(heard), lookEvery)), Effect.sync(off))
+  const awaitLogin = (account: string) => {
+    const ended = Deferred.makeUnsafe<void>()
+    const off = options.onLogin(account, () => Deferred.doneUnsafe(ended, Exit.void))
+    return Effect.ensuring(Effect.ignore(Effect.timeout(Deferred.await(ended), pollInterval)), Effect.sync(off))
   }
 
-  /** The login that another node makes: its token, or its failure; `undefined` where neither came of it. */
-  const others: Effect.Effect<Result.Result<string | undefined, UpstreamFailure>, StoreUnavailable> = Effect.suspend(
-    () =>
-      Effect.flatMap(Effect.andThen(waited(name()), store.run("login", "look", name())), ([outcome, text = ""]) => {
-        if (outcome === "running") return others
+  /** The token or the failure of another node's login; `undefined` if it ended without either. */
+  const otherNodesLogin: Effect.Effect<Result.Result<string | undefined, UpstreamFailure>, StoreUnavailable> = Effect
+    .suspend(() =>
+      Effect.flatMap(Effect.andThen(awaitLogin(name()), store.run("login", "look", name())), ([outcome, text = ""]) => {
+        if (outcome === "running") return otherNodesLogin
         if (outcome === "token") {
           take(text)
           return Effect.succeed(Result.succeed(known.token))
@@ -100,113 +98,77 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
         const failure = decodeFailure(store.open(failurePlace(), text) ?? "")
         return Effect.succeed(Result.isSuccess(failure) ? Result.fail(failure.success) : Result.succeed(undefined))
       })
-  )
+    )
 
   /** Logs in for all nodes. */
-  const own = Effect.fnUntraced(function*(as: Login, kind: "login" | "refresh") {
-    const exit = yield* Effect.exit(driver.login(as))
+  const ownLogin = Effect.fnUntraced(function*(login: Login, kind: LoginKind) {
+    const exit = yield* Effect.exit(driver.login(login))
     const ended = Exit.isSuccess(exit)
       ? store.run("login", "done", name(), store.seal(place(), exit.value))
       : store.run("login", "failed", name(), store.seal(failurePlace(), failureText(exit)))
     const reply = yield* Effect.option(ended)
     if (Exit.isSuccess(exit)) {
       const version = reply._tag === "Some" && reply.value[0] === "ok" ? reply.value[1] ?? "0" : current
-      known = {
-        version,
-        token: exit.value,
-        refused: false,
-        since: (yield* Clock.currentTimeMillis) + store.clockOffset()
-      }
+      known = { version, token: exit.value, refused: false, since: now() }
       current = version
     }
     yield* options.ended(exit, kind)
     return yield* exit
   })
 
-  const loggedIn = Effect.fnUntraced(function*(
-    as: Login,
-    kind: "login" | "refresh"
+  const logIn = Effect.fnUntraced(function*(
+    login: Login,
+    kind: LoginKind
   ): Effect.fn.Return<string, UpstreamFailure> {
     for (;;) {
       const start = yield* Effect.option(store.run("login", "start", name(), known.version))
-      // Without the store the node logs in for itself.
-      if (start._tag === "None" || start.value[0] === "yours") return yield* own(as, kind)
+      // While the store is lost, the node logs in for itself.
+      if (start._tag === "None" || start.value[0] === "yours") return yield* ownLogin(login, kind)
       if (start.value[0] === "token") take(start.value[1] ?? "")
       else {
-        const outcome = yield* Effect.option(others)
+        const outcome = yield* Effect.option(otherNodesLogin)
         if (outcome._tag === "Some" && Result.isFailure(outcome.value)) return yield* outcome.value.failure
       }
       if (known.token !== undefined) return known.token
     }
   })
 
-  const start = (as: Login, kind: "login" | "refresh"): Deferred.Deferred<string, UpstreamFailure> => {
-    const deferred = Deferred.makeUnsafe<string, UpstreamFailure>()
-    running = deferred
-    const fiber = options.fork(
-      Effect.flatMap(Effect.exit(loggedIn(as, kind)), (exit) => {
-        running = undefined
-        return Deferred.done(deferred, exit)
-      })
-    )
-    endedWith(fiber, deferred)
-    return deferred
-  }
-
-  const join = (as: Login) => Effect.suspend(() => Deferred.await(running ?? start(as, "login")))
-
-  const token = Effect.flatMap(Effect.ignore(fetched), () =>
-    Effect.clockWith((clock) => {
-      const usableNow = usable()
-      if (usableNow === undefined) {
-        if (login !== undefined) return join(login)
-        return isAnonymous ? Effect.undefined : Effect.fail(noToken())
-      }
-      if (login !== undefined && known.token !== undefined && running === undefined) {
-        const now = clock.currentTimeMillisUnsafe() + store.clockOffset()
-        if (now >= noRefreshBefore && now - known.since >= options.refreshAfter()) {
-          noRefreshBefore = now + refreshRetry
-          start(login, "refresh")
-        }
-      }
-      return Effect.succeed(usableNow)
-    }))
-
-  const drop = (stale: string | undefined) => {
-    if (stale === undefined || usable() !== stale) return
-    const { version } = known
-    known = { version, token: undefined, refused: true, since: 0 }
-    options.fork(Effect.ignore(store.run("login", "drop", name(), version)))
-  }
+  const tokens = makeTokensOver(options, {
+    held,
+    since: () => known.token === undefined ? undefined : known.since,
+    now,
+    logIn,
+    drop: (stale) => {
+      if (stale === undefined || held() !== stale) return
+      const { version } = known
+      known = { version, token: undefined, refused: true, since: 0 }
+      options.fork(Effect.ignore(store.run("login", "drop", name(), version)))
+    },
+    verified: () => {
+      known = { ...known, refused: false }
+    }
+  })
+  const token = Effect.flatMap(Effect.ignore(fetched), () => tokens.credential.token)
 
   return {
-    driver,
+    ...tokens,
     credential: {
       token,
       renew: (stale) =>
         Effect.suspend(() => {
-          drop(stale)
+          tokens.drop(stale)
           return token
         })
     },
-    drop,
-    held: usable,
-    probe: Effect.suspend(() => {
-      if (login !== undefined) return Effect.asVoid(join(login))
-      return Effect.tap(driver.verify(configured), () =>
-        Effect.sync(() => {
-          known = { ...known, refused: false }
-        }))
-    }),
-    know: (version) => {
+    setCurrent: (version) => {
       current = version
     },
     restore: Effect.suspend(() => {
-      const held = known
-      if (held.token === undefined) return Effect.void
-      const sealed = store.seal(place(), held.token)
+      const { since, token: held } = known
+      if (held === undefined) return Effect.void
+      const encrypted = store.seal(place(), held)
       current = "?"
-      return Effect.ignore(store.run("login", "restore", name(), sealed, String(Math.round(held.since))))
+      return Effect.ignore(store.run("login", "restore", name(), encrypted, String(Math.round(since))))
     })
   }
 }

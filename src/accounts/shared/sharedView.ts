@@ -1,72 +1,70 @@
-/** What operators see of the shared pool: what the store says, and while it is lost, what it said last. */
+/** What operators see of the shared pool: the store's view, or the last one received while the store is lost. */
 import * as Effect from "effect/Effect"
-import type { Store } from "../../cluster/store/Store.ts"
+import type * as Scope from "effect/Scope"
+import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
-import { tokenPreview } from "../../domain/identity.ts"
 import type { Fault } from "../backOff.ts"
-import type { AccountFacts, QueueStatus } from "../Lease.ts"
+import type { AccountPool, PoolWatch } from "../Lease.ts"
+import type { AccountState } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import type { Outage } from "../refusals.ts"
 import type { Claims } from "./claims.ts"
-import { asList, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolView.ts"
-import type { SharedRoster } from "./sharedRoster.ts"
+import { asList, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolScripts.ts"
 
-/** Accounts that one call asks about. */
-const factsAtOnce = 500
+/** Accounts in one call of `facts`. */
+const factsPerCall = 500
 
-/** Makes the view of a node. */
+/** The time between two looks of `pollPool`. */
+const pollInterval = "1 second"
+
+/** Makes the view of a node. `accounts` are the configured accounts by their names in the store. */
 export const makeSharedView = (
-  store: Store["Service"],
+  store: StoreShape,
   config: ConfigStore["Service"],
-  roster: SharedRoster,
+  accounts: () => ReadonlyMap<string, PooledAccount>,
   claims: Claims
 ) => {
   let lastStatus: PoolStatus | undefined
 
-  /** What the store knows of accounts, by their names there. */
+  /** The facts of accounts, by their names in the store. */
   const factsOf = Effect.fnUntraced(function*(names: ReadonlyArray<string>) {
     const facts = new Map<string, SharedFacts>()
-    for (let from = 0; from < names.length; from += factsAtOnce) {
-      const some = JSON.stringify(names.slice(from, from + factsAtOnce))
+    for (let from = 0; from < names.length; from += factsPerCall) {
+      const some = JSON.stringify(names.slice(from, from + factsPerCall))
       for (const fact of readFacts(yield* store.run("facts", some))) facts.set(fact.name, fact)
     }
     return facts
   })
 
-  const shown = (account: PooledAccount, facts: SharedFacts | undefined): AccountFacts => {
-    const [, , sealed = ""] = facts?.token.split(" ") ?? []
-    const refused = sealed === "-"
-    const opened = sealed === "" || refused ? undefined : store.open(`gw:{main}:token:${facts?.name}`, sealed)
-    const token = opened ?? (refused ? undefined : account.configuredToken)
+  const stateOf = (account: PooledAccount, facts: SharedFacts | undefined): AccountState => {
+    const [, , encrypted = ""] = facts?.token.split(" ") ?? []
+    const refused = encrypted === "-"
+    const token = encrypted === "" || refused ? undefined : store.open(`gw:{main}:token:${facts?.name}`, encrypted)
     const state = facts?.state === "cooling" || facts?.state === "out" ? facts.state : "ready"
-    const fault = facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined
     return {
-      identifier: account.identifier,
-      hash: account.hash,
       inUse: facts?.inUse ?? 0,
       health: state,
       disabled: account.account?.disabled ?? false,
-      reason: state === "ready" || fault === undefined ? undefined : account.reasonFor(fault),
+      fault: facts !== undefined && facts.fault !== "" ? facts.fault as Fault : undefined,
       recovery: state === "ready" ? undefined : facts?.left,
-      testStatus: state === "out" ? "failed" : facts?.tested === "ok" || facts?.tested === "failed" ? facts.tested : "",
-      hasToken: token !== undefined,
-      tokenPreview: token === undefined ? "" : tokenPreview(token)
+      tested: facts?.tested === "ok" || facts?.tested === "failed" ? facts.tested : "",
+      token: token ?? (refused ? undefined : account.configuredToken)
     }
   }
 
-  /** The pool as the store has it; while it is lost, as it was. */
-  const status = (accounts: boolean) =>
-    Effect.map(Effect.option(store.run("status", accounts ? "accounts" : "")), (reply): PoolStatus | undefined => {
+  /** The status of the pool; the last one received while the store is lost. */
+  const status = (withAccounts: boolean) =>
+    Effect.map(Effect.option(store.run("status", withAccounts ? "accounts" : "")), (reply): PoolStatus | undefined => {
       if (reply._tag === "Some") lastStatus = readStatus(reply.value)
       return lastStatus
     })
 
-  /** What keeps all accounts out of rotation, where they are; `now` is on the clock of its time. */
+  /** Why no account is in rotation; `undefined` while at least one is. `now` is on the clock of `Outage.until`. */
   const outageOf = (seen: PoolStatus | undefined, now: number): Effect.Effect<Outage | undefined> =>
     Effect.suspend(() => {
       if (seen === undefined || seen.total === 0 || seen.out < seen.total) return Effect.succeed(undefined)
       const until = seen.retry === undefined ? Infinity : now + seen.retry
-      const enabled = Array.from(roster.all()).find(([, { account }]) => account?.disabled !== true)
+      const enabled = Array.from(accounts()).find(([, { account }]) => account?.disabled !== true)
       if (enabled === undefined) return Effect.succeed({ until, reason: undefined })
       const [name, account] = enabled
       return Effect.map(Effect.option(factsOf([name])), (facts) => {
@@ -75,48 +73,74 @@ export const makeSharedView = (
       })
     })
 
-  /** The same, asked now. */
+  /** As `outageOf`, from the present status. */
   const outage = (now: () => number): Effect.Effect<Outage | undefined> =>
     Effect.flatMap(status(false), (seen) => outageOf(seen, now()))
 
-  /** The queue as the admin API shows it. */
-  const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined): QueueStatus => {
+  const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined) => {
     const { runtime } = config.unsafeCurrent()
-    const available = new Set(asList(seen?.available))
-    const used = new Set(asList(seen?.used))
-    const within = (names: ReadonlySet<string>) =>
-      Array.from(roster.all()).flatMap(([name, account]) => names.has(name) ? [account.identifier] : [])
-    const waiters = asList(seen?.waiters).map(({ account, age, style }) => ({
-      age_ms: Math.round(age),
-      style,
-      account: account === "" ? null : roster.named(account)?.identifier ?? null
-    }))
-    const total = roster.size() === 0 ? 0 : seen?.total ?? roster.size()
+    const known = accounts()
+    const identifiersOf = (names: ReadonlyArray<string>) => {
+      const named = new Set(names)
+      return Array.from(known).flatMap(([name, account]) => named.has(name) ? [account.identifier] : [])
+    }
     return {
-      available: roster.size() === 0 ? 0 : seen?.spare ?? 0,
+      available: known.size === 0 ? 0 : seen?.spare ?? 0,
       in_use: seen?.in_use ?? claims.inUse(),
-      total,
-      available_accounts: within(available),
-      in_use_accounts: within(used),
+      total: known.size === 0 ? 0 : seen?.total ?? known.size,
+      available_accounts: identifiersOf(asList(seen?.available)),
+      in_use_accounts: identifiersOf(asList(seen?.used)),
       max_inflight_per_account: seen?.per ?? runtime.account_max_inflight,
       global_max_inflight: seen?.global ?? runtime.global_max_inflight,
-      recommended_concurrency: total * (seen?.per ?? runtime.account_max_inflight),
       waiting: seen?.waiting ?? claims.waiting(),
       max_queue_size: seen?.queue ?? runtime.account_max_queue,
       cooling: seen?.cooling ?? 0,
       out: seen?.out ?? 0,
       disabled: seen?.disabled ?? 0,
       reason: reason ?? null,
-      oldest_wait_ms: waiters[0]?.age_ms ?? null,
-      waiters
+      waiters: asList(seen?.waiters).map(({ account, age, style }) => ({
+        age_ms: Math.round(age),
+        style,
+        account: account === "" ? null : known.get(account)?.identifier ?? null
+      }))
     }
   }
 
-  /** The queue as it is now. */
-  const queue: Effect.Effect<QueueStatus> = Effect.flatMap(
+  /** The queue at present. */
+  const queue = Effect.flatMap(
     status(true),
     (seen) => Effect.map(outageOf(seen, 0), (found) => queueStatus(seen, found?.reason))
   )
 
-  return { factsOf, shown, status, outage, queue }
+  return { factsOf, stateOf, status, outage, queue }
 }
+
+/** Polls a pool and notifies `watch` of changes until the scope ends: other nodes change the pool without a message. */
+export const pollPool = (
+  pool: Pick<AccountPool, "status" | "describe">,
+  watch: PoolWatch
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    let numbers = ""
+    let queue = ""
+    /** The accounts in use at the last look, with their facts. */
+    let used = new Map<string, string>()
+    const look = Effect.gen(function*() {
+      const { available_accounts: _, in_use_accounts, oldest_wait_ms: __, waiters, ...status } = yield* pool.status
+      const seen = JSON.stringify(status)
+      const waiting = waiters.map(({ account, style }) => `${style} ${account}`).join("\n")
+      const facts = yield* pool.describe([...new Set([...used.keys(), ...in_use_accounts])])
+      const now = new Map<string, string>()
+      for (const { recovery: _recovery, ...fact } of facts) {
+        const text = JSON.stringify(fact)
+        if (used.get(fact.identifier) !== text) watch.pool(fact.identifier)
+        if (fact.inUse > 0) now.set(fact.identifier, text)
+      }
+      used = now
+      if (seen !== numbers) watch.pool(undefined)
+      if (waiting !== queue) watch.queue()
+      numbers = seen
+      queue = waiting
+    })
+    return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(look, Effect.sleep(pollInterval)))))
+  })

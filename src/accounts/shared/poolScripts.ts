@@ -1,10 +1,13 @@
-/** What the store tells of the pool, as the scripts `status` and `facts` give it. */
+/** Arguments and replies of the pool's scripts: reports (`health.lua`), `status` and `facts`. */
 import * as Schema from "effect/Schema"
+import type { AccountHealth } from "../../domain/classifyUpstreamFailure.ts"
+import { isFault } from "../accountHealth.ts"
+import { backOff, jitter } from "../backOff.ts"
 
 const text = Schema.String
 const count = Schema.Number
 
-/** Lists that are empty come as objects from Lua. */
+/** Lua encodes an empty list as an object. */
 const listOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Union([Schema.Array(item), Schema.Record(Schema.String, Schema.Never)])
 
@@ -42,22 +45,22 @@ const decode = Schema.decodeUnknownSync(Schema.fromJsonString(PoolStatus))
 /** Reads the reply of `status`. */
 export const readStatus = (reply: ReadonlyArray<string>): PoolStatus => decode(reply[0] ?? "")
 
-/** A list as one, also where it is empty. */
+/** An array of what Lua encoded as a list. */
 export const asList = <A>(list: ReadonlyArray<A> | { readonly [key: string]: never } | undefined): ReadonlyArray<A> =>
   Array.isArray(list) ? list : []
 
-/** What the store knows of an account. */
+/** An account in the store. */
 export interface SharedFacts {
   readonly name: string
   readonly state: string
-  /** Milliseconds; `undefined` while it is being tried. */
+  /** Milliseconds until the account returns or is tried again; `undefined` while it is being tried. */
   readonly left: number | undefined
   readonly inUse: number
   readonly fault: string
   readonly tested: string
   readonly epoch: string
   readonly version: string
-  /** As it lies in the store. */
+  /** As stored: `<version> <time> <encrypted>`. */
   readonly token: string
 }
 
@@ -80,3 +83,32 @@ export const readFacts = (reply: ReadonlyArray<string>): ReadonlyArray<SharedFac
       token
     }
   })
+
+/** What an attempt, a login or a try showed of an account; `undefined` in `health` if it worked. */
+export interface Verdict {
+  readonly health: AccountHealth | undefined
+  /** Seconds. */
+  readonly retryAfter: number | undefined
+}
+
+/** The arguments of a report without content. */
+export const noVerdict: ReadonlyArray<string> = ["", "", "", "", "", "", "", ""]
+
+/**
+ * The arguments of a report. `since` is the account's epoch at the beginning of the attempt, `always` for a report that counts
+ * at any time, or `login` or `try` for the outcome of one. `random` is in [0, 1).
+ */
+export const verdictArguments = (
+  name: string,
+  since: string,
+  { health, retryAfter }: Verdict,
+  random: number
+): ReadonlyArray<string> => {
+  if (health === undefined) return [name, since, "ok", "", "", "", "", ""]
+  if (!isFault(health)) {
+    return since === "try" ? [name, since, "none", "", "", "", "", String(jitter * random)] : noVerdict
+  }
+  const { first, longest, state } = backOff[health]
+  const retry = retryAfter === undefined ? "" : String(retryAfter)
+  return [name, since, health, state, String(first), String(longest), retry, String(jitter * random)]
+}

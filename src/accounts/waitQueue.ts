@@ -1,22 +1,22 @@
 /**
- * The waiters of one wish, first come first served, as a doubly linked list: joining, leaving and looking at the first
- * are O(1). All lines together are one queue: tickets are numbered across them.
+ * Waiters with the same purpose, first come first served, as a doubly linked list: `join`, `leave` and `head` are O(1).
+ * Waiters are numbered across all queues, so that the oldest of several queues can be found.
  */
 import { type HeapEntry, heapEntry } from "./heap.ts"
 
-/** Someone in a line. */
-export interface InLine<W extends InLine<W>> {
-  /** Place in the one queue that all lines together are; rises within a line. */
+/** A waiter in a queue. */
+export interface Queued<W extends Queued<W>> {
+  /** The order of arrival over all queues; rises within one queue. */
   readonly number: number
   previous: W | undefined
   next: W | undefined
 }
 
-/** A line of waiters. `purpose` is what all of them wait for. */
-export class Line<W extends InLine<W>, P> {
+/** `purpose` is what all waiters of the queue wait for. */
+export class WaitQueue<W extends Queued<W>, P> {
   readonly purpose: P
-  /** Place among the lines that may be served, by the number of the first waiter. */
-  readonly entry: HeapEntry<Line<W, P>> = heapEntry(this)
+  /** Place among the queues that can be served, by the number of the first waiter. */
+  readonly entry: HeapEntry<WaitQueue<W, P>> = heapEntry(this)
   #head: W | undefined = undefined
   #tail: W | undefined = undefined
 
@@ -37,7 +37,7 @@ export class Line<W extends InLine<W>, P> {
     this.#tail = waiter
   }
 
-  /** Takes out a waiter that is in this line. */
+  /** Takes out a waiter that is in this queue. */
   leave(waiter: W): void {
     if (waiter.previous === undefined) this.#head = waiter.next
     else waiter.previous.next = waiter.next
