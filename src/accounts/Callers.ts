@@ -1,5 +1,5 @@
 /**
- * Tells configured keys from callers' own upstream tokens (spec "Authentication"), in time that does not depend on the key.
+ * Distinguishes configured keys from callers' own upstream tokens (spec "Authentication"). Timing does not depend on the key.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -21,7 +21,7 @@ const digest = (text: string): string => hash("sha256", text)
 
 const refused = gatewayError("authentication_failed", "The API key is not valid")
 
-/** True for a token of the admin API: a JWT whose claims are ours. It must never be tried upstream. */
+/** Whether a credential is a token of the admin API: a JWT with our claims. It must never go upstream. */
 const isAdminToken = (token: string): boolean => {
   const parts = token.split(".")
   if (parts.length !== 3 || !parts[0]!.startsWith("eyJ")) return false
@@ -33,61 +33,61 @@ const isAdminToken = (token: string): boolean => {
   }
 }
 
-/** Upstream tokens are visible ASCII of some length; nothing else goes into a header. */
+/** Whether a credential can be an upstream token: visible ASCII of bounded length, safe in a header. */
 const mayBeToken = (credential: string): boolean => credential.length <= 4096 && /^[\x21-\x7e]+$/.test(credential)
 
-/** Bearers that a node remembers as no keys. */
-const mostJudged = 10_000
+/** Bearers that a node remembers as not being keys. */
+const maxUnknown = 10_000
 
-/** Who a credential belongs to. */
+/** Identifies callers. */
 export class Callers extends Context.Service<Callers, {
   /**
-   * Takes a bearer token, the `X-Gateway-Target-Account` header and the address that the token comes from. Fails with `authentication_failed` where the token is
-   * a key that is disabled or expired, no configured key where direct tokens are off, where it could be no token, or where it must never go upstream: a key
-   * that was removed or generated, the admin key or password, a token of the admin API. Looks when it is called; a configured
-   * key is known at once. Before another bearer is judged for the first time a node of a store makes sure that it has the newest
-   * configuration: a key that was just added elsewhere never goes upstream. Where that cannot be known the bearer fails with
-   * `store_unavailable`.
+   * Takes a bearer token, the `X-Gateway-Target-Account` header and the client's address. Fails with `authentication_failed`
+   * for a disabled or expired key; without `direct_tokens`, for every bearer that is not a configured key; and for a bearer
+   * that cannot be a token or must never go upstream: a removed or generated key, the admin key or password, a token of the
+   * admin API. A configured key is identified synchronously. Before a node of a store identifies another bearer for the first
+   * time, it makes sure that it has the newest configuration, so that a key that was just added elsewhere never goes upstream;
+   * fails with `store_unavailable` if it cannot.
    */
   readonly identify: (
     token: string,
     target: string | undefined,
     address: string
   ) => Effect.Effect<Caller, GatewayError>
-  /** The id of the configured key that a bearer token is, where it may be used. At once, and whatever else the token is. */
+  /** The id of the configured key that a bearer token is, if that key may be used. Synchronous. */
   readonly activeKey: (token: string) => string | undefined
-  /** The id of the configured key that a bearer token is, whether it may be used or not. */
+  /** The id of the configured key that a bearer token is, also of a disabled or expired key. */
   readonly keyOf: (token: string) => string | undefined
-  /** Says that a credential, such as the admin password, must never go upstream. */
+  /** Registers a credential, such as the admin password, that must never go upstream. */
   readonly withhold: (credential: string) => void
-  /** From now on bearers that may be the admin password are checked in the turns of their address. */
+  /** Sets how the check of a bearer that may be the admin password waits for the turn of the client's address. */
   readonly inTurns: (turnsOf: (address: string) => InTurn) => void
 }>()("model-gateway/accounts/Callers") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
     const password = yield* AdminPassword
-    /** Digests of the configured keys, and of what must never go upstream: all that were configured since the start. */
+    /** Digests of the configured keys, and of what must never go upstream: all keys configured since the start. */
     let keys = new Set<string>()
     const known = new Set<string>()
-    let taken: ReadonlyArray<string> = []
-    let removedTaken: ReadonlyArray<string> = []
+    let appliedKeys: ReadonlyArray<string> = []
+    let appliedRemovedKeys: ReadonlyArray<string> = []
     const sync = () => {
       const { auth: { removed_keys }, keys: configured } = config.unsafeCurrent()
-      if (removed_keys !== removedTaken) {
-        removedTaken = removed_keys
+      if (removed_keys !== appliedRemovedKeys) {
+        appliedRemovedKeys = removed_keys
         for (const key of removed_keys) known.add(key)
       }
-      if (configured === taken) return
-      taken = configured
+      if (configured === appliedKeys) return
+      appliedKeys = configured
       keys = new Set(configured.map(digest))
       for (const key of keys) known.add(key)
     }
     sync()
-    /** Digests of bearers that were no key when the configuration was the newest; the oldest goes when it is full. */
-    const judged = new Set<string>()
+    /** Digests of bearers that are not keys of the newest configuration; when full, the oldest is forgotten. */
+    const notKeys = new Set<string>()
     let turnsOf: ((address: string) => InTurn) | undefined
-    // Without a request in between a key may come and go: it must be known all the same.
+    // A key may be added and removed without a request in between, and must be known all the same.
     yield* Stream.runForEach(config.changes, () => Effect.sync(sync)).pipe(Effect.forkScoped)
 
     const keyOf = (token: string): string | undefined => {
@@ -96,8 +96,8 @@ export class Callers extends Context.Service<Callers, {
       return keys.has(owner) ? keyIdOfDigest(owner) : undefined
     }
 
-    /** Who a bearer belongs to by the configuration that is in effect here. */
-    const judge = (
+    /** Identifies a bearer by the configuration in effect on this node. */
+    const identifyHere = (
       token: string,
       owner: string,
       target: string | undefined,
@@ -128,14 +128,14 @@ export class Callers extends Context.Service<Callers, {
       identify: (token, target, address) => {
         sync()
         const owner = digest(token)
-        if (config.newest === undefined || keys.has(owner) || judged.has(owner)) {
-          return judge(token, owner, target, address)
+        if (config.newest === undefined || keys.has(owner) || notKeys.has(owner)) {
+          return identifyHere(token, owner, target, address)
         }
         return Effect.flatMap(Effect.mapError(config.newest, storeUnavailable), () => {
           sync()
-          if (judged.size >= mostJudged) judged.delete(judged.values().next().value!)
-          judged.add(owner)
-          return judge(token, owner, target, address)
+          if (notKeys.size >= maxUnknown) notKeys.delete(notKeys.values().next().value!)
+          notKeys.add(owner)
+          return identifyHere(token, owner, target, address)
         })
       },
       activeKey: (token) => {

@@ -1,7 +1,7 @@
 /**
- * What the pool is to those who use it: callers, leases, and what can be seen from outside.
+ * The interface of the account pool: callers, leases, and what operators see.
  *
- * A lease is a scoped resource. Whatever ends its scope gives the slot back exactly once.
+ * A lease is a scoped resource. However its scope ends, the slot is given back exactly once.
  */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -11,32 +11,32 @@ import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 
-/** Who calls: the bearer of a configured key, or someone with an upstream token of their own (spec "Authentication"). */
+/** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
   | {
     readonly _tag: "Managed"
     /** Hash of the credential: the owner of what the caller stores. */
     readonly owner: string
-    /** `X-Gateway-Target-Account`, trimmed, where it was sent. */
+    /** The trimmed header `X-Gateway-Target-Account`, if it was sent. */
     readonly target: string | undefined
     /** Id of the business key; absent for a caller within the process. */
     readonly key?: string | undefined
   }
   | { readonly _tag: "Direct"; readonly owner: string; readonly token: string }
 
-/** Which account a lease may be on. */
+/** Options of a lease. */
 export interface LeaseOptions {
-  /** Accounts that this request has failed on, by `Lease.account`; they come last, and never when others may serve. */
+  /** Accounts on which this request has failed, by `Lease.account`: used only while no other account is in rotation. */
   readonly avoid?: ReadonlySet<string> | undefined
-  /** The account to stay on, by `Lease.account`: another try of the same request on the same account. */
+  /** The account to stay on, by `Lease.account`: for a retry of the request on the same account. */
   readonly stay?: string | undefined
-  /** Style of the request, for whoever looks at the queue. */
+  /** The style of the request, for the queue status. */
   readonly style?: string | undefined
 }
 
 /** A slot of one account, held until its scope closes. */
 export interface Lease {
-  /** The driver that the credential is for; a changed upstream never sees it. */
+  /** The driver of the credential. Another upstream never receives the credential. */
   readonly driver: Driver
   readonly credential: Credential
   /** The account's key within the pool; `undefined` for a caller's own token. For logs use `accountHash`. */
@@ -45,15 +45,15 @@ export interface Lease {
   readonly identifier: string | undefined
   /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
   readonly accountHash: string | undefined
-  /** What the upstream has been told of the account and its token, and must not be quoted with. */
+  /** The account's names, password and token: removed where the upstream's words are quoted. */
   readonly secrets: () => ReadonlyArray<string>
-  /** Milliseconds that the request waited in the queue for this lease. */
+  /** Milliseconds that the request waited for this lease. */
   readonly waited: number
-  /** Drops the token that the upstream has refused, so that the next use logs in anew. */
+  /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
-  /** Tells the pool what the attempt showed of the account, as soon as it is called. `undefined`: it worked. */
+  /** Reports what the attempt showed of the account; `undefined` if it worked. `retryAfter` is in seconds. */
   readonly report: (health: AccountHealth | undefined, retryAfter: number | undefined) => Effect.Effect<void>
-  /** Says, as soon as it is called, which upstream session the attempt made, for the clean-up that `auto_delete` asks for after the slot is free. */
+  /** Registers, when it is called, an upstream session of the attempt; `auto_delete` deletes it after the lease. */
   readonly usedSession: (sessionId: string) => Effect.Effect<void>
 }
 
@@ -69,15 +69,15 @@ export interface QueueStatus {
   readonly recommended_concurrency: number
   readonly waiting: number
   readonly max_queue_size: number
-  /** Accounts that the upstream limits, that are out of rotation, and that their operator keeps out of use. */
+  /** Accounts that the upstream limits, that are out of rotation, and that the operator has disabled. */
   readonly cooling: number
   readonly out: number
   readonly disabled: number
-  /** Why no account can be used, where they are all out of rotation. */
+  /** Why all accounts are out of rotation, or `null`. */
   readonly reason: string | null
-  /** Milliseconds; `null` when nobody waits. */
+  /** Milliseconds; `null` while the queue is empty. */
   readonly oldest_wait_ms: number | null
-  /** Those who wait longest, 50 at most. */
+  /** At most 50 waiting requests, the oldest first. */
   readonly waiters: ReadonlyArray<QueueWaiter>
 }
 
@@ -85,19 +85,19 @@ export interface QueueStatus {
 export interface QueueWaiter {
   /** Milliseconds. */
   readonly age_ms: number
-  /** Style of the request; empty where it is not known. */
+  /** The style of the request; empty if unknown. */
   readonly style: string
   /** The account that it is pinned to, or `null`. */
   readonly account: string | null
 }
 
-/** An account without a slot of it: for tests of accounts and the care of their sessions, which no limit must hold up. */
+/** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
 export type AccountAccess = Pick<
   Lease,
   "driver" | "credential" | "account" | "identifier" | "accountHash" | "secrets" | "refreshToken" | "report"
 >
 
-/** What the pool knows of a configured account. */
+/** What operators see of a configured account. */
 export interface AccountFacts {
   readonly identifier: string
   /** Twelve hex digits that stand for the account in logs, traces and metrics. */
@@ -105,21 +105,21 @@ export interface AccountFacts {
   readonly inUse: number
   /** `ready`: in rotation; `cooling`: back after `recovery`; `out`: tried again after `recovery`. */
   readonly health: SlotState
-  /** Its operator keeps it out of use. */
+  /** Whether the operator has disabled the account. */
   readonly disabled: boolean
-  /** Why it is not in rotation. */
+  /** Why the account is out of rotation; `undefined` in rotation. */
   readonly reason: string | undefined
-  /** Milliseconds until it comes back or is tried again; `undefined` in rotation, and while it is being tried. */
+  /** Milliseconds until the account returns or is tried again; `undefined` in rotation and during a try. */
   readonly recovery: number | undefined
-  /** What the last test showed; `failed` also while the upstream refuses the account (behaviour "Identities"). */
+  /** The result of the last test; also `failed` while the upstream refuses the account (behaviour "Identities"). */
   readonly testStatus: TestStatus
-  /** A token that the upstream has not refused: configured, or got by login. */
+  /** Whether there is a token, configured or from a login, that the upstream has not refused. */
   readonly hasToken: boolean
-  /** What may be shown of it; empty where there is none. */
+  /** The part of the token that may be shown; empty without a token. */
   readonly tokenPreview: string
 }
 
-/** The state of the pool in numbers, for metrics. Counters count since the start. */
+/** Numbers of the pool for metrics. Counters count since the start. */
 export interface AccountsMetrics {
   readonly inUse: number
   readonly waiting: number
@@ -127,7 +127,7 @@ export interface AccountsMetrics {
     readonly ready: number
     readonly cooling: number
     readonly out: number
-    /** No longer configured, with leases that still run. */
+    /** Accounts that have left the configuration and still have leases. */
     readonly draining: number
   }
   readonly leases: number
@@ -138,11 +138,11 @@ export interface AccountsMetrics {
   readonly sessionCleanUpFailures: number
 }
 
-/** Told of changes as they happen, or not long after. Must be cheap and must not throw. */
+/** Receives changes at once or after a short delay. The methods must be cheap and must not throw. */
 export interface PoolWatch {
-  /** An account, by its identifier, or numbers of the pool alone have changed. */
+  /** An account changed, by its identifier; `undefined` for a change of the pool's numbers alone. */
   readonly pool: (identifier: string | undefined) => void
-  /** Somebody waits, or no longer does. */
+  /** The queue changed. */
   readonly queue: () => void
 }
 
@@ -150,21 +150,21 @@ export interface PoolWatch {
 export interface AccountPool {
   /**
    * Waits for a slot and holds it until the scope closes. Fails with `rate_limit_exceeded` (queue full, or waited too
-   * long), `upstream_rate_limited` (every account that may be used is cooling and none recovers in time),
+   * long), `upstream_rate_limited` (every account that may serve is cooling, and the first one returns too late),
    * `no_account_available`, `invalid_request` (unknown pinned account), `authentication_failed` (direct tokens are off).
    */
   readonly lease: (caller: Caller, options: LeaseOptions) => Effect.Effect<Lease, GatewayError, Scope.Scope>
   readonly status: Effect.Effect<QueueStatus>
   /**
-   * A configured account, by any spelling of its identifier, without taking a slot, in or out of rotation. Fails with
+   * The use of a configured account, in or out of rotation, by any spelling of its identifier. Takes no slot. Fails with
    * `not_found`.
    */
   readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
-  /** Facts about accounts of the configuration, in the order given. */
+  /** The facts of configured accounts, in the order given. */
   readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
-  /** Records what a test of an account showed; `ok` brings it back into rotation. Unknown accounts are left alone. */
+  /** Records the result of an account test; `ok` brings the account back into rotation. Ignores unknown accounts. */
   readonly setTestStatus: (identifier: string, status: "ok" | "failed") => Effect.Effect<void>
   readonly metrics: Effect.Effect<AccountsMetrics>
-  /** Tells `watch` of every change until the scope ends. */
+  /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -71,10 +71,10 @@ export type Refusal =
   | { readonly _tag: "Closing" }
 
 /** Called once when a waiter is granted (`undefined`) or refused, never after `close`. It may call back. */
-export type Notify = (refusal: Refusal | undefined) => void
+type Notify = (refusal: Refusal | undefined) => void
 
 /** A request in the queue. */
-export interface QueuedRequest<out A> {
+interface QueuedRequest<out A> {
   /** When it began to wait, in milliseconds. */
   readonly since: number
   /** The `about` of its `request` call. */

@@ -1,8 +1,9 @@
 /**
- * Takes accounts out of rotation and brings them back: what was reported of them, the times of recovery, the pool's own tries.
+ * Takes accounts out of rotation and brings them back, by the reports of attempts, the times of recovery and the pool's tries.
  *
- * The one thing to know: many attempts may run on an account when it fails. Only reports of attempts that began after its last
- * fault count; older ones can at most make things worse, so that ten requests that fail together are one fault.
+ * The one thing to know: many attempts may run on an account when it fails. Only an attempt that began after the last fault
+ * adds a fault or heals the account; an older one can only lengthen a cool-down or turn it into `out`. So ten requests that
+ * fail together are one fault.
  */
 import * as Cause from "effect/Cause"
 import type { Clock } from "effect/Clock"
@@ -21,21 +22,21 @@ import type { PoolState, Slot } from "./PoolState.ts"
 
 type AccountSlot = Slot<PooledAccount>
 
-/** What a failure of a login or a try says of the account. */
+/** What the failure of a login or a try says about the account. */
 export const verdictOn = (failure: UpstreamFailure) => {
   const { health, retryAfter } = classify(failure, { direct: false, mayRefresh: false, shown: false })
   return { health, retryAfter }
 }
 
-/** Whether it takes an account out of rotation. */
+/** Whether a verdict takes an account out of rotation. */
 export const isFault = (health: AccountHealth): health is Fault => health !== "none" && health !== "token_expired"
 
-/** It is out and being tried, so that it has no time of recovery. */
+/** Whether an account is out and being tried: it has no time of recovery then. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY
 
 export interface AccountHealthKeeper {
   /**
-   * What an attempt showed of an account; `undefined`: it worked. `fresh`: the attempt began after the last fault.
+   * Receives what an attempt showed of an account; `undefined` if it worked. `fresh`: the attempt began after the last fault.
    * `retryAfter` is in seconds.
    */
   readonly report: (
@@ -44,13 +45,13 @@ export interface AccountHealthKeeper {
     retryAfter: number | undefined,
     fresh: boolean
   ) => Effect.Effect<void>
-  /** How a login of the account ended. */
+  /** Receives the failure of a login. */
   readonly loginFailed: (slot: AccountSlot, cause: Cause.Cause<UpstreamFailure>) => Effect.Effect<void>
-  /** Says that there may be an earlier time of recovery than before: an account was enabled. */
+  /** Sets the timer to an earlier recovery, which an enabled account may bring. */
   readonly wake: () => void
 }
 
-/** Makes the keeper of the pool's health. `probe` finds out whether an account works. */
+/** Makes the keeper of the accounts' health; the scope ends it. `probe` tries an account. */
 export const makeAccountHealth = Effect.fnUntraced(function*(
   state: PoolState<PooledAccount>,
   probe: (slot: AccountSlot) => Effect.Effect<void, UpstreamFailure>
@@ -70,7 +71,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const account = slot.account
     state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
     wake()
-    // Cool-downs are everyday; an account that is refused wants its operator.
+    // Cool-downs are common; a refused account needs its operator.
     const log = stateAfter(fault) === "out" ? Effect.logWarning : Effect.logDebug
     return log("An upstream account leaves the rotation").pipe(
       Effect.annotateLogs({ account: account.hash, reason: account.reasonFor(fault), seconds: delay / 1_000, count })
@@ -109,12 +110,12 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const failure = Cause.findErrorOption(cause)
     if (failure._tag === "None") return Effect.void
     const { health, retryAfter } = verdictOn(failure.value)
-    // Leases from before may go on trying to log in; beyond the pool's own tries, these are no further faults.
+    // Older leases may go on logging in while the account is out: only the pool's own tries count as further faults then.
     const fresh = slot.state !== "out" || isDue(slot)
     return report(slot, health, retryAfter, fresh)
   }
 
-  /** Tries an account that is out. It comes back when that works; that it is well is shown by the next reply only. */
+  /** Tries an account that is out, and restores it if that works. Only the next successful reply forgets its faults. */
   const tryAgain = (slot: AccountSlot): Effect.Effect<void> =>
     Effect.flatMap(Effect.exit(probe(slot)), (exit) => {
       if (!slot.member || !isDue(slot)) return Effect.void
@@ -131,7 +132,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
         Effect.flatMap(Random.next, (random) =>
           Effect.clockWith((clock) => {
             const { fault, faults } = slot.account
-            // The try itself went wrong, which says nothing of the account: the next one comes after the same delay.
+            // A try that failed for another reason says nothing about the account: the next try comes after the same delay.
             if (!slot.member || !isDue(slot) || fault === undefined) return Effect.void
             return suspend(slot, fault, faults, suspensionFor(fault, faults, undefined, random).delay, clock)
           }))

@@ -1,19 +1,19 @@
 /**
- * A binary min-heap whose entries know where they are, so that any entry can be moved or taken out in O(log n).
+ * A binary min-heap whose entries know their positions, so that any entry can be moved or removed in O(log n).
  */
 
-/** One place in a heap. An entry belongs to one heap at most; `position` is -1 while it is in none. */
+/** An entry belongs to at most one heap; `position` is -1 outside of a heap. */
 export interface HeapEntry<out A> {
   readonly value: A
-  /** What the heap is ordered by; changed only through `Heap.put`. */
+  /** The heap's order; changed only by `Heap.put`. */
   key: number
   position: number
 }
 
-/** Makes an entry that is in no heap yet. */
+/** Makes an entry outside of a heap. */
 export const heapEntry = <A>(value: A): HeapEntry<A> => ({ value, key: 0, position: -1 })
 
-/** The entry with the smallest key comes first; the order among equal keys is not defined. */
+/** The entry with the smallest key is the first; the order of equal keys is undefined. */
 export class Heap<A> {
   readonly #entries: Array<HeapEntry<A>> = []
 
@@ -26,7 +26,7 @@ export class Heap<A> {
     return this.#entries[0]
   }
 
-  /** The first entry whose value passes. Looks at one entry more than twice those that it refuses, whatever the size. */
+  /** The first entry whose value `accept` accepts. Examines at most one entry more than twice those that it rejects. */
   first(accept: (value: A) => boolean, from: number = 0): HeapEntry<A> | undefined {
     const entry = this.#entries[from]
     if (entry === undefined || accept(entry.value)) return entry
@@ -35,7 +35,7 @@ export class Heap<A> {
     return left === undefined || (right !== undefined && right.key < left.key) ? right : left
   }
 
-  /** Puts an entry in, or moves the one that is in, to where `key` belongs. */
+  /** Inserts an entry with `key`, or moves it there. */
   put(entry: HeapEntry<A>, key: number): void {
     if (entry.position === -1) {
       entry.key = key
@@ -50,7 +50,7 @@ export class Heap<A> {
     else this.#down(entry)
   }
 
-  /** Takes an entry out; nothing happens where it is in no heap. */
+  /** Removes an entry; has no effect outside of a heap. */
   remove(entry: HeapEntry<A>): void {
     const position = entry.position
     if (position === -1) return

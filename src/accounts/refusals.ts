@@ -2,23 +2,23 @@
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Refusal } from "./PoolState.ts"
 
-/** Seconds after which a client may try a busy pool again: slots come free all the time. */
+/** Seconds after which a client may retry a busy pool: slots become free all the time. */
 const busyRetryAfter = 2
 
 const inSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1_000))
 
-/** What requests are told that the gateway's own end meets. */
+/** The error of requests that the shutdown of the gateway ends. */
 export const shuttingDown = gatewayError("shutting_down", "The gateway is shutting down", { retryAfter: 5 })
 
-/** What keeps every account out of rotation. */
+/** Why every account is out of rotation. */
 export interface Outage {
-  /** When the first of them is tried again; infinity where that is under way. */
+  /** When the first account is tried again; infinity while that is happening. */
   readonly until: number
-  /** Words for it, where there are better ones than for all. */
+  /** The fault in words, if it is known. */
   readonly reason: string | undefined
 }
 
-/** A request that the pool cannot serve. `now` is on the clock of `Refusal.until` and of the outage. */
+/** The error of a refused request. `now` is on the clock of `Refusal.until` and of the outage. */
 export const refusalError = (refusal: Refusal, now: number, outage?: Outage): GatewayError => {
   switch (refusal._tag) {
     case "Full":
@@ -46,9 +46,9 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
   }
 }
 
-/** A caller's own token where these are not accepted. */
+/** The error of a caller's own token while the configuration does not accept these. */
 export const directTokensOff = (): GatewayError => gatewayError("authentication_failed", "The API key is not valid")
 
-/** The error of requests while the store that nodes share does not answer. */
+/** The error of requests while the shared store does not answer. */
 export const storeUnavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })

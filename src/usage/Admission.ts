@@ -1,6 +1,6 @@
 /**
- * What a key has under way and has used of its windows, and one request's share in that: reserved when it is admitted,
- * settled once when it is over.
+ * The state of a key, which is its running requests and what it has used of its windows, and one request's share in it:
+ * reserved at admission, replaced by the actual use at the end.
  */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
@@ -10,7 +10,7 @@ import type { KeyCounters } from "./Batch.ts"
 import { type Exceeded, type RateLimits, type Remaining, tightest } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
-/** What is used of one window, with what is reserved. Changed in place by the requests that began in it. */
+/** The use of one window, with what is reserved. The requests that began in the window change it in place. */
 export interface WindowCount {
   readonly window: WindowName
   /** Milliseconds of Unix time. */
@@ -20,28 +20,38 @@ export interface WindowCount {
   tokens: number
 }
 
-/** What a key has under way and has used. */
+/** The running requests of a key, and what it has used. */
 export interface KeyState {
   inFlight: number
-  /** When the last request that was admitted began. */
+  /** When the last admitted request began. */
   lastUsedAt: number | undefined
-  /** One for each of `windowNames`. A window that is over is replaced, never changed: requests of its time settle in it. */
+  /** One for each of `windowNames`. A window that is over is replaced, not reset: its requests commit to the old object. */
   windows: ReadonlyArray<WindowCount>
 }
 
-/** The state of a key that has used what `counters` say. */
-export const stateAt = (now: number, counters: KeyCounters): KeyState => ({
-  inFlight: 0,
-  lastUsedAt: counters.lastUsedAt,
-  windows: windowNames.map((window) => {
+/** Requests and tokens that count for limits. */
+type Counts = Pick<WindowCount, "requests" | "tokens">
+
+/** The windows at a time, with the counts of each. */
+export const windowsAt = (
+  now: number,
+  countsOf: (window: WindowName, index: number) => Counts
+): ReadonlyArray<WindowCount> =>
+  windowNames.map((window, i) => {
     const { end, start } = windowAt(window, now)
-    return { window, startedAt: start, resetsAt: end, ...counters.windows[window] }
+    return { window, startedAt: start, resetsAt: end, ...countsOf(window, i) }
   })
+
+/** The state of a key without running requests. */
+export const stateAt = (now: number, { lastUsedAt, windows }: KeyCounters): KeyState => ({
+  inFlight: 0,
+  lastUsedAt,
+  windows: windowsAt(now, (window) => windows[window])
 })
 
 /** Replaces the windows that are over. */
-export const passTo = (state: KeyState, now: number): void => {
-  // The minute is over before any other window is.
+export const advanceTo = (state: KeyState, now: number): void => {
+  // The minute is the first window to end.
   if (now < state.windows[0]!.resetsAt) return
   state.windows = state.windows.map((count) => {
     if (now < count.resetsAt) return count
@@ -51,10 +61,9 @@ export const passTo = (state: KeyState, now: number): void => {
 }
 
 /** The window of a limit. */
-export const countOf = (state: KeyState, { window }: KeyLimit): WindowCount =>
-  state.windows[windowNames.indexOf(window)]!
+const countOf = (state: KeyState, { window }: KeyLimit): WindowCount => state.windows[windowNames.indexOf(window)]!
 
-/** What is left of the limits. */
+/** What remains of the limits. */
 export const remainingOf = (state: KeyState, limits: ReadonlyArray<KeyLimit>, at: number): RateLimits => {
   let requests: Remaining | undefined
   let tokens: Remaining | undefined
@@ -72,7 +81,7 @@ export const remainingOf = (state: KeyState, limits: ReadonlyArray<KeyLimit>, at
   return { requests, tokens, at }
 }
 
-/** The limits that one request more, with so many tokens, would go beyond. */
+/** The limits that another request with `tokens` would exceed. */
 export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, tokens: number): Array<Exceeded> => {
   const exceeded: Array<Exceeded> = []
   for (const limit of limits) {
@@ -87,33 +96,33 @@ export const exceededBy = (state: KeyState, limits: ReadonlyArray<KeyLimit>, tok
   return exceeded
 }
 
-/** What a request has used once it is over. */
+/** What a finished request has used. */
 export interface Used {
-  /** Whether it counts: one that does not is given back whole. */
+  /** Whether it counts for the limits of its key. */
   readonly counted: boolean
   readonly tokens: number
 }
 
-/** A request that was admitted. */
+/** An admitted request. */
 export interface Admitted {
-  /** When it was admitted: milliseconds of Unix time. */
+  /** The time of admission: milliseconds of Unix time. */
   readonly at: number
-  /** What was left of the key's limits then; `undefined` where it has none. */
+  /** What remained of the key's limits then; `undefined` for a key without limits. */
   readonly rateLimits: RateLimits | undefined
 }
 
-/** The admission of a request that nothing is counted of. */
+/** The admission of a request that is not counted. */
 export const admittedAt = (at: number): Admitted => ({ at, rateLimits: undefined })
 
-/** What is reserved for a request until it is settled. */
+/** What is reserved for a request until it ends. */
 export interface Reserved extends Admitted {
-  /** Gives the place back, and puts what the request used in the place of what was reserved. To be called once. */
-  readonly settle: (used: Used) => void
+  /** Ends the request: its actual use replaces what was reserved. Must be called once. */
+  readonly commit: (used: Used) => void
 }
 
 /**
- * Reserves for the length of a scope; what the request has used is asked when the scope closes. The scope knows of the
- * reservation before it is made, so that an interruption leaves nothing reserved.
+ * Reserves for the lifetime of a scope, and commits what `used` returns when the scope closes. The finalizer is added before
+ * the reservation is made, so that an interruption leaves nothing reserved.
  */
 export const reserveWithin = <A extends Reserved, E>(
   scope: Scope.Scope,
@@ -121,20 +130,20 @@ export const reserveWithin = <A extends Reserved, E>(
   reserve: () => Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   let reserved: A | undefined
-  const settle = () => {
-    reserved?.settle(used())
+  const commit = () => {
+    reserved?.commit(used())
     return Effect.void
   }
-  return Effect.flatMap(Scope.addFinalizerExit(scope, settle), () => {
+  return Effect.flatMap(Scope.addFinalizerExit(scope, commit), () => {
     if (scope.state._tag === "Closed") return Effect.interrupt
     return Effect.mapEager(reserve(), (made) => reserved = made)
   })
 }
 
-/** What this process reserves for a request: its place and its share of the windows. */
+/** A reservation that this process counts. */
 export class Reservation implements Reserved {
   readonly #state: KeyState
-  /** The windows in which it began. */
+  /** The windows at its beginning. */
   readonly #windows: ReadonlyArray<WindowCount>
   readonly #reserved: number
   readonly at: number
@@ -154,7 +163,7 @@ export class Reservation implements Reserved {
     this.rateLimits = limits.length === 0 ? undefined : remainingOf(state, limits, at)
   }
 
-  settle({ counted, tokens }: Used): void {
+  commit({ counted, tokens }: Used): void {
     this.#state.inFlight--
     for (const window of this.#windows) {
       window.tokens += (counted ? tokens : 0) - this.#reserved

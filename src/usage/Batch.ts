@@ -1,13 +1,13 @@
 /**
- * Usage added up in memory: the history's buckets, and for each key what it has used of the windows that limits are counted
- * in. A window of a week or a month is a sum of days, so that minutes, hours and days are all that is kept.
+ * Usage summed in memory: the buckets of the history, and what each key has used of its windows. Weeks and months are sums of
+ * days, so only minutes, hours and days are kept.
  */
 import type { WindowName } from "../config/keyRecords.ts"
 import { isKeyId } from "../domain/identity.ts"
 import { addEntry, type DimensionName, type Sums, type UsageEntry, zero } from "./UsageEntry.ts"
 import { dayLength, windowAt } from "./windows.ts"
 
-/** Sums of the requests that began within an hour (or a day, once rolled up), by all dimensions. */
+/** Sums of the requests that began within an hour, or a day once compacted, by all dimensions. */
 export type Bucket = { readonly [Name in DimensionName]: string } & {
   /** The hour's first millisecond. */
   readonly hour: number
@@ -20,7 +20,7 @@ export const keptUnits = ["minute", "hour", "day"] as const
 export type KeptUnit = (typeof keptUnits)[number]
 
 /** What a key used of one window that is kept. */
-export interface KeyCount {
+interface KeyCount {
   readonly key: string
   readonly unit: KeptUnit
   readonly start: number
@@ -28,50 +28,52 @@ export interface KeyCount {
   tokens: number
 }
 
-/** Requests and tokens that counted. */
-export interface Used {
+/** Requests and tokens that count for limits. */
+interface Counts {
   readonly requests: number
   readonly tokens: number
 }
 
-/** What a key has used of the windows that a time is in. */
+/** What a key has used of the windows that contain a time. */
 export interface KeyCounters {
-  readonly windows: { readonly [Window in WindowName]: Used }
-  /** When the last request that was admitted began; `undefined` when none is known. */
+  readonly windows: { readonly [Window in WindowName]: Counts }
+  /** When the last admitted request began; `undefined` if unknown. */
   readonly lastUsedAt: number | undefined
 }
 
-/** What is looked up for a key's counters: the windows that are kept, and the days of the week and the month. */
-export interface CountersAt {
+/** The beginnings of the windows that contain a time, and the range of days that they are summed from. */
+interface CountersAt {
   readonly minute: number
   readonly hour: number
   readonly week: number
   readonly month: number
-  /** The first day that is looked at, and the last. */
+  /** The first day of the range; `day` is the last one. */
   readonly firstDay: number
   readonly day: number
 }
 
-/** The beginnings of the windows that `now` is in. */
+/** The beginnings of the windows that contain `now`. */
 export const countersAt = (now: number): CountersAt => {
   const [minute, hour, day, week, month] = (["minute", "hour", "day", "week", "month"] as const)
     .map((window) => windowAt(window, now).start) as [number, number, number, number, number]
   return { minute, hour, day, week, month, firstDay: Math.min(week, month) }
 }
 
-/** Adds counts of one key up to its counters. */
+const eachWindow = <A>(f: (window: WindowName) => A): { readonly [Window in WindowName]: A } => ({
+  minute: f("minute"),
+  hour: f("hour"),
+  day: f("day"),
+  week: f("week"),
+  month: f("month")
+})
+
+/** Sums the counts of one key to its counters. */
 export const sumCounters = (
   at: CountersAt,
   counts: Iterable<Omit<KeyCount, "key">>,
   lastUsedAt: number | undefined
 ): KeyCounters => {
-  const windows: { [Window in WindowName]: { requests: number; tokens: number } } = {
-    minute: { requests: 0, tokens: 0 },
-    hour: { requests: 0, tokens: 0 },
-    day: { requests: 0, tokens: 0 },
-    week: { requests: 0, tokens: 0 },
-    month: { requests: 0, tokens: 0 }
-  }
+  const windows = eachWindow(() => ({ requests: 0, tokens: 0 }))
   for (const { requests, start, tokens, unit } of counts) {
     const add = (window: WindowName) => {
       windows[window].requests += requests
@@ -92,17 +94,14 @@ export const sumCounters = (
 const later = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.max(a, b)
 
-/** The sum of counters of one key at one time. */
-export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => {
-  const sum = (window: WindowName): Used => ({
+/** The sum of two counters of one key at one time. */
+export const addCounters = (a: KeyCounters, b: KeyCounters): KeyCounters => ({
+  windows: eachWindow((window) => ({
     requests: a.windows[window].requests + b.windows[window].requests,
     tokens: a.windows[window].tokens + b.windows[window].tokens
-  })
-  return {
-    windows: { minute: sum("minute"), hour: sum("hour"), day: sum("day"), week: sum("week"), month: sum("month") },
-    lastUsedAt: later(a.lastUsedAt, b.lastUsedAt)
-  }
-}
+  })),
+  lastUsedAt: later(a.lastUsedAt, b.lastUsedAt)
+})
 
 const separator = "\u0000"
 
@@ -110,7 +109,7 @@ const separator = "\u0000"
 export class Batch {
   readonly buckets = new Map<string, Bucket>()
   readonly counts = new Map<string, KeyCount>()
-  /** When each key was last used. */
+  /** When each key was last used: milliseconds of Unix time. */
   readonly lastUsed = new Map<string, number>()
 
   get isEmpty(): boolean {
@@ -130,7 +129,7 @@ export class Batch {
     addEntry(bucket.sums, entry)
   }
 
-  /** Adds a request to what its key has used, if it counts. */
+  /** Adds a request to the counts of its key, if it counts for limits. */
   addCounts(entry: UsageEntry): void {
     const { at, completionTokens, counted, key, promptTokens } = entry
     if (!counted || !isKeyId(key)) return
@@ -148,7 +147,7 @@ export class Batch {
     }
   }
 
-  /** What a key has used of the windows that `now` is in. */
+  /** What a key has used of the windows that contain `now`. */
   counters(key: string, now: number): KeyCounters {
     const at = countersAt(now)
     const found: Array<KeyCount> = []
@@ -162,7 +161,7 @@ export class Batch {
     return sumCounters(at, found, this.lastUsed.get(key))
   }
 
-  /** Takes the oldest bucket out of the history; false when there is none. */
+  /** Removes the oldest bucket of the history; returns false if there are no buckets. */
   dropOldest(): boolean {
     for (const id of this.buckets.keys()) return this.buckets.delete(id)
     return false

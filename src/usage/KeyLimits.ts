@@ -1,9 +1,8 @@
 /**
- * What keys may do, enforced: which models, how much at once and in each window. It knows no HTTP.
+ * Enforces the limits of keys: models, requests at once, and requests and tokens in each window. Independent of HTTP.
  *
- * The look at a key's state and the reservation are one synchronous step, so that nothing comes between them. Windows have no
- * timers: they are replaced when a request finds them over. What a key used before this process, or before it was looked at,
- * comes from the store, which may take its time.
+ * The check of a key's state and the reservation are one synchronous step. Windows have no timers: a request that finds a
+ * window over replaces it. What a key used before its state was first loaded comes from the usage store, which may be slow.
  */
 import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
@@ -22,8 +21,8 @@ import type { Model } from "../domain/models.ts"
 import {
   type Admitted,
   admittedAt,
+  advanceTo,
   type KeyState,
-  passTo,
   remainingOf,
   Reservation,
   reserveWithin,
@@ -41,15 +40,15 @@ import {
 import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
 
-export { type AdmissionRequest, type KeyStanding, type KeyUsage, Refused, refuseKey, standingOf } from "./keyRules.ts"
+export { type AdmissionRequest, type KeyUsage, Refused, refuseKey, standingOf } from "./keyRules.ts"
 
-/** A clock that steps back by up to this is taken to stand still; by more, the windows are those of its new time. */
+/** A clock that steps back by up to this counts as standing still; after a larger step the windows are loaded again. */
 const clockSlack = 60_000
 
-/** Keys that are looked up at once; beyond them a key is looked up for each request. */
-const mostLookUps = 10_000
+/** Keys that are loaded at once; beyond this each request loads its key itself. */
+const maxLookUps = 10_000
 
-/** What keys may ask for, which is the same wherever it is counted. */
+/** The rights of keys, which do not depend on where usage is counted. */
 const rightsOf = (config: ConfigStore["Service"]) => {
   const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["model_table"], unknown, ReadonlySet<string>]>()
 
@@ -79,17 +78,17 @@ const rightsOf = (config: ConfigStore["Service"]) => {
 /** The limits of keys. */
 export class KeyLimits extends Context.Service<KeyLimits, {
   /**
-   * Admits a request for the length of a scope, or refuses it. When the scope closes, what was reserved gives way to what the
-   * request has used.
+   * Admits a request for the lifetime of a scope, or refuses it. When the scope closes, the request's actual use replaces what
+   * was reserved.
    */
   readonly admit: (request: AdmissionRequest) => Effect.Effect<Admitted, Refused, Scope.Scope>
-  /** Whether a key has a limit of tokens, so that prompts are estimated for its admission. */
+  /** Whether a key has a limit of tokens: admission then estimates the tokens of its prompts. */
   readonly countsTokens: (key: string) => boolean
-  /** The ids of the models that a key may use; `undefined` for every one. */
+  /** The ids of the models that a key may use; `undefined` for all models. */
   readonly modelsOf: (key: string) => ReadonlySet<string> | undefined
   /** The error of a request for a model that its key may not use. */
   readonly refuseModel: (key: string, model: Model) => GatewayError | undefined
-  /** What keys have under way and have used, in their order. */
+  /** The usage of keys, in the order given. */
   readonly usageOf: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<KeyUsage>, GatewayError>
 }>()("model-gateway/usage/KeyLimits") {
   static readonly make = Effect.gen(function*() {
@@ -98,12 +97,12 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const clock = yield* Clock.Clock
     const states = new Map<string, KeyState>()
     let keys = config.unsafeCurrent().keys
-    /** States that nothing used when the keys last changed, and when they had last been used. */
+    /** The idle states at the last change of the keys, with their `lastUsedAt`. */
     let idle = new Map<string, number | undefined>()
 
-    /** One look at the store for all requests that wait for the state of a key. */
+    /** Loads the state of a key once for all requests that wait for it. */
     const lookUps = yield* Cache.make({
-      capacity: mostLookUps,
+      capacity: maxLookUps,
       timeToLive: 0,
       lookup: (key: string) =>
         Effect.suspend(() => {
@@ -119,8 +118,8 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     })
 
     /**
-     * Drops the states that nothing has used over two changes of the keys: what such a state says is in the store by then, and
-     * a key that comes back is looked up again.
+     * Drops the states that are idle over two changes of the keys, which bounds `states`. The usage store has their counters by
+     * then, and a key that returns is loaded again.
      */
     const forget = () => {
       const current = config.unsafeCurrent().keys
@@ -135,7 +134,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       }
     }
 
-    /** The state of a key, which is looked up where it is not known, or where the clock was set back. */
+    /** The state of a key; loaded at its first use, and after the clock was set back. */
     const stateOf = (key: string): Effect.Effect<KeyState> => {
       forget()
       const state = states.get(key)
@@ -144,14 +143,14 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         : Cache.get(lookUps, key)
     }
 
-    /** Brings a state up to the time that it gives. */
-    const passed = (state: KeyState): number => {
+    /** Replaces the windows that are over; returns the time. */
+    const advance = (state: KeyState): number => {
       const now = Math.max(clock.currentTimeMillisUnsafe(), state.windows[0]!.startedAt)
-      passTo(state, now)
+      advanceTo(state, now)
       return now
     }
 
-    /** Looks and reserves in one step, so that nothing comes in between. */
+    /** Checks and reserves in one synchronous step. */
     const reserve = (
       { key, promptTokens }: AdmissionRequest,
       state: KeyState
@@ -159,7 +158,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const current = config.unsafeCurrent()
       const record = current.key_records.get(key)
       const limits = record?.limits ?? noLimits
-      const now = passed(state)
+      const now = advance(state)
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
       const tokens = !isFull && countsTokens(limits) ? promptTokens() : 0
@@ -185,7 +184,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
           const current = config.unsafeCurrent()
           return Effect.forEach(ids, (id) =>
             Effect.mapEager(stateOf(id), (state) => {
-              passed(state)
+              advance(state)
               const { inFlight, lastUsedAt, windows } = state
               return { inFlight, lastUsedAt, windows, maxInFlight: maxInFlight(current, current.key_records.get(id)) }
             }))
@@ -193,23 +192,22 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     })
   })
 
-  /** The limits as the nodes of a store count them together. */
+  /** The limits, counted over all nodes of a store. */
   static readonly makeShared = Effect.gen(function*() {
     const config = yield* ConfigStore
     const store = yield* Store
     const clock = yield* Clock.Clock
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
-    const { admit, tell, usageOf } = makeSharedLimits(
+    const { admit, flush, usageOf } = makeSharedLimits(
       store,
       config,
       () => clock.currentTimeMillisUnsafe(),
       fork
     )
-    yield* Effect.addFinalizer(() => tell)
+    yield* Effect.addFinalizer(() => flush)
     return KeyLimits.of({ ...rightsOf(config), admit, usageOf })
   })
 
-  /** Counted over all nodes of a store. */
   static readonly layerShared: Layer.Layer<KeyLimits, never, ConfigStore | Store> = Layer.effect(
     KeyLimits,
     KeyLimits.makeShared

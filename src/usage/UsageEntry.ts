@@ -1,9 +1,8 @@
 /**
- * What is counted of requests, and where each is put: the measures, one request's share in them, and the bucket that it
- * belongs to.
+ * The measures of usage, the dimensions of its buckets, and the entry of one request.
  */
 
-/** The sums of a bucket, in the order in which they are shown and stored. */
+/** The sums of a bucket, in the order of display and storage. */
 export const measureNames = [
   "requests",
   "succeeded",
@@ -23,29 +22,29 @@ export const measureNames = [
   "duration_ms"
 ] as const
 
-export type MeasureName = (typeof measureNames)[number]
+type MeasureName = (typeof measureNames)[number]
 
 /** Integers by name. */
 export type Measures = { readonly [Name in MeasureName]: number }
 
-/** What a bucket is of, beside its hour. */
+/** The dimensions of a bucket, beside its hour. */
 export const dimensionNames = ["key", "model", "account", "style"] as const
 
 export type DimensionName = (typeof dimensionNames)[number]
 
-/** Callers' own tokens, together: strangers cannot fill the store. */
+/** The one key of all callers' own tokens, so that unknown callers cannot fill the store. */
 export const directKey = "direct"
-/** Requests of the process itself. */
+/** The key of requests from within the process. */
 export const embeddedKey = "embedded"
-/** What has no name: no valid credential, no model, no account. */
+/** Stands for a missing key, model or account. */
 export const none = "none"
 
 /** How a request ended. */
 export type Outcome = "succeeded" | "failed" | "left"
 
-/** One request that is over. Times are milliseconds. */
+/** One finished request. Times are milliseconds. */
 export interface UsageEntry {
-  /** When it began: Unix time. */
+  /** The beginning: Unix time. */
   readonly at: number
   /** A key id, or one of `directKey`, `embeddedKey` and `none`. */
   readonly key: string
@@ -53,20 +52,20 @@ export interface UsageEntry {
   readonly account: string
   readonly style: string
   readonly outcome: Outcome
-  /** Whether it counts for the limits of its key. */
+  /** Whether the request counts for the limits of its key. */
   readonly counted: boolean
   readonly promptTokens: number
   readonly completionTokens: number
   readonly reasoningTokens: number
   readonly cachedTokens: number
-  /** Its tokens are not the upstream's figures. */
+  /** Whether the tokens are estimates and not the upstream's numbers. */
   readonly estimated: boolean
   readonly toolCalls: number
   readonly attempts: number
   readonly queued: number
   readonly upstream: number
   readonly duration: number
-  /** The code of the error that the caller was told. */
+  /** The code of the error that the caller received. */
   readonly error: string | undefined
 }
 
@@ -76,7 +75,7 @@ export interface Sums {
   errors: Map<string, number> | undefined
 }
 
-/** Sums of nothing. */
+/** Sums of zero. */
 export const zero = (): Sums => ({ values: measureNames.map(() => 0), errors: undefined })
 
 /** Adds a number of errors of one code. */
@@ -85,7 +84,7 @@ export const addErrors = (into: Sums, code: string, count: number): void => {
   into.errors.set(code, (into.errors.get(code) ?? 0) + count)
 }
 
-/** Adds sums to others. */
+/** Adds `from` to `into`. */
 export const addSums = (into: Sums, from: Sums): void => {
   for (let i = 0; i < measureNames.length; i++) into.values[i]! += from.values[i]!
   from.errors?.forEach((count, code) => addErrors(into, code, count))

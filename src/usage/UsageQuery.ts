@@ -1,5 +1,5 @@
 /**
- * Questions about usage, and how buckets are made into the answer: grouped, sorted and cut off, in slices.
+ * Queries of usage, and the report made from buckets: grouped, sorted and limited, in slices.
  */
 import type { Sliced } from "../domain/stream/slices.ts"
 import { sliceItems } from "../domain/stream/steps.ts"
@@ -7,26 +7,26 @@ import type { Bucket } from "./Batch.ts"
 import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"
 
-/** What rows can be made by. */
+/** What rows can be grouped by. */
 export const groupings = [...dimensionNames, "hour", "day"] as const
 
 export type Grouping = (typeof groupings)[number]
 
-/** A question about usage. Times are milliseconds of Unix time at full hours. */
+/** A query of usage. Times are milliseconds of Unix time at full hours. */
 export interface UsageQuery {
   readonly from: number
   /** Exclusive. */
   readonly to: number
   readonly by: ReadonlyArray<Grouping>
-  /** Only buckets of these; every one where a dimension is not named. */
+  /** Restricts buckets to these values; a dimension without a set is not restricted. */
   readonly only: { readonly [Name in DimensionName]?: ReadonlySet<string> | undefined }
-  /** Most rows that are given. */
+  /** The maximum number of rows. */
   readonly limit: number
 }
 
-/** Sums of the buckets that are the same by what was asked for; what was not is empty or 0. */
+/** The sums of one group of buckets. A dimension that rows are not grouped by is empty or 0. */
 export interface UsageRow {
-  /** The hour's first millisecond, or the day's where rows are made by days but not by hours. */
+  /** The first millisecond of the hour, or of the day if rows are grouped by days but not by hours. */
   readonly time: number
   readonly key: string
   readonly model: string
@@ -35,27 +35,26 @@ export interface UsageRow {
   readonly sums: Sums
 }
 
-/** The answer. */
 export interface UsageReport {
   /** By time, then by falling tokens, then by names. */
   readonly rows: ReadonlyArray<UsageRow>
-  /** Sums over all that was asked for, rows that were cut off too. */
+  /** Sums over all rows, also those beyond the limit. */
   readonly totals: Sums
   readonly truncated: boolean
 }
 
-/** The place of a bucket in time, as far as rows are made by it. */
+/** The time that a bucket is grouped under: its hour, its day, or 0. */
 export const timeOf = (by: ReadonlyArray<Grouping>, hour: number): number =>
   by.includes("hour") ? hour : by.includes("day") ? dayOf(hour) : 0
 
-/** Buckets that come at once. */
+/** Some buckets of the history. */
 export interface Piece {
   readonly buckets: ReadonlyArray<Bucket>
-  /** How many were looked at for them. */
+  /** The number of buckets that were read for them. */
   readonly looked: number
 }
 
-/** Whether a bucket is asked for. */
+/** Whether a bucket matches a query. */
 export const matches = ({ from, only, to }: UsageQuery, bucket: Bucket): boolean =>
   bucket.hour >= from && bucket.hour < to && dimensionNames.every((name) => only[name]?.has(bucket[name]) !== false)
 
@@ -76,7 +75,7 @@ const compareRows = (a: UsageRow, b: UsageRow): number => {
 
 const slice = { items: sliceItems, chars: 0 }
 
-/** Sorts in slices: runs first, then merged two by two. */
+/** A merge sort in slices. */
 export function* sortSliced<A>(items: ReadonlyArray<A>, compare: (a: A, b: A) => number): Sliced<ReadonlyArray<A>> {
   let runs: Array<ReadonlyArray<A>> = []
   for (let start = 0; start < items.length; start += sliceItems) {
@@ -112,9 +111,8 @@ function* mergeSliced<A>(
 const separator = "\u0000"
 
 /**
- * Makes the answer of buckets, or of rows that are sums of some already. They come in pieces, each made as it is asked for,
- * and in the order of their hours where rows are made by time: then no more is kept than the rows that are given and those
- * of one hour or day.
+ * Makes the report from buckets, which may be sums of some already. The pieces are read lazily. If rows are grouped by time,
+ * they must be in the order of their hours, so that memory holds only the rows of the report and those of one hour or day.
  */
 export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<UsageReport> {
   const { by, limit } = query
@@ -125,7 +123,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<
   let time = Number.NEGATIVE_INFINITY
   let truncated = false
 
-  function* settle(): Sliced<void> {
+  function* flushGroups(): Sliced<void> {
     const sorted = yield* sortSliced([...groups.values()], compareRows)
     truncated ||= rows.length + sorted.length > limit
     for (let i = 0; i < sorted.length && rows.length < limit; i++) rows.push(sorted[i]!)
@@ -138,10 +136,10 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<
       if (by.length === 0) continue
       const at = timeOf(by, bucket.hour)
       if (at !== time) {
-        yield* settle()
+        yield* flushGroups()
         time = at
       }
-      // What lies beyond the rows that are given counts for the totals alone.
+      // Buckets beyond the limit of rows count only for the totals.
       if (rows.length >= limit) {
         truncated = true
         continue
@@ -165,11 +163,11 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<
     }
     yield { items: piece.looked, chars: 0 }
   }
-  yield* settle()
+  yield* flushGroups()
   return { rows, totals, truncated }
 }
 
-/** Buckets in the order of their hours, in pieces. */
+/** Cuts ordered buckets into pieces. */
 export function* inPieces(buckets: ReadonlyArray<Bucket>): Generator<Piece> {
   for (let start = 0; start < buckets.length; start += sliceItems) {
     const some = buckets.slice(start, start + sliceItems)

@@ -1,5 +1,5 @@
 /**
- * Where usage is kept: its history, and what each key has used of its windows.
+ * Keeps usage: its history, and what each key has used of its windows.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,24 +18,24 @@ import type { UsageStoreShape } from "./UsageStoreShape.ts"
 
 /** Usage of keys, models, accounts and styles. */
 export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("model-gateway/usage/UsageStore") {
-  /** Kept in memory: the history begins anew with the process. */
+  /** Kept in memory: the history begins with the process. */
   static readonly layerMemory: Layer.Layer<UsageStore> = Layer.effect(UsageStore, makeMemoryStore())
 
   /**
-   * Kept in a SQLite file, whose folder is made. Where that cannot be, it is kept in memory, which `status` and one log line
-   * tell.
+   * Kept in a SQLite file, whose folder is made if missing. While the file cannot be used, usage is kept in memory; `status`
+   * and one log line say so.
    */
   static readonly layerSqlite = (options: SqliteOptions): Layer.Layer<UsageStore, never, FileSystem.FileSystem> =>
     Layer.effect(UsageStore, makeSqliteStore(options))
 
-  /** As the configuration's `usage` asks, in the data folder. */
+  /** Kept as the configuration's `usage` asks, in the data folder. */
   static readonly layer: Layer.Layer<
     UsageStore,
     never,
     ConfigStore | Environment | FileSystem.FileSystem | Path.Path
   > = Layer.effect(UsageStore, makeConfiguredStore)
 
-  /** Kept in the store that nodes share, as the configuration's `usage` asks. Goes with `KeyLimits.layerShared`. */
+  /** Kept in the store that nodes share, as the configuration's `usage` asks. Use it with `KeyLimits.layerShared`. */
   static readonly layerShared: Layer.Layer<UsageStore, never, ConfigStore | Store> = Layer.effect(
     UsageStore,
     Effect.gen(function*() {
@@ -47,7 +47,7 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
     })
   )
 
-  /** The store that there is already; where there is none, memory. */
+  /** The store of the context; without one, memory. */
   static readonly layerOrMemory: Layer.Layer<UsageStore> = Layer.unwrap(
     Effect.map(
       Effect.serviceOption(UsageStore),

@@ -1,38 +1,49 @@
 /**
- * What every place for usage does.
+ * What every usage store does, and what the stores share.
  */
 import type * as Effect from "effect/Effect"
 import type { KeyCounters } from "./Batch.ts"
 import type { UsageEntry } from "./UsageEntry.ts"
 import type { UsageQuery, UsageReport } from "./UsageQuery.ts"
 
-/** How usage is kept at the moment. */
+/** How usage is kept at present. */
 export interface StoreStatus {
   readonly kind: "sqlite" | "memory" | "redis" | "off"
-  /** Whether it outlives the process. */
+  /** Whether usage outlives the process. */
   readonly persistent: boolean
-  /** Why it is in memory, or what is wrong now. */
+  /** Why usage is in memory, or what is wrong. */
   readonly detail: string | null
 }
 
-/** A place for usage. None of its methods fails: what cannot be written is kept in memory, and `status` says so. */
+/** A usage store. Its methods never fail: what cannot be written stays in memory, and `status` says so. */
 export interface UsageStoreShape {
-  /** Adds a request that is over. Costs no more than adding up numbers. */
+  /** Adds a finished request; costs a few additions. */
   readonly add: (entry: UsageEntry) => void
-  /** Answers a question, with what is not written yet. */
+  /** Answers a query, with the entries that are not written yet. */
   readonly query: (query: UsageQuery) => Effect.Effect<UsageReport>
   /**
-   * What a key has used of the windows that `now` (milliseconds) is in, for limits that this process counts alone: nothing
-   * where nodes count them together.
+   * What a key has used of the windows that contain `now` (milliseconds), for limits that this process counts alone. Zero where
+   * nodes count together.
    */
   readonly counters: (key: string, now: number) => Effect.Effect<KeyCounters>
-  /** Makes days of old hours, and removes old days. The layers do so every hour. */
-  readonly tidy: Effect.Effect<void>
+  /** Merges old hours into days and removes old days. The store does so itself every hour. */
+  readonly compact: Effect.Effect<void>
   readonly status: Effect.Effect<StoreStatus>
 }
 
-/** How a store is run. */
+/** Options of every store. */
 export interface UsageStoreOptions {
-  /** Days that the history is kept, asked each time that it is tidied; 400 unless given. */
+  /** Days that the history is kept, read at each compaction; `defaultKeepDays` unless given. */
   readonly keepDays?: (() => number) | undefined
+}
+
+/** Buckets held in memory; beyond this the oldest are dropped. */
+export const maxBuckets = 100_000
+
+/** The `detail` of a status: its parts as one text, `null` without any; `dropped` counts the buckets lost from memory. */
+export const detailOf = (dropped: number, ...parts: ReadonlyArray<string | undefined>): string | null => {
+  const lost = dropped === 0
+    ? undefined
+    : `the history in memory is full: ${dropped} of its oldest entries were dropped`
+  return [...parts, lost].filter((part) => part !== undefined).join("; ") || null
 }

@@ -1,6 +1,6 @@
 /**
- * The store that the configuration asks for: in a file, in memory, or none. When the configuration asks for another one, the
- * one before is closed and what it had not written is.
+ * The store that the configuration asks for: in a file, in memory, or without a history. When the configuration asks for
+ * another one, the old store writes its entries and is closed.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,10 +15,10 @@ import { makeMemoryStore } from "./memoryStore.ts"
 import { makeSqliteStore } from "./sqliteStore.ts"
 import type { UsageStoreShape } from "./UsageStoreShape.ts"
 
-/** Why usage is in memory where there is no place for files: no fault, but to be told. */
+/** Why usage is in memory without a data folder: no fault, but announced at the start. */
 export const noDataFolder = "there is no data folder: set GATEWAY_DATA_DIR, or keep the configuration in a file"
 
-/** Makes the store that `usage` asks for, and keeps to it. */
+/** Makes the store that `usage` asks for, and follows its changes. */
 export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   UsageStoreShape,
   never,
@@ -57,7 +57,7 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
     add: (entry) => current.add(entry),
     query: (query) => Effect.suspend(() => current.query(query)),
     counters: (key, now) => Effect.suspend(() => current.counters(key, now)),
-    tidy: Effect.suspend(() => current.tidy),
+    compact: Effect.suspend(() => current.compact),
     status: Effect.suspend(() => current.status)
   }
 })

@@ -1,5 +1,5 @@
 /**
- * What the limits of keys say, wherever they are counted: who may do what, and the words of a refusal. Pure.
+ * The rules of key limits, the same wherever usage is counted: what is refused, and with which error. Pure.
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
@@ -8,20 +8,20 @@ import { formatTimestamp } from "../domain/timestamp.ts"
 import { exceededBy, type KeyState, type Used, type WindowCount } from "./Admission.ts"
 import { exceededMessage, type RateLimits } from "./rateLimits.ts"
 
-/** A request that asks to be admitted. */
+/** A request for admission. */
 export interface AdmissionRequest {
-  /** The id of its key; what is no key id is not limited. */
+  /** The id of its key. Other callers have no limits. */
   readonly key: string
-  /** Estimates the tokens of its prompt; only called where the key has a limit of tokens. */
+  /** Estimates the tokens of its prompt; called only if the key has a limit of tokens. */
   readonly promptTokens: () => number
-  /** Tells what it has used; asked once, when its scope closes. */
+  /** Returns what it has used; called once, when its scope closes. */
   readonly used: () => Used
 }
 
-/** Why a request is not admitted. */
+/** The refusal of a request. */
 export class Refused {
   readonly error: GatewayError
-  /** What is left of the key's limits; `undefined` where it has none. */
+  /** What remains of the key's limits; `undefined` for a key without limits. */
   readonly rateLimits: RateLimits | undefined
   constructor(error: GatewayError, rateLimits: RateLimits | undefined) {
     this.error = error
@@ -29,7 +29,7 @@ export class Refused {
   }
 }
 
-/** What a key has under way and has used, for whoever looks. */
+/** The running requests of a key and what it has used, for operators. */
 export interface KeyUsage {
   readonly inFlight: number
   /** `undefined` for no limit. */
@@ -40,11 +40,11 @@ export interface KeyUsage {
   readonly windows: ReadonlyArray<Readonly<WindowCount>>
 }
 
-/** Whether a key may be used at all. */
-export type KeyStanding = "active" | "disabled" | "expired"
+/** Only an `active` key may be used. */
+type KeyStatus = "active" | "disabled" | "expired"
 
-/** Whether a key with this record may be used at `now`, in milliseconds. */
-export const standingOf = (record: KeyRecord | undefined, now: number): KeyStanding =>
+/** The status of a key with this record at `now`, in milliseconds. */
+export const standingOf = (record: KeyRecord | undefined, now: number): KeyStatus =>
   record === undefined
     ? "active"
     : record.disabled
@@ -53,40 +53,40 @@ export const standingOf = (record: KeyRecord | undefined, now: number): KeyStand
     ? "expired"
     : "active"
 
-/** What a caller with a key that may not be used is told; `undefined` where it may. */
+/** The error for a key that is not active; `undefined` for an active key. */
 export const refuseKey = (record: KeyRecord | undefined, now: number): GatewayError | undefined => {
-  const standing = standingOf(record, now)
-  if (standing === "active") return undefined
-  const message = standing === "disabled"
+  const status = standingOf(record, now)
+  if (status === "active") return undefined
+  const message = status === "disabled"
     ? "This API key is disabled"
     : `This API key expired at ${formatTimestamp(record?.expires_at ?? now)}`
   return gatewayError("authentication_failed", message)
 }
 
-/** A `Retry-After` beyond this is not waited for: clients would try at once, or sleep that long. */
+/** Seconds; a longer `Retry-After` comes with `x-should-retry: false`, since clients would ignore it or sleep that long. */
 const longestRetry = 60
 
 export const noLimits: ReadonlyArray<KeyLimit> = []
 
-/** Whether one of the limits is of tokens. */
+/** Whether one of the limits counts tokens. */
 export const countsTokens = (limits: ReadonlyArray<KeyLimit>): boolean =>
   limits.some(({ tokens }) => tokens !== undefined)
 
-/** Requests that a key may have under way; `undefined` for no limit. */
+/** The limit of requests that a key runs at once; `undefined` without a limit. */
 export const maxInFlight = ({ runtime }: GatewayConfig, record: KeyRecord | undefined): number | undefined =>
   record?.max_inflight ?? runtime.key_max_inflight
 
-/** A request with so many tokens before what its key has used. Times are milliseconds of Unix time. */
-export interface Weighed {
+/** A request with the state of its key. Times are milliseconds of Unix time. */
+interface Weighed {
   readonly state: KeyState
   readonly limits: ReadonlyArray<KeyLimit>
-  /** Requests that may be under way. */
+  /** The limit of running requests. */
   readonly most: number | undefined
   readonly tokens: number
   readonly now: number
 }
 
-/** Why a request is refused; `undefined` where it is not. */
+/** The error of a request beyond its key's limits; `undefined` within them. */
 export const refusalOf = ({ limits, most, now, state, tokens }: Weighed): GatewayError | undefined => {
   if (most !== undefined && state.inFlight >= most) {
     const message = `This API key has as many requests under way as it may have (${most})`

@@ -7,36 +7,18 @@ import type * as Scope from "effect/Scope"
 import { inSlices } from "../config/inSlices.ts"
 import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
 import { Batch, type Bucket } from "./Batch.ts"
-import { agesAt, tidyHourly } from "./tidying.ts"
-import { addSums, zero } from "./UsageEntry.ts"
+import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays } from "./retention.ts"
 import { inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
-import { dayOf } from "./windows.ts"
+import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 
-/** Buckets that are held in memory; beyond them the oldest go. */
-export const mostBuckets = 100_000
-
-/** Days that a history is kept unless set. */
-export const defaultKeepDays = 400
-
-export interface MemoryOptions extends UsageStoreOptions {
-  /** False where no history is wanted: only what limits need is counted. */
+interface MemoryOptions extends UsageStoreOptions {
+  /** False to count only what limits need. */
   readonly history?: boolean | undefined
-  /** Why it is memory. */
+  /** Why usage is in memory, for `status`. */
   readonly detail?: string | undefined
-  /** Buckets that are held; `mostBuckets` unless given. */
-  readonly most?: number | undefined
 }
 
-/** What `detail` says where buckets had to go. */
-export const droppedDetail = (dropped: number): string =>
-  `the history in memory is full: ${dropped} of its oldest entries were dropped`
-
-/** Sentences as one text; `null` for none. */
-export const detailOf = (...parts: ReadonlyArray<string | undefined>): string | null =>
-  parts.filter((part) => part !== undefined).join("; ") || null
-
-/** The buckets that are asked for, in the order of their hours. */
+/** The buckets that match a query, in the order of their hours. */
 export function* orderedBuckets(query: UsageQuery, ...batches: ReadonlyArray<Batch>): Sliced<ReadonlyArray<Bucket>> {
   const found: Array<Bucket> = []
   for (const batch of batches) {
@@ -47,57 +29,37 @@ export function* orderedBuckets(query: UsageQuery, ...batches: ReadonlyArray<Bat
   return yield* sortSliced(found, (a, b) => a.hour - b.hour)
 }
 
-function* answer(query: UsageQuery, batch: Batch): Sliced<UsageReport> {
-  return yield* makeReport(query, inPieces(yield* orderedBuckets(query, batch)))
-}
-
-/** Makes days of old hours, and removes old days and counts. */
-export function* tidied(batch: Batch, now: number, keepDays: number): Sliced<void> {
-  const { countsBefore, daysBefore, goneBefore } = agesAt(now, keepDays)
-  yield* eachSliced([...batch.buckets], ([id, bucket]) => {
-    const day = dayOf(bucket.hour)
-    if (bucket.hour >= daysBefore) return
-    if (day === bucket.hour && day >= goneBefore) return
-    batch.buckets.delete(id)
-    if (day < goneBefore) return
-    const into = [day, bucket.key, bucket.model, bucket.account, bucket.style].join("\u0000")
-    const known = batch.buckets.get(into)
-    const sums = zero()
-    addSums(sums, bucket.sums)
-    if (known === undefined) batch.buckets.set(into, { ...bucket, hour: day, sums })
-    else addSums(known.sums, sums)
-  })
-  yield* eachSliced([...batch.counts], ([id, { start, unit }]) => {
-    if (start < countsBefore[unit]) batch.counts.delete(id)
-  })
+/** Answers a query from batches in memory. */
+export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
+  return yield* makeReport(query, inPieces(yield* orderedBuckets(query, ...batches)))
 }
 
 /** Makes a store in memory. */
 export const makeMemoryStore = Effect.fnUntraced(function*(
   options: MemoryOptions = {}
 ): Effect.fn.Return<UsageStoreShape, never, Scope.Scope> {
-  const { history = true, keepDays = () => defaultKeepDays, most = mostBuckets } = options
+  const { history = true, keepDays = () => defaultKeepDays } = options
   const batch = new Batch()
   let dropped = 0
-  const tidy = Effect.flatMap(
+  const compact = Effect.flatMap(
     Clock.currentTimeMillis,
-    (now) => Effect.suspend(() => inSlices(tidied(batch, now, keepDays())))
+    (now) => inSlices(compactBatch(batch, cutoffsAt(now, keepDays())))
   )
-  yield* tidyHourly(tidy)
+  yield* compactHourly(compact)
   return {
     add: (entry) => {
       batch.addCounts(entry)
       if (!history) return
       batch.addBucket(entry)
-      if (batch.buckets.size > most && batch.dropOldest()) dropped++
+      if (batch.buckets.size > maxBuckets && batch.dropOldest()) dropped++
     },
-    query: (query) => Effect.suspend(() => inSlices(answer(query, batch))),
+    query: (query) => Effect.suspend(() => inSlices(reportOf(query, batch))),
     counters: (key, now) => Effect.sync(() => batch.counters(key, now)),
-    tidy,
+    compact,
     status: Effect.sync(() => ({
       kind: history ? "memory" as const : "off" as const,
       persistent: false,
-      detail: detailOf(options.detail, dropped === 0 ? undefined : droppedDetail(dropped))
+      detail: detailOf(dropped, options.detail)
     }))
   }
 })

@@ -1,6 +1,6 @@
 /**
- * Opening the SQLite file that usage is kept in: its folder is made, and a file that cannot be read is moved aside. An open
- * file that loses its place on the disk is noticed.
+ * Opens the SQLite file of usage: makes its folder, and moves an unreadable file aside. Detects an open file that was removed
+ * or replaced on the disk.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -13,9 +13,9 @@ import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { ForeignDatabase, prepareDatabase } from "./sqliteFile.ts"
 
-/** What is wrong with the file. */
+/** The file cannot be used. */
 export class UsageFileError extends Schema.TaggedError<UsageFileError>()("UsageFileError", {
-  /** `busy`: another process writes; `full`: its disk has no space; `corrupt`: it is no database any more. */
+  /** `busy`: another process is writing. `full`: the disk has no space. `corrupt`: the file is damaged. */
   kind: Schema.Literals(["busy", "full", "corrupt", "other"]),
   message: Schema.String
 }) {}
@@ -26,15 +26,15 @@ const codes = { busy: 5, locked: 6, readOnly: 8, ioError: 10, corrupt: 11, full:
 const sentences: ReadonlyMap<number, string> = new Map([
   [codes.busy, "is locked by another process"],
   [codes.locked, "is locked by another process"],
-  [codes.readOnly, "may not be written to"],
+  [codes.readOnly, "is read-only"],
   [codes.ioError, "cannot be read or written: its disk fails or is full"],
   [codes.corrupt, "is damaged"],
-  [codes.notADatabase, "is no database"],
+  [codes.notADatabase, "is not a database"],
   [codes.full, "cannot be written: no space is left on its disk"],
   [codes.cannotOpen, "cannot be opened"]
 ])
 
-/** What SQLite threw, as an error that says what to do about it. Anything else is a bug, and thrown again. */
+/** An error that SQLite threw. Rethrows every other error, which is a bug. */
 export const usageFileError = (file: string, error: unknown): UsageFileError => {
   if (error instanceof ForeignDatabase) {
     return new UsageFileError({ kind: "other", message: `${file} ${error.message}` })
@@ -56,20 +56,20 @@ export const usageFileError = (file: string, error: unknown): UsageFileError => 
 const platformError = (file: string) => (error: PlatformError.PlatformError): UsageFileError =>
   new UsageFileError({ kind: "other", message: `${file} cannot be made (${error.reason._tag})` })
 
-/** The file's connections, and how to make more of them. */
+/** The connections to the file. */
 export interface SqliteConnections {
   /** For one writer at a time. */
   readonly writer: DatabaseSync
-  /** For short reads of what is committed. */
+  /** For short reads of committed data. */
   readonly reader: DatabaseSync
-  /** A connection for one long read. Throws what SQLite throws. */
+  /** Opens a connection for one long read. Throws SQLite's errors. */
   readonly open: () => DatabaseSync
-  /** What has happened to the file at its path: SQLite goes on in a file that nobody else sees. */
+  /** What has happened to the file at its path. SQLite goes on in a removed file, which has no name. */
   readonly lost: () => "removed" | "replaced" | undefined
   readonly close: () => void
 }
 
-/** Makes a connection to a file; the module is loaded when it is used. */
+/** Makes a connection to a file. */
 export type Connect = (file: string, options: { readonly readOnly: boolean; readonly timeout: number }) => DatabaseSync
 
 const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
@@ -80,13 +80,13 @@ const loadConnect: Effect.Effect<Connect, UsageFileError> = Effect.tryPromise({
   catch: () => new UsageFileError({ kind: "other", message: "this version of Node has no SQLite" })
 })
 
-/** Milliseconds that the start waits for other processes that open the same file. */
+/** Milliseconds that the start waits for another process that opens the same file. */
 const openTimeout = 2000
 
-/** What SQLite keeps beside the file. */
+/** Suffixes of the files that SQLite keeps beside the database. */
 const besides = ["-wal", "-shm"]
 
-/** The identity of the file at a path, or `undefined` without a file. Throws what the system throws. */
+/** The identity of the file at a path, or `undefined` without a file. Throws the system's other errors. */
 const identityOf = (file: string): string | undefined => {
   try {
     const { dev, ino } = statSync(file, { bigint: true })
@@ -97,25 +97,25 @@ const identityOf = (file: string): string | undefined => {
   }
 }
 
-/** What has happened to the file at a path since it was that of `identity`. */
+/** What has happened to the file of `identity` at a path. */
 const lossOf = (file: string, identity: string | undefined) => {
   try {
     const now = identityOf(file)
     return now === identity ? undefined : now === undefined ? "removed" : "replaced"
   } catch {
-    // A path that may not be looked at says nothing of the file.
+    // A path that cannot be read says nothing about the file.
     return undefined
   }
 }
 
-/** Removes what is left beside a lost file: it would be read as part of the one that takes its place. */
+/** Removes the files left beside a lost database: SQLite would read them as part of the new one. */
 const removeBesides = (identities: ReadonlyMap<string, string | undefined>): void => {
   for (const [path, identity] of identities) {
     if (identity === undefined || lossOf(path, identity) !== undefined) continue
     try {
       unlinkSync(path)
     } catch {
-      // The folder cannot be written to: no file begins there.
+      // In a read-only folder no new database begins.
     }
   }
 }
@@ -146,7 +146,7 @@ const connectAll = (connect: Connect, file: string): SqliteConnections => {
   }
 }
 
-/** Moves a file that cannot be read aside, with what belongs to it. */
+/** Moves an unreadable database aside, with the files beside it. */
 const setAside = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const aside = `${file}.corrupt-${Math.floor((yield* Clock.currentTimeMillis) / 1000)}`
@@ -157,8 +157,8 @@ const setAside = Effect.fnUntraced(function*(file: string) {
 })
 
 /**
- * Opens the file, making it and its folder where they are not there. One that cannot be read is moved to
- * `<file>.corrupt-<unix seconds>` and begun anew, which is logged.
+ * Opens the file; makes it and its folder if they are missing. An unreadable file is moved to
+ * `<file>.corrupt-<unix seconds>`, a new one begins, and both are logged.
  */
 export const openSqlite = Effect.fnUntraced(function*(
   file: string,
@@ -168,7 +168,7 @@ export const openSqlite = Effect.fnUntraced(function*(
   const connect = given ?? (yield* loadConnect)
   const attempt = Effect.gen(function*() {
     yield* fs.makeDirectory(dirname(file), { recursive: true, mode: 0o700 })
-    // SQLite gives what it makes beside the file the file's own rights.
+    // SQLite gives the files that it makes beside the database the same permissions.
     yield* Effect.scoped(fs.open(file, { flag: "a", mode: 0o600 }))
     return yield* Effect.try({
       try: () => connectAll(connect, file),

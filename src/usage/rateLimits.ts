@@ -1,15 +1,15 @@
 /**
- * What callers are told of their limits: headers by the names that OpenAI gave them, and sentences.
+ * The limits of a key as callers see them: headers with OpenAI's names, and sentences.
  */
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { formatTimestamp } from "../domain/timestamp.ts"
 
-/** What is left of a window's requests or tokens. */
+/** What remains of a window's requests or tokens. */
 export interface Remaining {
   readonly window: WindowName
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds of Unix time at which the window is over. */
+  /** When the window ends: milliseconds of Unix time. */
   readonly resetsAt: number
 }
 
@@ -20,27 +20,27 @@ export const formatReset = (millis: number): string => {
   return hours > 0 ? `${hours}h${minutes}m${rest}s` : minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`
 }
 
-/** The window with the least left; of equals, that which resets last. */
+/** The window with the least remaining; of equals, the one that resets last. */
 export const tightest = (found: Remaining | undefined, next: Remaining): Remaining =>
   found === undefined || next.remaining < found.remaining ||
     (next.remaining === found.remaining && next.resetsAt > found.resetsAt)
     ? next
     : found
 
-/** What is left of requests and of tokens, each only where it is limited. */
+/** What remains of requests and of tokens; `undefined` for what is not limited. */
 export interface RateLimits {
   readonly requests: Remaining | undefined
   readonly tokens: Remaining | undefined
-  /** When it was so: milliseconds of Unix time. */
+  /** The time of these numbers: milliseconds of Unix time. */
   readonly at: number
 }
 
-/** Names of all headers. */
+/** The names of all rate limit headers. */
 export const rateLimitHeaderNames: ReadonlyArray<string> = ["limit", "remaining", "reset"].flatMap((what) =>
   ["requests", "tokens"].map((kind) => `x-ratelimit-${what}-${kind}`)
 )
 
-/** The headers that tell what is left. */
+/** The headers with what remains. */
 export const rateLimitHeaders = (limits: RateLimits): Record<string, string> => {
   const headers: Record<string, string> = {}
   for (const kind of ["requests", "tokens"] as const) {
@@ -53,7 +53,7 @@ export const rateLimitHeaders = (limits: RateLimits): Record<string, string> => 
   return headers
 }
 
-/** A limit that a request would go beyond. */
+/** A limit that a request would exceed. */
 export interface Exceeded {
   readonly kind: "requests" | "tokens"
   readonly limit: number
@@ -61,7 +61,7 @@ export interface Exceeded {
   readonly resetsAt: number
 }
 
-/** Says which limits are used up, and until when. */
+/** A sentence for each limit that is used up, with the end of its window. */
 export const exceededMessage = (exceeded: ReadonlyArray<Exceeded>): string =>
   exceeded.map(({ kind, limit, resetsAt, window }) =>
     `This API key's limit of ${limit} ${limit === 1 ? kind.slice(0, -1) : kind} ${

@@ -1,7 +1,7 @@
 /**
- * Usage in the store that nodes share: each node adds its own buckets once a second, and reads are of all nodes.
+ * Usage in the store that nodes share: each node writes its buckets once a second, and reads cover all nodes.
  *
- * The windows of keys are not this store's business: `KeyLimits.layerShared` counts them where it admits.
+ * `KeyLimits.layerShared` counts the windows of keys itself.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -13,30 +13,30 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import { inSlices } from "../config/inSlices.ts"
 import type { Sliced } from "../domain/stream/slices.ts"
 import { Batch, type Bucket, countersAt, sumCounters } from "./Batch.ts"
-import { defaultKeepDays, detailOf, droppedDetail, mostBuckets, orderedBuckets } from "./memoryStore.ts"
-import { agesAt } from "./tidying.ts"
+import { orderedBuckets } from "./memoryStore.ts"
+import { cutoffsAt, defaultKeepDays } from "./retention.ts"
 import { addErrors, addSums, dimensionNames, measureNames, zero } from "./UsageEntry.ts"
 import { inPieces, makeReport, matches, sortSliced, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
+import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 import { dayOf, hourLength } from "./windows.ts"
 
-/** How usage is kept in a store. */
-export interface SharedUsageOptions extends UsageStoreOptions {
-  /** False while no history is wanted; asked with each request. */
+/** Options of a store that nodes share. */
+interface SharedUsageOptions extends UsageStoreOptions {
+  /** Whether a history is kept; read with each request. */
   readonly enabled?: (() => boolean) | undefined
 }
 
 const prefix = "gw:{main}:usage:"
 const separator = "\u0000"
-/** Buckets that one call tells of or reads. */
-const atOnce = 500
-/** Milliseconds between two looks at what has grown old, which one node does for all. */
-const tidyEvery = hourLength
+/** Buckets that one call writes or reads. */
+const perCall = 500
+/** Milliseconds between two compactions, each of which one node does for all. */
+const compactEvery = hourLength
 
-const notKept = "the shared store does not append to a file (appendonly no): usage is gone with its data"
-const storeLost = "the shared store does not answer: what it has is missing here"
+const notKept = "the shared store keeps no append-only file (appendonly no): usage is lost with its data"
+const storeLost = "the shared store does not answer: its usage is missing here"
 
-/** A bucket as it lies in the store. */
+/** Reads a bucket of the store. */
 const readBucket = (hour: number, names: string, value: string): Bucket => {
   const [key = "", model = "", account = "", style = ""] = names.split(separator)
   const sums = zero()
@@ -56,7 +56,7 @@ const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>
   Object.fromEntries(bucket.sums.errors ?? [])
 ]
 
-/** Adds buckets up to what is asked for, so that no more is kept than the rows that it may become. */
+/** Sums buckets by the row that they belong to: memory is bounded by the rows. */
 class Groups {
   readonly #query: UsageQuery
   readonly #groups = new Map<string, Bucket>()
@@ -96,17 +96,17 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   let batches = 0
   let dropped = 0
   const pending = new Batch()
-  /** What is being written: a list is told whole, under its id, until the store has heard it. */
+  /** The list that is being written: sent unchanged, under its id, until the store acknowledges it. */
   let writing: { readonly id: string; readonly buckets: ReadonlyArray<Bucket> } | undefined
   let fault: string | undefined
 
   const next = () => {
-    const buckets = Array.from(pending.buckets).slice(0, atOnce)
+    const buckets = Array.from(pending.buckets).slice(0, perCall)
     for (const [id] of buckets) pending.buckets.delete(id)
     return { id: `${instance}${++batches}`, buckets: buckets.map(([, bucket]) => bucket) }
   }
 
-  /** Writes what there is; whether all of it was written. */
+  /** Writes all buckets; whether that succeeded. */
   const flush: Effect.Effect<boolean> = Effect.gen(function*() {
     while (writing !== undefined || pending.buckets.size > 0) {
       writing ??= next()
@@ -134,12 +134,12 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       (reply) => listed(reply).map(Number)
     )
 
-  /** Every bucket of an hour, once. */
+  /** Reads the buckets of an hour; a scan may return one twice. */
   const readHour = Effect.fnUntraced(function*(hour: number, groups: Groups) {
     const seen = new Set<string>()
     let cursor = "0"
     do {
-      const reply: unknown = yield* store.send("HSCAN", `${prefix}h:${hour}`, cursor, "COUNT", String(atOnce))
+      const reply: unknown = yield* store.send("HSCAN", `${prefix}h:${hour}`, cursor, "COUNT", String(perCall))
       const [following, fields] = Array.isArray(reply) ? reply : ["0", []]
       const texts = listed(fields)
       for (let i = 0; i + 1 < texts.length; i += 2) {
@@ -151,8 +151,8 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     } while (cursor !== "0")
   })
 
-  /** What is not written. */
-  const own = (query: UsageQuery) =>
+  /** The buckets that are not written. */
+  const ownBuckets = (query: UsageQuery) =>
     Effect.suspend(() => {
       const unwritten = new Batch()
       for (const bucket of writing?.buckets ?? []) {
@@ -168,14 +168,14 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       (hours) => Effect.forEach(hours, (hour) => readHour(hour, groups), { discard: true })
     )
     yield* flush.pipe(
-      // What may be written or not is counted once: here.
+      // After a failed write the same buckets may be in the store too: they are counted from here alone.
       Effect.flatMap((isWritten) => isWritten ? read : Effect.void),
       Effect.catch(() =>
         Effect.sync(() => {
           fault = storeLost
         })
       ),
-      Effect.andThen(own(asked)),
+      Effect.andThen(ownBuckets(asked)),
       Effect.map((buckets) => {
         for (const bucket of buckets) groups.add(bucket)
       }),
@@ -184,13 +184,13 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     return yield* inSlices(groups.report())
   })
 
-  /** Makes days of old hours and removes old days. */
-  const tidy = Effect.gen(function*() {
-    const { daysBefore, goneBefore } = agesAt(yield* Clock.currentTimeMillis, keepDays())
-    for (const hour of yield* hoursFrom("-inf", goneBefore)) {
+  /** Merges old hours into days and removes old days. */
+  const compact = Effect.gen(function*() {
+    const { daysBefore, removedBefore } = cutoffsAt(yield* Clock.currentTimeMillis, keepDays())
+    for (const hour of yield* hoursFrom("-inf", removedBefore)) {
       yield* store.run("usage", "drop", String(hour))
     }
-    for (const hour of yield* hoursFrom(goneBefore, daysBefore)) {
+    for (const hour of yield* hoursFrom(removedBefore, daysBefore)) {
       const day = dayOf(hour)
       while (day !== hour) {
         const [, left] = yield* store.run("usage", "fold", String(hour), String(day))
@@ -199,37 +199,34 @@ export const makeRedisStore = Effect.fnUntraced(function*(
     }
   }).pipe(Effect.ignore)
 
-  /** One node tidies for all. */
-  const tidyInTurn = Effect.flatMap(
-    Effect.option(store.send("SET", `${prefix}tidy`, instance, "NX", "PX", String(tidyEvery))),
-    (reply) => reply._tag === "Some" && reply.value === "OK" ? tidy : Effect.void
+  /** One node compacts for all. */
+  const compactInTurn = Effect.flatMap(
+    Effect.option(store.send("SET", `${prefix}tidy`, instance, "NX", "PX", String(compactEvery))),
+    (reply) => reply._tag === "Some" && reply.value === "OK" ? compact : Effect.void
   )
 
   const flushInTurn = Effect.suspend(() => store.isUp() ? Effect.asVoid(writer.withPermit(flush)) : Effect.void)
   yield* Effect.addFinalizer(() => flushInTurn)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 second"), flushInTurn)))
-  // A node that asks more often than there is something to do finds the turn taken.
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(tidyInTurn, Effect.sleep("5 minutes"))))
+  // Most of these find that another node has compacted within `compactEvery`.
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(compactInTurn, Effect.sleep("5 minutes"))))
 
   return {
     add: (entry) => {
       if (!enabled()) return
       pending.addBucket(entry)
-      if (pending.buckets.size > mostBuckets && pending.dropOldest()) dropped++
+      if (pending.buckets.size > maxBuckets && pending.dropOldest()) dropped++
     },
     query: (asked) =>
       Effect.suspend(() => enabled() ? query(asked) : Effect.succeed({ rows: [], totals: zero(), truncated: false })),
     counters: (_, now) => Effect.succeed(sumCounters(countersAt(now), [], undefined)),
-    tidy,
+    compact,
     status: Effect.map(keepsData(store), (persistent) =>
       enabled()
         ? {
           kind: "redis" as const,
           persistent,
-          detail: detailOf(
-            fault ?? (persistent ? undefined : notKept),
-            dropped === 0 ? undefined : droppedDetail(dropped)
-          )
+          detail: detailOf(dropped, fault ?? (persistent ? undefined : notKept))
         }
         : { kind: "off" as const, persistent: false, detail: null })
   }

@@ -1,9 +1,9 @@
 /**
- * The limits of keys over all nodes of a store: what a key with limits may do is asked of one script, by the store's clock;
- * requests of keys without any are counted here and told each second, so that a limit that is set later finds them.
+ * The limits of keys over all nodes of a store. One script admits the requests of keys with limits, by the store's clock. Each
+ * node counts the requests of other keys and writes the sums each second, so that a limit that is set later counts them.
  *
- * The one thing to know: a request is held at both ends. It has its ticket before the store is asked, and whatever becomes of
- * the question, the ticket is given back until the store has heard it; what the two ends hold is compared each second.
+ * The one thing to know: both the node and the store hold a request. It has a ticket before the store is asked, and the node
+ * gives the ticket back, whatever the store replied, until the store acknowledges that. Once a second both sides are compared.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
-import type { KeyLimit } from "../config/keyRecords.ts"
+import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
@@ -23,7 +23,8 @@ import {
   remainingOf,
   type Reserved,
   reserveWithin,
-  type Used
+  type Used,
+  windowsAt
 } from "./Admission.ts"
 import {
   type AdmissionRequest,
@@ -37,83 +38,73 @@ import {
 import type { RateLimits } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"
 
-/** What the limits need of the store. */
+/** The part of the store that limits need. */
 export type LimitsStore = Pick<StoreShape, "run" | "listen" | "isUp" | "clockOffset">
 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
-/** The windows' letters in the script. */
-const letters: { readonly [Window in KeyLimit["window"]]: string } = {
-  minute: "m",
-  hour: "h",
-  day: "d",
-  week: "w",
-  month: "M"
-}
+/** The letters of windows in the script. */
+const letters: { readonly [Window in WindowName]: string } = { minute: "m", hour: "h", day: "d", week: "w", month: "M" }
 
-/** Numbers of one key in a reply. */
-const perKey = 2 + 2 * windowNames.length
-/** Keys that one call asks about, and requests that one tells of. */
-const atOnce = 500
+/** Fields of one key in a reply. */
+const fieldsPerKey = 2 + 2 * windowNames.length
+/** Keys or requests in one call. */
+const perCall = 500
 
-/** A key's part of a reply. */
+/** Reads a key's part of a reply. */
 const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
   const [inFlight = "0", lastUsedAt = "", ...counts] = fields
   return {
     inFlight: Number(inFlight),
     lastUsedAt: lastUsedAt === "" ? undefined : Number(lastUsedAt),
-    windows: windowNames.map((window, i) => {
-      const { end, start } = windowAt(window, now)
-      const [requests, tokens] = [Number(counts[2 * i]), Number(counts[2 * i + 1])]
-      return { window, startedAt: start, resetsAt: end, requests, tokens }
-    })
+    windows: windowsAt(now, (_, i) => ({ requests: Number(counts[2 * i]), tokens: Number(counts[2 * i + 1]) }))
   }
 }
 
 const minuteOf = (time: number): number => windowAt("minute", time).start
 
-/** A request whose key has limits, from before the store is asked until it has heard of its end. */
+/** A request of a key with limits, from before the store is asked until it is sent as finished. */
 class SharedReservation implements Reserved {
   readonly ticket: string
   readonly key: string
   readonly tokens: number
   at: number
   rateLimits: RateLimits | undefined = undefined
-  /** Whether the store has said that it is admitted. */
+  /** Whether the store has admitted it. */
   held = false
-  readonly #settled: (reservation: SharedReservation, used: Used) => void
-  #isOver = false
+  readonly #finish: (reservation: SharedReservation, used: Used) => void
+  #isRefused = false
 
   constructor(
     request: { readonly ticket: string; readonly key: string; readonly tokens: number; readonly at: number },
-    settled: (reservation: SharedReservation, used: Used) => void
+    finish: (reservation: SharedReservation, used: Used) => void
   ) {
     this.ticket = request.ticket
     this.key = request.key
     this.tokens = request.tokens
     this.at = request.at
-    this.#settled = settled
+    this.#finish = finish
   }
 
-  /** There is nothing to give back. */
-  drop(): void {
-    this.#isOver = true
+  /** The store has refused the request, so that there is nothing to commit. */
+  refuse(): void {
+    this.#isRefused = true
   }
 
-  settle(used: Used): void {
-    if (!this.#isOver) this.#settled(this, used)
+  commit(used: Used): void {
+    if (!this.#isRefused) this.#finish(this, used)
   }
 }
 
-/** What is told at once; told again in whole until the store has heard it. */
-interface Told {
+/** One batch; resent unchanged until the store acknowledges it. */
+interface Finished {
   readonly id: string
-  readonly settled: ReadonlyArray<readonly [ticket: string, counted: 0 | 1, tokens: number]>
+  readonly requests: ReadonlyArray<readonly [ticket: string, counted: 0 | 1, tokens: number]>
   readonly used: ReadonlyArray<readonly [key: string, time: number, requests: number, tokens: number]>
 }
 
-/** Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs what nobody waits for. */
+/** Makes the limits of a node. `now` is the node's clock in milliseconds of Unix time; `fork` runs effects in the background. */
 export const makeSharedLimits = (
   store: LimitsStore,
   config: ConfigStore["Service"],
@@ -124,16 +115,17 @@ export const makeSharedLimits = (
   const turn = Semaphore.makeUnsafe(1)
   let tickets = 0
   let batches = 0
-  /** Asked for, or held. */
+  /** Requests that are admitted or that the store is asked about, by ticket. */
   const open = new Map<string, SharedReservation>()
-  let settled: Array<Told["settled"][number]> = []
-  /** Requests of keys without limits that are over, by key and minute. */
+  /** Finished requests that are in no batch yet. */
+  let finished: Array<Finished["requests"][number]> = []
+  /** Finished requests of keys without limits, summed by key and minute. */
   const used = new Map<string, { readonly key: string; readonly time: number; requests: number; tokens: number }>()
-  /** How many such requests run, by key, and the keys of which the store has not heard the number. */
+  /** How many such requests are running, by key, and the keys whose number the store does not have. */
   const running = new Map<string, number>()
   const changed = new Set<string>()
-  let telling: Told | undefined
-  let isTelling = false
+  let sending: Finished | undefined
+  let isFlushing = false
 
   const storeNow = () => now() + store.clockOffset()
 
@@ -142,58 +134,58 @@ export const makeSharedLimits = (
     const has = held.map(({ at, key, ticket, tokens }) => [ticket, key, at, tokens])
     const known = [
       ...open.keys(),
-      ...settled.map(([ticket]) => ticket),
-      ...telling?.settled.map(([ticket]) => ticket) ?? []
+      ...finished.map(([ticket]) => ticket),
+      ...sending?.requests.map(([ticket]) => ticket) ?? []
     ]
     return store.run("keys", "sync", JSON.stringify(has), JSON.stringify(known), String(tickets))
   })
 
-  const nextBatch = (): Told => {
-    const some = settled.slice(0, atOnce)
-    settled = settled.slice(atOnce)
-    const sums = Array.from(used).slice(0, atOnce)
+  const nextBatch = (): Finished => {
+    const some = finished.slice(0, perCall)
+    finished = finished.slice(perCall)
+    const sums = Array.from(used).slice(0, perCall)
     for (const [id] of sums) used.delete(id)
     return {
       id: `${prefix}${++batches}`,
-      settled: some,
+      requests: some,
       used: sums.map(([, { key, requests, time, tokens }]) => [key, time, requests, tokens])
     }
   }
 
-  /** Tells the store what is over and what runs; `compare` whether both ends hold the same, too. */
-  const tell = (compare: boolean): Effect.Effect<void> =>
+  /** Writes what has finished and what is running; `compare` also checks that node and store hold the same requests. */
+  const flush = (compare: boolean): Effect.Effect<void> =>
     Effect.gen(function*() {
       for (;;) {
-        telling ??= nextBatch()
-        const { id, settled: over, used: sums } = telling
-        const keys = Array.from(changed).slice(0, atOnce)
+        sending ??= nextBatch()
+        const { id, requests, used: sums } = sending
+        const keys = Array.from(changed).slice(0, perCall)
         const held = keys.map((key) => [key, running.get(key) ?? 0])
-        const expected = open.size + settled.length
+        const expected = open.size + finished.length
         const [, count] = yield* store.run(
           "keys",
           "tell",
           id,
-          JSON.stringify(over),
+          JSON.stringify(requests),
           JSON.stringify(sums),
           JSON.stringify(held)
         )
-        telling = undefined
+        sending = undefined
         for (const [key, number] of held) if ((running.get(String(key)) ?? 0) === number) changed.delete(String(key))
-        // What is asked for at the moment may be known on one side only: then it is compared anew.
+        // A request that is just being admitted makes the numbers differ too: `sync` compares the requests themselves.
         if (compare && Number(count) !== expected) yield* sync
-        // What else there is waits for the next beat.
-        if (settled.length === 0 && used.size < atOnce) return
+        // The rest waits for the next beat.
+        if (finished.length === 0 && used.size < perCall) return
       }
     }).pipe(turn.withPermit, Effect.ignore)
 
-  /** Tells of what has ended, without waiting for it: what ends meanwhile goes with the next one. */
-  const tellSoon = () => {
-    if (isTelling || !store.isUp()) return
-    isTelling = true
+  /** Flushes in the background; requests that finish meanwhile go with the next flush. */
+  const flushSoon = () => {
+    if (isFlushing || !store.isUp()) return
+    isFlushing = true
     fork(Effect.ensuring(
-      tell(false),
+      flush(false),
       Effect.sync(() => {
-        isTelling = false
+        isFlushing = false
       })
     ))
   }
@@ -204,24 +196,24 @@ export const makeSharedLimits = (
       fork(Effect.ignore(sync))
     } else if (
       kind === "beat" &&
-      (open.size > 0 || settled.length > 0 || used.size > 0 || changed.size > 0 || telling !== undefined)
-    ) fork(tell(true))
+      (open.size > 0 || finished.length > 0 || used.size > 0 || changed.size > 0 || sending !== undefined)
+    ) fork(flush(true))
   })
 
-  const settle = ({ ticket }: SharedReservation, { counted, tokens }: Used) => {
+  const finish = ({ ticket }: SharedReservation, { counted, tokens }: Used) => {
     open.delete(ticket)
-    settled.push([ticket, counted ? 1 : 0, tokens])
-    tellSoon()
+    finished.push([ticket, counted ? 1 : 0, tokens])
+    flushSoon()
   }
 
-  /** A request that no limit stands against. */
+  /** Counts a request of a key without limits. */
   const unlimited = (key: string): Reserved => {
     const at = storeNow()
     running.set(key, (running.get(key) ?? 0) + 1)
     changed.add(key)
     return {
       ...admittedAt(at),
-      settle({ counted, tokens }) {
+      commit({ counted, tokens }) {
         const left = (running.get(key) ?? 1) - 1
         if (left === 0) running.delete(key)
         else running.set(key, left)
@@ -236,14 +228,14 @@ export const makeSharedLimits = (
     }
   }
 
-  /** A request that the store is asked about. */
+  /** Opens a request that the store is to be asked about. */
   const opened = (key: string, tokens: number): SharedReservation => {
-    const reservation = new SharedReservation({ ticket: `${prefix}.${++tickets}`, key, tokens, at: storeNow() }, settle)
+    const reservation = new SharedReservation({ ticket: `${prefix}.${++tickets}`, key, tokens, at: storeNow() }, finish)
     open.set(reservation.ticket, reservation)
     return reservation
   }
 
-  /** What the store says of it. */
+  /** Asks the store to admit a request. */
   const ask = (
     reservation: SharedReservation,
     limits: ReadonlyArray<KeyLimit>,
@@ -270,7 +262,7 @@ export const makeSharedLimits = (
             return Effect.succeed(reservation)
           }
           open.delete(ticket)
-          reservation.drop()
+          reservation.refuse()
           return Effect.fail(
             new Refused(refusalOf({ state, limits, most, tokens, now: at }) ?? unavailable(), left)
           )
@@ -302,18 +294,18 @@ export const makeSharedLimits = (
   ): Effect.fn.Return<ReadonlyArray<KeyUsage>, GatewayError> {
     const current = config.unsafeCurrent()
     const found: Array<KeyUsage> = []
-    for (let from = 0; from < keys.length; from += atOnce) {
-      const some = keys.slice(from, from + atOnce)
-      // What has just ended here is in it.
-      yield* tell(false)
+    for (let from = 0; from < keys.length; from += perCall) {
+      const some = keys.slice(from, from + perCall)
+      // The reply counts what has just finished on this node.
+      yield* flush(false)
       const [, time, ...fields] = yield* Effect.mapError(store.run("keys", "look", JSON.stringify(some)), unavailable)
       for (const [i, key] of some.entries()) {
-        const state = readState(Number(time), fields.slice(i * perKey, (i + 1) * perKey))
+        const state = readState(Number(time), fields.slice(i * fieldsPerKey, (i + 1) * fieldsPerKey))
         found.push({ ...state, maxInFlight: maxInFlight(current, current.key_records.get(key)) })
       }
     }
     return found
   })
 
-  return { admit, usageOf, tell: tell(true) }
+  return { admit, usageOf, flush: flush(true) }
 }

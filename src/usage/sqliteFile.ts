@@ -1,12 +1,12 @@
 /**
- * The SQLite file that usage is kept in: its layout, and what is read from and written to it. Every function works in steps
- * that are short whatever the file holds; times are stored as milliseconds of Unix time.
+ * The SQLite file of usage: its layout, its reads and its writes. Every function works in steps that are short for a file of
+ * any size. Times are stored as milliseconds of Unix time.
  *
- * The windows of keys stand in a table of their own, written in the same transaction as the history, so that what a key has
- * used is a look-up whatever the history holds.
+ * The windows of keys have a table of their own, written in the same transaction as the history. So the counters of a key are
+ * a look-up, however long the history is.
  */
 import type { DatabaseSync } from "node:sqlite"
-import type { Sliced } from "../domain/stream/slices.ts"
+import { atOnce, type Sliced } from "../domain/stream/slices.ts"
 import {
   type Batch,
   type Bucket,
@@ -16,13 +16,13 @@ import {
   type KeyCounters,
   sumCounters
 } from "./Batch.ts"
-import type { Ages } from "./tidying.ts"
+import type { RetentionCutoffs } from "./retention.ts"
 import { addErrors, dimensionNames, measureNames, type Sums, zero } from "./UsageEntry.ts"
 import type { Piece, UsageQuery } from "./UsageQuery.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
-/** Raised with every change of the tables. */
-export const layoutVersion = 1
+/** Rises with every change of the tables. */
+const layoutVersion = 1
 
 const dimensions = dimensionNames.join(", ")
 const place = `hour, ${dimensions}`
@@ -50,12 +50,32 @@ const layout = `
   PRAGMA user_version = ${layoutVersion};
 `
 
-/** The file is a database of a newer gateway, or of somebody else: it is left alone. */
+/** The file is a database of a newer gateway or of another program, and is left as it is. */
 export class ForeignDatabase extends Error {}
+
+/** Runs sliced work in one transaction, all or nothing. Throws SQLite's errors. */
+function* slicedTransaction(db: DatabaseSync, work: Sliced<void>): Sliced<void> {
+  db.exec("BEGIN IMMEDIATE")
+  try {
+    yield* work
+    db.exec("COMMIT")
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK")
+    throw error
+  }
+}
+
+/** Runs a short step in one transaction. Throws SQLite's errors. */
+const inTransaction = (db: DatabaseSync, step: () => void): void => {
+  function* work(): Sliced<void> {
+    step()
+  }
+  atOnce(slicedTransaction(db, work()))
+}
 
 const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
 
-/** Makes an open database ours. Throws `ForeignDatabase`, or what SQLite throws, where that cannot be. */
+/** Makes the tables of an open database. Throws `ForeignDatabase`, and SQLite's errors. */
 export const prepareDatabase = (db: DatabaseSync): void => {
   const tables = Number(db.prepare("SELECT count(*) AS tables FROM sqlite_master").get()?.["tables"])
   const version = versionOf(db)
@@ -65,73 +85,59 @@ export const prepareDatabase = (db: DatabaseSync): void => {
   if (version === 0 && tables > 0) throw new ForeignDatabase("is a database of another program")
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
   if (version === 0) {
-    db.exec("BEGIN IMMEDIATE")
-    try {
+    inTransaction(db, () => {
       // Another process may have been first.
       if (versionOf(db) === 0) db.exec(layout)
-      db.exec("COMMIT")
-    } catch (error) {
-      db.exec("ROLLBACK")
-      throw error
-    }
+    })
   }
-  // Nothing that is done while requests are served waits for a lock.
+  // No statement waits for a lock while requests are served.
   db.exec("PRAGMA busy_timeout = 0")
   db.prepare(`SELECT ${place}, ${quoted.join(", ")} FROM usage LIMIT 1`).get()
 }
 
-/** Writing or moving a bucket costs about as much as handling so many characters. */
+/** Writing a bucket costs about as much as handling this many characters. */
 const bucketWeight = 1024
-/** Buckets that are handled between two yields. */
-export const bucketsInSlice = (256 * 1024) / bucketWeight
+/** Buckets written between two yields. */
+const bucketsInSlice = (256 * 1024) / bucketWeight
 
 const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
 
-const rollback = (db: DatabaseSync): void => {
-  if (db.isTransaction) db.exec("ROLLBACK")
-}
+/** Writes a batch in one transaction, all or nothing. Throws SQLite's errors. */
+export const writeBatch = (db: DatabaseSync, batch: Batch): Sliced<void> => slicedTransaction(db, writeRows(db, batch))
 
-/** Writes a batch in one transaction, all or nothing. Throws what SQLite throws. */
-export function* writeBatch(db: DatabaseSync, batch: Batch): Sliced<void> {
-  db.exec("BEGIN IMMEDIATE")
-  try {
-    let done = 0
-    const upsert = db.prepare(
-      `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(5 + measureNames.length)})
-       ON CONFLICT DO UPDATE SET ${added(measureNames, "usage")}`
-    )
-    const upsertError = db.prepare(
-      `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(7)})
-       ON CONFLICT DO UPDATE SET ${added(["count"], "usage_errors")}`
-    )
-    for (const { account, hour, key, model, style, sums } of batch.buckets.values()) {
-      upsert.run(hour, key, model, account, style, ...sums.values)
-      sums.errors?.forEach((count, code) => upsertError.run(hour, key, model, account, style, code, count))
-      if (++done % bucketsInSlice === 0) yield full
-    }
-    const upsertCount = db.prepare(
-      `INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES (${marks(5)})
-       ON CONFLICT DO UPDATE SET ${added(["requests", "tokens"], "key_counts")}`
-    )
-    for (const { key, requests, start, tokens, unit } of batch.counts.values()) {
-      upsertCount.run(unit, start, key, requests, tokens)
-      if (++done % bucketsInSlice === 0) yield full
-    }
-    const upsertUse = db.prepare(
-      "INSERT INTO key_last_used (key, at) VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(key_last_used.at, excluded.at)"
-    )
-    for (const [key, at] of batch.lastUsed) {
-      upsertUse.run(key, at)
-      if (++done % bucketsInSlice === 0) yield full
-    }
-    db.exec("COMMIT")
-  } catch (error) {
-    rollback(db)
-    throw error
+function* writeRows(db: DatabaseSync, batch: Batch): Sliced<void> {
+  let done = 0
+  const upsert = db.prepare(
+    `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(5 + measureNames.length)})
+     ON CONFLICT DO UPDATE SET ${added(measureNames, "usage")}`
+  )
+  const upsertError = db.prepare(
+    `INSERT INTO usage_errors (${place}, code, count) VALUES (${marks(7)})
+     ON CONFLICT DO UPDATE SET ${added(["count"], "usage_errors")}`
+  )
+  for (const { account, hour, key, model, style, sums } of batch.buckets.values()) {
+    upsert.run(hour, key, model, account, style, ...sums.values)
+    sums.errors?.forEach((count, code) => upsertError.run(hour, key, model, account, style, code, count))
+    if (++done % bucketsInSlice === 0) yield full
+  }
+  const upsertCount = db.prepare(
+    `INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES (${marks(5)})
+     ON CONFLICT DO UPDATE SET ${added(["requests", "tokens"], "key_counts")}`
+  )
+  for (const { key, requests, start, tokens, unit } of batch.counts.values()) {
+    upsertCount.run(unit, start, key, requests, tokens)
+    if (++done % bucketsInSlice === 0) yield full
+  }
+  const upsertUse = db.prepare(
+    "INSERT INTO key_last_used (key, at) VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(key_last_used.at, excluded.at)"
+  )
+  for (const [key, at] of batch.lastUsed) {
+    upsertUse.run(key, at)
+    if (++done % bucketsInSlice === 0) yield full
   }
 }
 
-/** What a key has used of the windows that `now` is in. */
+/** What a key has used of the windows that contain `now`. */
 export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCounters => {
   const at = countersAt(now)
   const starts: Array<readonly [KeptUnit, number]> = [["minute", at.minute], ["hour", at.hour]]
@@ -147,14 +153,14 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
   return sumCounters(at, counts, last === undefined ? undefined : Number(last["at"]))
 }
 
-/** A place in the order of the history. */
+/** A position in the order of the history. */
 type Place = readonly [hour: number, key: string, model: string, account: string, style: string]
 
 const placeAfter = `(${place}) > (?, ?, ?, ?, ?)`
 const placeUpTo = `(${place}) <= (?, ?, ?, ?, ?)`
 
-/** Buckets of the file that are added up between two yields. */
-export const bucketsInPiece = 1000
+/** Buckets of the file that are summed between two yields. */
+const bucketsInPiece = 1000
 
 const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
   const sums = zero()
@@ -163,8 +169,8 @@ const sumsOf = (row: ReadonlyArray<unknown>): Sums => {
 }
 
 /**
- * The buckets that are asked for, in the order of their hours and in pieces: those of a piece that are the same by what is
- * asked for come as one. The database must be in a read transaction, so that all pieces are of one moment.
+ * The buckets that match a query, in pieces and in the order of their hours; the buckets of a piece that belong to one row
+ * are summed. The database must be in a read transaction, so that all pieces show one moment.
  */
 export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piece> {
   const { by, from, only, to } = query
@@ -173,7 +179,7 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
   const filters = dimensionNames.filter((name) => only[name] !== undefined)
   const wanted = filters.map((name) => ` AND ${name} IN (SELECT value FROM json_each(?))`).join("")
   const values = filters.map((name) => JSON.stringify([...only[name]!]))
-  // No bound of the hour alone beside these: the planner would take it for the index, and read from the beginning each time.
+  // A bound of the hour beside these would become the planner's index key, and each piece would read from the beginning.
   const range = `${placeAfter} AND ${placeUpTo}${wanted}`
   const grouped = `GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
   const ending = db.prepare(
@@ -207,24 +213,12 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
   }
 }
 
-/** Rows that one step of tidying handles. */
+/** Rows in one step of compaction. */
 const rowsInStep = 200
-
-/** Runs a step in a transaction of its own. Throws what SQLite throws. */
-const inTransaction = (db: DatabaseSync, step: () => void): void => {
-  db.exec("BEGIN IMMEDIATE")
-  try {
-    step()
-    db.exec("COMMIT")
-  } catch (error) {
-    rollback(db)
-    throw error
-  }
-}
 
 const stepSize = { items: rowsInStep, chars: 0 }
 
-/** Removes rows of a table in steps. */
+/** Removes rows of a table, in steps. */
 function* removeRows(db: DatabaseSync, table: string, key: string, where: string, value: number): Sliced<void> {
   const remove = db.prepare(
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} LIMIT ${rowsInStep})`
@@ -232,9 +226,8 @@ function* removeRows(db: DatabaseSync, table: string, key: string, where: string
   while (Number(remove.run(value).changes) > 0) yield stepSize
 }
 
-/** Adds the rows of hours to those of their days, from `since` on, in steps. */
+/** Merges the hours from `since` on into their days, in steps. */
 function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> {
-  const names = [...quoted]
   const next = db.prepare(
     `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT ${rowsInStep}`
   )
@@ -248,12 +241,12 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> 
     ),
     db.prepare(`DELETE FROM ${table} WHERE (${place}) = (?, ?, ?, ?, ?)`)
   ]
-  const statements = [...move("usage", names, place), ...move("usage_errors", ["count"], `${place}, code`)]
+  const statements = [...move("usage", quoted, place), ...move("usage_errors", ["count"], `${place}, code`)]
   let after: Place = [since, "", "", "", ""]
   for (;;) {
     const rows = next.all(...after, before) as unknown as ReadonlyArray<Place>
     const hours = rows.filter(([hour]) => hour !== dayOf(hour))
-    // A row that another process has moved meanwhile is not there to be moved.
+    // Rows that another process has merged meanwhile no longer match the statements.
     if (hours.length > 0) {
       inTransaction(db, () => hours.forEach((row) => statements.forEach((statement) => statement.run(...row))))
     }
@@ -264,13 +257,13 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> 
 }
 
 /**
- * Makes days of old hours that began at `since` or later, and removes old days and counts, in steps. No transaction is open
- * between them: others may write there.
+ * Merges old hours that began at `since` or later into days, and removes old days and counts, in steps. Between two steps no
+ * transaction is open, so that others can write.
  */
-export function* tidyDatabase(db: DatabaseSync, ages: Ages, since: number): Sliced<void> {
-  const { countsBefore, daysBefore, goneBefore } = ages
-  yield* removeRows(db, "usage", place, "hour < ?", goneBefore)
-  yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", goneBefore)
+export function* compactDatabase(db: DatabaseSync, cutoffs: RetentionCutoffs, since: number): Sliced<void> {
+  const { countsBefore, daysBefore, removedBefore } = cutoffs
+  yield* removeRows(db, "usage", place, "hour < ?", removedBefore)
+  yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", removedBefore)
   for (const unit of keptUnits) {
     yield* removeRows(db, "key_counts", "unit, start, key", `unit = '${unit}' AND start < ?`, countsBefore[unit])
   }

@@ -1,7 +1,6 @@
 /**
- * Usage kept in a SQLite file. Requests are added up in memory and written once a second, off the request path; what cannot
- * be written stays in memory and is tried again. A file that is removed or replaced while it is open is opened anew, before
- * anything is written to one that has no name.
+ * Usage kept in a SQLite file. Requests are summed in memory and written once a second, off the request path. A failed write
+ * stays in memory and is retried. A file that was removed or replaced while open is opened again before the next write.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,27 +14,27 @@ import { inSlices } from "../config/inSlices.ts"
 import type { Sliced } from "../domain/stream/slices.ts"
 import { sliceItems } from "../domain/stream/steps.ts"
 import { addCounters, Batch, type Bucket } from "./Batch.ts"
-import { defaultKeepDays, detailOf, droppedDetail, mostBuckets, orderedBuckets, tidied } from "./memoryStore.ts"
+import { orderedBuckets, reportOf } from "./memoryStore.ts"
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
-import { readCounters, readPieces, tidyDatabase, writeBatch } from "./sqliteFile.ts"
-import { type Ages, agesAt, tidyHourly } from "./tidying.ts"
+import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays, type RetentionCutoffs } from "./retention.ts"
+import { compactDatabase, readCounters, readPieces, writeBatch } from "./sqliteFile.ts"
 import { inPieces, makeReport, type Piece, timeOf, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
-import type { UsageStoreOptions, UsageStoreShape } from "./UsageStoreShape.ts"
+import { detailOf, maxBuckets, type UsageStoreOptions, type UsageStoreShape } from "./UsageStoreShape.ts"
 
-/** How a store in a file is run. */
+/** Options of a store in a file. */
 export interface SqliteOptions extends UsageStoreOptions {
   readonly file: string
-  /** Buckets that wait in memory; `mostBuckets` unless given. */
+  /** Buckets held in memory; `maxBuckets` unless given. */
   readonly most?: number | undefined
-  /** Makes connections in the place of the runtime's own way. */
+  /** Makes the connections, for tests. */
   readonly connect?: Connect | undefined
 }
 
-/** How often what is new is written. */
+/** The time between two writes. */
 const writeEvery = "1 second"
-/** Long reads that run at once; further ones wait. */
-const mostReads = 4
-/** Seconds that another process may keep the file before that is a fault to tell. */
+/** Long reads that run at once; more of them wait. */
+const maxReads = 4
+/** Writes that may fail while another process locks the file, before `status` and the log say so. */
 const patience = 10
 
 function* caught<A>(file: string, work: Sliced<A>): Sliced<Result.Result<A, UsageFileError>> {
@@ -46,7 +45,7 @@ function* caught<A>(file: string, work: Sliced<A>): Sliced<Result.Result<A, Usag
   }
 }
 
-/** What a piece of the file and the memory's buckets, which are in the order of their hours too, come to as one. */
+/** Merges the pieces of the file with the buckets in memory, both in the order of their hours. */
 function* merged(
   query: UsageQuery,
   pieces: Iterable<Piece>,
@@ -74,24 +73,24 @@ function* merged(
 export const makeSqliteStore = Effect.fnUntraced(function*(
   options: SqliteOptions
 ): Effect.fn.Return<UsageStoreShape, never, FileSystem.FileSystem | Scope.Scope> {
-  const { connect, file, keepDays = () => defaultKeepDays, most = mostBuckets } = options
+  const { connect, file, keepDays = () => defaultKeepDays, most = maxBuckets } = options
   const fs = yield* FileSystem.FileSystem
   const open = Effect.provideService(openSqlite(file, connect), FileSystem.FileSystem, fs)
   let connections: SqliteConnections | undefined
   let pending = new Batch()
-  /** What is being written, or could not be. */
+  /** The batch that is being written, or whose write failed. */
   let writing: Batch | undefined
-  /** What the file does not have yet. */
-  const waiting = () => writing === undefined ? [pending] : [writing, pending]
+  /** The batches that the file does not have yet. */
+  const unwritten = () => writing === undefined ? [pending] : [writing, pending]
   let dropped = 0
   let failures = 0
   let fault: string | undefined
-  /** Hours before this are days already. */
-  let rolledUpTo = 0
+  /** Hours before this are merged into days already. */
+  let compactedTo = 0
   const writer = yield* Semaphore.make(1)
-  const readers = yield* Semaphore.make(mostReads)
+  const readers = yield* Semaphore.make(maxReads)
 
-  const well = Effect.suspend(() => {
+  const succeeded = Effect.suspend(() => {
     failures = 0
     if (fault === undefined) return Effect.void
     fault = undefined
@@ -110,45 +109,45 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     connections = undefined
   }
 
-  /** The connections, opened anew where they had to be closed. For who holds the writer's permit. */
+  /** The connections, opened again if they were closed. Needs the writer's permit. */
   const connected = Effect.suspend(() => {
     if (connections !== undefined) return Effect.succeed(connections)
-    rolledUpTo = 0
+    compactedTo = 0
     return Effect.map(open, (made) => {
       connections = made
       return made
     })
   })
 
-  /** Lets go of a file that is not at its path any more. For who holds the writer's permit. */
-  const letGo = Effect.suspend(() => {
-    const what = connections?.lost()
-    if (what === undefined) return Effect.void
+  /** Closes a file that was removed or replaced. Needs the writer's permit. */
+  const closeLost = Effect.suspend(() => {
+    const loss = connections?.lost()
+    if (loss === undefined) return Effect.void
     close()
     return Effect.logWarning(
-      what === "removed"
+      loss === "removed"
         ? `${file} was removed while it was in use: a new history begins`
-        : `${file} was replaced while it was in use: usage goes on in the file that is there now`
+        : `${file} was replaced while it was in use: usage continues in the new file`
     )
   })
 
   const run = <A>(work: (connections: SqliteConnections) => Sliced<A>) =>
     Effect.flatMap(connected, (known) => Effect.flatMap(inSlices(caught(file, work(known))), Effect.fromResult)).pipe(
-      // Opening a damaged file anew moves it aside. Waiting is all that helps where it is locked or its disk is full.
+      // The next opening moves a damaged file aside. A locked file or a full disk only needs time.
       Effect.tapError(({ kind }) => Effect.sync(() => kind === "busy" || kind === "full" ? undefined : close()))
     )
 
   function* write(db: DatabaseSync, batch: Batch): Sliced<void> {
     yield* writeBatch(db, batch)
-    // Not a step later: a read in between would count the batch twice.
+    // In the same step as the commit: a read in between would count the batch twice.
     writing = undefined
   }
 
   const flush = Effect.andThen(
-    letGo,
+    closeLost,
     Effect.suspend(() => {
       if (writing === undefined) {
-        // With nothing to write, a fault ends when the file can be written to.
+        // Without new entries, a write of an empty batch ends a fault.
         if (pending.isEmpty && connections !== undefined && fault === undefined) return Effect.void
         writing = pending
         pending = new Batch()
@@ -156,17 +155,17 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       const batch = writing
       return run((known) => write(known.writer, batch)).pipe(
         Effect.retry({ times: 1, while: (error) => error.kind === "corrupt" }),
-        Effect.matchEffect({ onFailure: failed, onSuccess: () => well })
+        Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded })
       )
     })
   ).pipe(Effect.uninterruptible, writer.withPermit)
 
-  const tidyFile = Effect.fnUntraced(function*(ages: Ages) {
+  const compactFile = Effect.fnUntraced(function*(cutoffs: RetentionCutoffs) {
     const known = yield* writer.withPermit(connected)
-    const steps = tidyDatabase(known.writer, ages, rolledUpTo)
-    /** True when there is nothing left to do. */
+    const steps = compactDatabase(known.writer, cutoffs, compactedTo)
+    /** Runs one step; true after the last one. */
     const step = Effect.try({ try: () => steps.next().done === true, catch: (error) => usageFileError(file, error) })
-    // What is new is written between the steps, however many there are.
+    // The permit is free between two steps, so that writes go on.
     for (;;) {
       const done = yield* writer.withPermit(
         Effect.suspend(() => connections === known ? step : Effect.succeed(true))
@@ -174,37 +173,33 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       if (done) break
       yield* Effect.yieldNow
     }
-    if (connections === known) rolledUpTo = ages.daysBefore
+    if (connections === known) compactedTo = cutoffs.daysBefore
   })
 
-  const tidy = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    // What waits for a file that cannot be written to grows old too.
-    yield* writer.withPermit(Effect.forEach(waiting(), (batch) => inSlices(tidied(batch, now, keepDays()))))
-    yield* tidyFile(agesAt(now, keepDays())).pipe(
-      // Another process writes each second, and is done in a moment.
+  const compact = Effect.gen(function*() {
+    const cutoffs = cutoffsAt(yield* Clock.currentTimeMillis, keepDays())
+    // Unwritten batches of a file that cannot be written grow old too.
+    yield* writer.withPermit(Effect.forEach(unwritten(), (batch) => inSlices(compactBatch(batch, cutoffs))))
+    yield* compactFile(cutoffs).pipe(
+      // Another process locks the file for a moment each second.
       Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
       Effect.catch((error) =>
         error.kind === "busy" || error.message === fault
           ? Effect.void
-          : Effect.logError(`Usage cannot be tidied: ${error.message}`)
+          : Effect.logError(`Old usage cannot be compacted: ${error.message}`)
       )
     )
   })
-
-  const memory = function*(query: UsageQuery, batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
-    return yield* makeReport(query, inPieces(yield* orderedBuckets(query, ...batches)))
-  }
 
   const answer = function*(db: DatabaseSync, query: UsageQuery, batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
     const buckets = yield* orderedBuckets(query, ...batches)
     return yield* makeReport(query, merged(query, readPieces(db, query), buckets))
   }
 
-  /** A read of one moment: what is in the file, and what was not written then. */
+  /** Begins a read of one moment: of the file, and of the batches that are unwritten then. */
   const begun = Effect.try({
     try: () => {
-      const batches = waiting()
+      const batches = unwritten()
       const db = connections?.open()
       try {
         db?.exec("BEGIN")
@@ -225,7 +220,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
         begun,
         ({ batches, db }) =>
           db === undefined
-            ? inSlices(memory(asked, batches))
+            ? inSlices(reportOf(asked, ...batches))
             : Effect.flatMap(inSlices(caught(file, answer(db, asked, batches))), Effect.fromResult),
         ({ db }) => Effect.sync(() => db?.close())
       )
@@ -233,7 +228,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       Effect.catch((error) =>
         Effect.andThen(
           failed(error),
-          Effect.suspend(() => inSlices(memory(asked, waiting())))
+          Effect.suspend(() => inSlices(reportOf(asked, ...unwritten())))
         )
       ),
       readers.withPermit
@@ -241,7 +236,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
 
   const counters = (key: string, now: number) =>
     Effect.sync(() => {
-      const inMemory = waiting().map((batch) => batch.counters(key, now))
+      const inMemory = unwritten().map((batch) => batch.counters(key, now))
       try {
         if (connections !== undefined) inMemory.push(readCounters(connections.reader, key, now))
       } catch (error) {
@@ -257,11 +252,11 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     })
   )
   yield* Effect.addFinalizer(() =>
-    // What came while the first was written is written too.
+    // The second flush writes the entries that came during the first.
     Effect.andThen(Effect.andThen(flush, flush), Effect.sync(close))
   )
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(writeEvery), flush)))
-  yield* tidyHourly(tidy)
+  yield* compactHourly(compact)
 
   return {
     add: (entry) => {
@@ -272,11 +267,11 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     },
     query,
     counters,
-    tidy,
+    compact,
     status: Effect.sync(() => ({
       kind: connections === undefined && fault !== undefined ? "memory" as const : "sqlite" as const,
       persistent: fault === undefined,
-      detail: detailOf(fault, dropped === 0 ? undefined : droppedDetail(dropped))
+      detail: detailOf(dropped, fault)
     }))
   }
 })

@@ -1,5 +1,5 @@
 /**
- * The windows that limits are counted in: fixed, in UTC, weeks from Monday. Times are milliseconds of Unix time.
+ * The windows of limits: fixed, in UTC, weeks from Monday. Times are milliseconds of Unix time.
  */
 import type { WindowName } from "../config/keyRecords.ts"
 
@@ -11,7 +11,7 @@ const week = 7 * day
 const firstMonday = 4 * day
 
 /** A window from its first millisecond to the one after its last. */
-export interface Span {
+interface Span {
   readonly start: number
   readonly end: number
 }
@@ -21,7 +21,7 @@ const fixed = (time: number, length: number, offset = 0): Span => {
   return { start, end: start + length }
 }
 
-/** The window that a time is in. */
+/** The window that contains a time. */
 export const windowAt = (window: WindowName, time: number): Span => {
   switch (window) {
     case "minute":
@@ -40,12 +40,11 @@ export const windowAt = (window: WindowName, time: number): Span => {
   }
 }
 
-/** The beginning of the hour that a time is in. */
+/** The beginning of the hour that contains a time. */
 export const hourOf = (time: number): number => windowAt("hour", time).start
 
-/** The beginning of the day that a time is in. */
+/** The beginning of the day that contains a time. */
 export const dayOf = (time: number): number => windowAt("day", time).start
 
-export const minuteLength = minute
 export const hourLength = hour
 export const dayLength = day

@@ -10,21 +10,21 @@ const withPassword = Effect.fnUntraced(function*(password: string) {
 })
 
 describe("the check of a password", () => {
-  it.effect("keeps its turn until it is over, though whoever asked has left", () =>
+  it.effect("keeps its permit until scrypt has finished, even if the caller is interrupted", () =>
     Effect.gen(function*() {
       const { hash, layer } = yield* withPassword("the password")
       yield* Effect.gen(function*() {
         const { verify } = yield* AdminPassword
         const fiber = yield* Effect.forkChild(verify("a guess", hash, true), { startImmediately: true })
         fiber.interruptUnsafe()
-        // What was begun runs on in node's own threads: another one in its place would be one too many.
+        // The interrupted check still runs in node's threads, so that another one would exceed the limit.
         assert.isUndefined(fiber.pollUnsafe())
         assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
         assert.isTrue(yield* verify("the password", hash, true))
       }).pipe(Effect.provide(layer))
     }))
 
-  it.effect("takes no place before it is asked for", () =>
+  it.effect("takes no place among the waiting checks before its effect runs", () =>
     Effect.gen(function*() {
       const { layer } = yield* withPassword("the password")
       yield* Effect.gen(function*() {

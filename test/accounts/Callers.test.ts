@@ -25,7 +25,7 @@ const without = (key: string) =>
 const removedOf = (raw: RawConfig) => (raw["auth"] as { readonly removed_keys?: ReadonlyArray<string> }).removed_keys
 
 describe("a credential", () => {
-  it.effect("that is no key is taken for a token only where it could be one", () =>
+  it.effect("that is not a key counts as an upstream token only if it can be one", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* identify("schl\u00fcssel mit blank"), "Managed")
       assert.strictEqual(yield* identify("a-token"), "Direct")
@@ -35,7 +35,7 @@ describe("a credential", () => {
       }
     }).pipe(Effect.provide(withCallers({ keys: ["schl\u00fcssel mit blank"] }))))
 
-  it.effect("that was a key never goes upstream, after a restart neither", () =>
+  it.effect("that was a key never goes upstream, also after a restart", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       yield* without("first")
@@ -46,12 +46,12 @@ describe("a credential", () => {
       const restarted = Effect.provide(identify("first"), withCallers(raw))
       assert.strictEqual(yield* restarted, "authentication_failed")
       assert.strictEqual(yield* Effect.provide(identify("never"), withCallers(raw)), "Direct")
-      // A key that comes back is a key.
+      // A key that is added again is a key.
       yield* store.update((now) => Effect.succeed({ ...now, keys: ["first", "second"] }))
       assert.strictEqual(yield* identify("first"), "Managed")
     }).pipe(Effect.provide(withCallers({ keys: ["first", "second"] }))))
 
-  it.effect("that any start has generated is no token", () =>
+  it.effect("that a start has generated as a key is never an upstream token", () =>
     Effect.gen(function*() {
       for (const key of [generateKey("gw"), generateKey("admin")]) {
         assert.match(key, /^(gw|admin)-[\w-]{32}$/)
@@ -60,7 +60,7 @@ describe("a credential", () => {
       }
     }).pipe(Effect.provide(withCallers({ keys: ["k"] }))))
 
-  it.effect("that was a key is known among the newest thousand, and is neither exported nor a change to sync", () =>
+  it.effect("that was a key is remembered among the newest thousand, and is neither exported nor synced", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const before = yield* store.configHash

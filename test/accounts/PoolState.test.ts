@@ -4,14 +4,14 @@ import { type LeaseRequest, type Limits, PoolState, type Refusal, type Waiter } 
 import { atOnce } from "../../src/domain/stream/slices.ts"
 import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
-import { NaivePool, type Settled } from "./naivePool.ts"
+import { NaivePool, type Outcomes } from "./naivePool.ts"
 
-/** Runs the same operations on the pool and on the plain model and compares what each of them settles. */
+/** Runs the same operations on the pool and on the plain model and compares what each of them grants and refuses. */
 const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   const pool = new PoolState<string>(first)
   const naive = new NaivePool(first)
   const tickets = new Map<number, Waiter<string>>()
-  let settled: Settled = { given: [], refused: new Map() }
+  let outcomes: Outcomes = { given: [], refused: new Map() }
   let now = 0
   let ids = 0
 
@@ -20,8 +20,8 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
 
   const request = (id: number, wish: LeaseRequest) => {
     const note = (refusal: Refusal | undefined) => {
-      if (refusal === undefined) settled.given.push([id, tickets.get(id)!.slot?.key])
-      else settled.refused.set(id, refusal._tag)
+      if (refusal === undefined) outcomes.given.push([id, tickets.get(id)!.slot?.key])
+      else outcomes.refused.set(id, refusal._tag)
     }
     const ticket = pool.request(wish, now, patience, note)
     if ("_tag" in ticket) return note(ticket)
@@ -32,8 +32,8 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   configure(names, first)
   naive.configure(names, first)
   for (const op of ops) {
-    settled = { given: [], refused: new Map() }
-    let expected: Settled = { given: [], refused: new Map() }
+    outcomes = { given: [], refused: new Map() }
+    let expected: Outcomes = { given: [], refused: new Map() }
     switch (op._tag) {
       case "Request": {
         const id = ids++
@@ -65,10 +65,10 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
       }
       case "Advance": {
         now += op.by
-        const { due, settled } = naive.recover(now)
+        const { due, outcomes } = naive.recover(now)
         assert.sameMembers(pool.recover(now).map((slot) => slot.key), due)
         assert.isAbove(pool.nextRecovery, now)
-        expected = settled
+        expected = outcomes
         break
       }
       case "Clean": {
@@ -83,7 +83,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
         break
       }
     }
-    assert.deepStrictEqual(settled, expected)
+    assert.deepStrictEqual(outcomes, expected)
     assert.strictEqual(pool.inUse, naive.inUse)
     assert.strictEqual(pool.waiting, naive.waiters.length)
     assert.strictEqual(pool.available, naive.available.length)
@@ -104,7 +104,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
 }
 
 describe("PoolState", () => {
-  it("does what the plain model does under any interleaving", () => {
+  it("grants and refuses as the plain model does under any interleaving", () => {
     fc.assert(
       fc.property(limits, fc.array(op, { maxLength: 120, size: "max" }), (first, ops) => {
         const { pool, tickets } = compare(first, ops)
@@ -118,7 +118,7 @@ describe("PoolState", () => {
     )
   })
 
-  it("may be called back by those whom it tells, however many that are", () => {
+  it("lets notify callbacks of 50,000 waiters call it again", () => {
     const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000, direct: 1 })
     atOnce(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
     const order: Array<number> = []
@@ -131,7 +131,7 @@ describe("PoolState", () => {
       })
     }
     assert.strictEqual(pool.waiting, 50_000)
-    // Nobody who waits for the busy account is in the way of somebody who does not.
+    // Requests that are pinned to the busy account do not block another request.
     const other = pool.request({ _tag: "Any", avoid: new Set() }, 0, patience, () => {})
     assert.strictEqual("_tag" in other ? other._tag : other.slot?.key, "b")
     if (!("_tag" in first)) pool.close(first)

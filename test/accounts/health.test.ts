@@ -22,7 +22,7 @@ const b = "b@x.org"
 
 const factsOf = (pool: Pool, identifier: string) => Effect.map(pool.describe([identifier]), ([facts]) => facts!)
 
-/** One attempt on an account that ends with a report; fails where the pool gives no lease. */
+/** One attempt on an account that ends with a report; fails if the pool refuses the lease. */
 const attempt = Effect.fnUntraced(function*(
   pool: Pool,
   health: AccountHealth | undefined,
@@ -34,7 +34,7 @@ const attempt = Effect.fnUntraced(function*(
   yield* free
 })
 
-/** Milliseconds until the account is back in rotation, or tried again. */
+/** Milliseconds until the account returns to rotation or is tried again. */
 const recovery = (pool: Pool, identifier: string) =>
   Effect.map(factsOf(pool, identifier), (facts) => facts.recovery ?? 0)
 
@@ -69,14 +69,14 @@ describe("a rate limit", () => {
       yield* shows(pool, { available_accounts: [a, b] })
     }))
 
-  it.effect("counts for ten minutes at most", () =>
+  it.effect("takes the account out for ten minutes at most", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "rate_limited", 86_400)
       assert.strictEqual(yield* recovery(pool, a), 600_000)
     }))
 
-  it.effect("without a time lasts a second and a bit, and longer each time until the account serves again", () =>
+  it.effect("without a retry time lasts about a second, and longer each time until the account serves again", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       for (const seconds of [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) {
@@ -94,7 +94,7 @@ describe("a rate limit", () => {
       assert.isBelow(yield* recovery(pool, a), 1251)
     }).pipe(Random.withSeed("jitter")))
 
-  it.effect("that meets many requests at once is one", () =>
+  it.effect("that many requests meet at once counts once", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -105,7 +105,7 @@ describe("a rate limit", () => {
       assert.isBelow(yield* recovery(pool, a), 1251)
     }))
 
-  it.effect("is not healed by a request that began before it, but made longer by one that knows more", () =>
+  it.effect("is not healed by a request that began before it, but lengthened by a later retry time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } })
       const one = yield* hold(pool)
@@ -135,7 +135,7 @@ describe("a rate limit", () => {
       assert.strictEqual((yield* Fiber.join(pinned)).account, a)
     }))
 
-  it.effect("of every account is told at once when none recovers in time, with when it does", () =>
+  it.effect("of every account refuses a request at once, with a retry time, if no account recovers in time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "rate_limited", 300, a)
@@ -144,11 +144,11 @@ describe("a rate limit", () => {
       assert.deepInclude(error, { code: "upstream_rate_limited", status: 429, retryAfter: 91 })
       const pinned = yield* Effect.flip(hold(pool, managed(a)))
       assert.deepInclude(pinned, { code: "upstream_rate_limited", retryAfter: 300 })
-      // A caller's own token has nothing to do with it.
+      // A caller's own token is independent of the accounts.
       yield* hold(pool, direct("own"))
     }))
 
-  it.effect("that meets the last account refuses those who wait and cannot be served in time", () =>
+  it.effect("of the last account refuses the waiters that cannot be served in time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -166,7 +166,7 @@ describe("a rate limit", () => {
       yield* Fiber.join(late)
     }))
 
-  it.effect("is told as such where there is no queue to wait in", () =>
+  it.effect("is the reason of a refusal if the queue has no places", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -193,7 +193,7 @@ describe("a login that is rate limited", () => {
 })
 
 describe("an account that is busy elsewhere", () => {
-  it.effect("is left alone for half a second, however often that happens", () =>
+  it.effect("gets no requests for half a second, however often that happens", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       for (let i = 0; i < 3; i++) {
@@ -232,7 +232,7 @@ describe("a refused account", () => {
       assert.deepInclude((yield* pool.metrics).accounts, { ready: 1, cooling: 0, out: 1, draining: 0 })
     }))
 
-  it.effect("leaves nobody waiting when it was the last one", () =>
+  it.effect("refuses all waiters if it was the last account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const held = yield* hold(pool)
@@ -263,7 +263,7 @@ describe("a refused account", () => {
       state.failure = undefined
       yield* TestClock.adjust("1 hour")
       assert.deepInclude(yield* factsOf(pool, a), { health: "ready", testStatus: "", hasToken: true })
-      // A login that works is no proof yet: another refusal goes on where it was.
+      // A successful login does not reset the faults: another refusal continues the back-off.
       yield* attempt(pool, "refused_login")
       assert.strictEqual(yield* recovery(pool, a), 3_600_000)
       yield* TestClock.adjust("1 hour")
@@ -272,7 +272,7 @@ describe("a refused account", () => {
       assert.isAtMost(yield* recovery(pool, a), 75_000)
     }))
 
-  it.effect("is tried again after the same delay when the try itself went wrong", () =>
+  it.effect("is tried again after the same delay when the try failed for another reason", () =>
     Effect.gen(function*() {
       const { driver, state } = switchable()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -287,7 +287,7 @@ describe("a refused account", () => {
       assert.deepInclude(yield* factsOf(pool, a), { health: "out", reason: "the upstream has suspended it" })
     }))
 
-  it.effect("that has only a token is tried with that", () =>
+  it.effect("that has only a token is tried with that token", () =>
     Effect.gen(function*() {
       let works = false
       const refused = new UpstreamFailure({ phase: "session", kind: "refused", code: 40003 })
@@ -327,7 +327,7 @@ describe("a refused account", () => {
       assert.isAtMost(yield* recovery(pool, a), 75_000)
     }))
 
-  it.effect("stays out, whatever rate limit is met on the way", () =>
+  it.effect("stays out when its tries meet a rate limit", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "suspended")

@@ -1,13 +1,13 @@
-/** Generated operations on a pool, for whatever is held against it. */
+/** Generated operations on a pool, for tests that compare another implementation with it. */
 import * as fc from "fast-check"
 import type { LeaseRequest, Limits } from "../../src/accounts/PoolState.ts"
 
-/** The accounts that there are. */
+/** The keys of all accounts. */
 export const names = ["a", "b", "c", "d", "e"]
 /** How long a request waits, in milliseconds. */
 export const patience = 50
 
-/** Something that is done to a pool. */
+/** An operation on a pool. */
 export type Op =
   | { readonly _tag: "Request"; readonly wish: LeaseRequest }
   | { readonly _tag: "Close"; readonly nth: number }
@@ -31,7 +31,7 @@ const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<LeaseRequest>({ _tag: "Direct" }) }
 )
 
-/** The limits to begin with. */
+/** The first limits. */
 export const limits: fc.Arbitrary<Limits> = fc.record({
   perAccount: fc.integer({ min: 1, max: 3 }),
   global: fc.integer({ min: 1, max: 9 }),

@@ -31,7 +31,7 @@ describe("a lease", () => {
       assert.deepStrictEqual(given, [a, b, c, a])
     }))
 
-  it.effect("is refused beyond in-flight and queue, and says when to come back", () =>
+  it.effect("is refused with a retry time when the slots and the queue are full", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -46,7 +46,7 @@ describe("a lease", () => {
       yield* shows(pool, { in_use: 1, waiting: 1, available: 0, total: 1, max_queue_size: 1 })
     }))
 
-  it.effect("never waits where the queue has no room", () =>
+  it.effect("never waits if the queue has no places", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -56,7 +56,7 @@ describe("a lease", () => {
       assert.strictEqual(yield* errorOf(hold(pool)), "rate_limit_exceeded")
     }))
 
-  it.effect("is given in the order of asking, past those who wait for a busy account", () =>
+  it.effect("is granted in the order of arrival, past waiters that are pinned to a busy account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool)
@@ -83,7 +83,7 @@ describe("a lease", () => {
       yield* shows(pool, { waiting: 0, in_use: 1 })
     }))
 
-  it.effect("is not waited for once the gateway ends what runs", () =>
+  it.effect("is refused to waiters once the shutdown ends running requests", () =>
     Effect.gen(function*() {
       const shutdown = new Shutdown()
       const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
@@ -111,7 +111,7 @@ describe("a lease", () => {
       assert.strictEqual((yield* Fiber.join(waiting)).lease.waited, 3000)
     }))
 
-  it.effect("is not given to a caller who left the queue", () =>
+  it.effect("is not granted to a caller that has left the queue", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -128,12 +128,12 @@ describe("a lease", () => {
       yield* shows(pool, { waiting: 0, in_use: 1 })
     }))
 
-  it.effect("given at the very moment when its caller goes away is not lost", () =>
+  it.effect("is given back if it is granted just as its caller is interrupted", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool)
       const leaver = yield* ask(pool)
-      // Both in one go: the slot is given before the fiber that waits for it has run again.
+      // In one step: the slot is granted before the waiting fiber runs again.
       leaver.interruptUnsafe()
       yield* first.free
       yield* Fiber.await(leaver)
@@ -165,7 +165,7 @@ describe("a lease", () => {
       yield* shows(pool, idle)
     }))
 
-  it.effect("of each of 20,000 users who are interrupted at random is given back", () =>
+  it.effect("is given back for each of 20,000 callers that are interrupted at random", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a", "b", "c", "d", "e"),
@@ -197,22 +197,22 @@ describe("a lease", () => {
     }).pipe(Random.withSeed("20,000 users")))
 })
 
-describe("another try of a request", () => {
+describe("the retry of a request", () => {
   const failedOn = (...keys: ReadonlyArray<string>): LeaseOptions => ({ avoid: new Set(keys), stay: undefined })
 
-  it.effect("goes to another account, and waits for it where it is busy", () =>
+  it.effect("goes to another account, and waits for it while it is busy", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const onB = yield* hold(pool, managed("b@x.org"))
       const retry = yield* ask(pool, managed(), failedOn(a))
       assert.isUndefined(retry.pollUnsafe())
-      // Someone else gets what it does not want.
+      // Another request gets the account that the retry avoids.
       assert.strictEqual((yield* hold(pool)).account, a)
       yield* onB.free
       assert.strictEqual((yield* Fiber.join(retry)).account, b)
     }))
 
-  it.effect("goes to the same account where there is no other in rotation", () =>
+  it.effect("goes to the same account if no other is in rotation", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       const onB = yield* hold(pool, managed("b@x.org"))
@@ -220,7 +220,7 @@ describe("another try of a request", () => {
       assert.strictEqual((yield* hold(pool, managed(), failedOn(a))).account, a)
     }))
 
-  it.effect("stays on its account when it is asked to, unless the account is out", () =>
+  it.effect("stays on its account if asked to, unless the account is out", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b", "c") })
       const stay: LeaseOptions = { avoid: new Set(), stay: b }
@@ -275,7 +275,7 @@ describe("a pinned request", () => {
 })
 
 describe("a changed configuration", () => {
-  it.effect("wakes those who wait when a limit is raised", () =>
+  it.effect("serves waiters when a limit is raised", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -290,7 +290,7 @@ describe("a changed configuration", () => {
       yield* shows(pool, { in_use: 3, waiting: 1, max_inflight_per_account: 3, global_max_inflight: 3 })
     }))
 
-  it.effect("drops nobody when a limit is lowered, and holds for the next lease", () =>
+  it.effect("drops no request when a limit is lowered, and holds for the next lease", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -325,7 +325,7 @@ describe("a changed configuration", () => {
       yield* shows(pool, { total: 1, in_use: 1, in_use_accounts: [b] })
     }))
 
-  it.effect("serves those who wait from an account that is added", () =>
+  it.effect("serves waiters from an account that is added", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       yield* hold(pool)
@@ -334,7 +334,7 @@ describe("a changed configuration", () => {
       assert.strictEqual((yield* Fiber.join(waiting)).account, b)
     }))
 
-  it.effect("knows an account again that comes back while it drains", () =>
+  it.effect("keeps the slots of an account that returns while it drains", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a", "b"),
@@ -350,7 +350,7 @@ describe("a changed configuration", () => {
 })
 
 describe("without accounts", () => {
-  it.effect("an upstream that asks for no credential has one of its own", () =>
+  it.effect("an upstream that needs no credential has one account of its own", () =>
     Effect.gen(function*() {
       const { driver } = makeDriver({
         name: "embedded",
@@ -394,7 +394,7 @@ describe("a caller's own token", () => {
       assert.isUndefined(behind.pollUnsafe())
     }))
 
-  it.effect("holds half of the slots and waits in half of the queue, in nobody's way", () =>
+  it.effect("takes at most half of the slots and of the queue, and does not delay callers with a key", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a", "b"),
@@ -406,7 +406,7 @@ describe("a caller's own token", () => {
       const fourth = yield* ask(pool, direct("four"))
       const error = yield* Effect.flip(hold(pool, direct("five")))
       assert.deepInclude(error, { code: "rate_limit_exceeded", status: 429 })
-      // Those with a key are served at once, though two others came before them.
+      // Callers with a key are served at once, although two direct callers came before them.
       yield* hold(pool)
       yield* hold(pool)
       yield* ask(pool)
@@ -416,7 +416,7 @@ describe("a caller's own token", () => {
       assert.isUndefined(fourth.pollUnsafe())
     }))
 
-  it.effect("holds as many slots as auth.direct_max_inflight says", () =>
+  it.effect("takes at most auth.direct_max_inflight slots", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -428,7 +428,7 @@ describe("a caller's own token", () => {
       yield* hold(pool)
     }))
 
-  it.effect("works where no account is configured", () =>
+  it.effect("works without a configured account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({})
       assert.strictEqual(yield* (yield* hold(pool, direct("own"))).lease.credential.token, "own")
@@ -445,7 +445,7 @@ describe("a caller's own token", () => {
       yield* shows(pool, { available: 1 })
     }))
 
-  it.effect("is refused where direct tokens are off", () =>
+  it.effect("is refused if auth.direct_tokens is off", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), auth: { direct_tokens: false } })
       const error = yield* Effect.flip(hold(pool, direct("own")))
@@ -454,7 +454,7 @@ describe("a caller's own token", () => {
 })
 
 describe("a lease on a changed upstream", () => {
-  it.effect("that waited while it changed is on the new one", () =>
+  it.effect("that waited during the change is on the new upstream", () =>
     Effect.gen(function*() {
       const { driver: first } = makeDriver()
       const { driver: second } = makeDriver()
@@ -472,8 +472,8 @@ describe("a lease on a changed upstream", () => {
     }))
 })
 
-describe("a lease on an account that is being emptied", () => {
-  it.effect("is on the upstream that was configured meanwhile", () =>
+describe("a lease on an account whose sessions are being deleted", () => {
+  it.effect("is on the upstream that was configured in the meantime", () =>
     Effect.gen(function*() {
       const { driver: first } = makeDriver({ deleteAllSessions: () => Effect.never })
       const { driver: second } = makeDriver()
@@ -491,7 +491,7 @@ describe("a lease on an account that is being emptied", () => {
 })
 
 describe("the order at a lease's end", () => {
-  it.effect("is: the upstream is stopped, then the slot is free", () =>
+  it.effect("is: first the upstream call stops, then the slot is free", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       const stopped = yield* Deferred.make<number>()

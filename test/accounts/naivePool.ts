@@ -1,4 +1,4 @@
-/** The pool's rules in the plainest form: one list of accounts, one list of waiters, everything looked at every time. */
+/** The pool's rules in the plainest form: one list of accounts, one list of waiters, each call looks at everything. */
 import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/accounts/PoolState.ts"
 
 export interface NaiveAccount {
@@ -17,8 +17,8 @@ interface Waiter {
   readonly deadline: number
 }
 
-/** What a call settled: tickets given, in order, with their account (`undefined`: none needed), and tickets refused. */
-export interface Settled {
+/** The outcomes of a call: granted requests, in order, with their account (`undefined` for a direct one), and refused requests. */
+export interface Outcomes {
   readonly given: Array<readonly [id: number, key: string | undefined]>
   readonly refused: Map<number, Refusal["_tag"]>
 }
@@ -44,7 +44,7 @@ export class NaivePool {
     return [...this.running.values()].filter((account) => account === undefined).length
   }
 
-  /** Whether the queue has a place: those with a token of their own may take half of them. */
+  /** Whether the queue has a place: direct requests may take half of the places. */
   hasPlace(wish: LeaseRequest): boolean {
     const direct = this.waiters.filter((waiter) => waiter.wish._tag === "Direct").length
     return this.waiters.length < this.limits.queue &&
@@ -65,7 +65,7 @@ export class NaivePool {
     )
   }
 
-  /** The account for a wish; "none" for one that needs none; `undefined` where it has to wait. */
+  /** The account for a request; "none" if it needs no account; `undefined` if it must wait. */
   pick(wish: LeaseRequest): NaiveAccount | "none" | undefined {
     if (this.inUse >= this.limits.global) return undefined
     if (wish._tag === "Direct") return this.directInUse < this.limits.direct ? "none" : undefined
@@ -86,61 +86,61 @@ export class NaivePool {
     return cooling.every((account) => account.until > deadline) ? "Cooling" : undefined
   }
 
-  give(id: number, account: NaiveAccount | "none", settled: Settled): void {
+  give(id: number, account: NaiveAccount | "none", outcomes: Outcomes): void {
     if (account === "none") {
       this.running.set(id, undefined)
-      settled.given.push([id, undefined])
+      outcomes.given.push([id, undefined])
       return
     }
     account.inUse++
     account.lastGiven = ++this.given
     this.running.set(id, account)
-    settled.given.push([id, account.key])
+    outcomes.given.push([id, account.key])
   }
 
-  /** Refuses those without hope, then gives to the first waiter who can be served, until there is none. */
-  settle(): Settled {
-    const settled: Settled = { given: [], refused: new Map() }
+  /** Refuses the waiters that no account can serve in time, then serves the first waiter that can be served, repeatedly. */
+  serve(): Outcomes {
+    const outcomes: Outcomes = { given: [], refused: new Map() }
     this.waiters = this.waiters.filter((waiter) => {
       const refusal = this.hopeless(waiter.wish, waiter.deadline)
-      if (refusal !== undefined) settled.refused.set(waiter.id, refusal)
+      if (refusal !== undefined) outcomes.refused.set(waiter.id, refusal)
       return refusal === undefined
     })
     for (;;) {
       const next = this.waiters.find((waiter) => this.pick(waiter.wish) !== undefined)
-      if (next === undefined) return settled
+      if (next === undefined) return outcomes
       this.waiters = this.waiters.filter((waiter) => waiter !== next)
-      this.give(next.id, this.pick(next.wish)!, settled)
+      this.give(next.id, this.pick(next.wish)!, outcomes)
     }
   }
 
-  request(id: number, wish: LeaseRequest, now: number, patience: number): Settled {
-    const settled: Settled = { given: [], refused: new Map() }
+  request(id: number, wish: LeaseRequest, now: number, patience: number): Outcomes {
+    const outcomes: Outcomes = { given: [], refused: new Map() }
     const hopeless = this.hopeless(wish, now + patience)
     const account = this.pick(wish)
-    if (hopeless !== undefined) settled.refused.set(id, hopeless)
-    else if (account !== undefined) this.give(id, account, settled)
-    else if (!this.hasPlace(wish)) settled.refused.set(id, this.hopeless(wish, now) ?? "Full")
+    if (hopeless !== undefined) outcomes.refused.set(id, hopeless)
+    else if (account !== undefined) this.give(id, account, outcomes)
+    else if (!this.hasPlace(wish)) outcomes.refused.set(id, this.hopeless(wish, now) ?? "Full")
     else this.waiters.push({ id, wish, deadline: now + patience })
-    return settled
+    return outcomes
   }
 
-  close(id: number): Settled {
+  close(id: number): Outcomes {
     this.waiters = this.waiters.filter((waiter) => waiter.id !== id)
     const account = this.running.get(id)
     this.running.delete(id)
     if (account !== undefined) account.inUse--
     this.draining = this.draining.filter((account) => account.inUse > 0)
-    return this.settle()
+    return this.serve()
   }
 
-  setState(key: string, state: SlotState, until: number): Settled {
+  setState(key: string, state: SlotState, until: number): Outcomes {
     const account = this.accounts.find((account) => account.key === key)
     if (account !== undefined) Object.assign(account, { state, until })
-    return this.settle()
+    return this.serve()
   }
 
-  recover(now: number): { readonly due: Array<string>; readonly settled: Settled } {
+  recover(now: number): { readonly due: Array<string>; readonly outcomes: Outcomes } {
     const due: Array<string> = []
     for (const account of this.accounts.filter((account) => account.enabled)) {
       if (account.state === "cooling" && account.until <= now) Object.assign(account, { state: "ready", until: 0 })
@@ -149,7 +149,7 @@ export class NaivePool {
         due.push(account.key)
       }
     }
-    return { due, settled: this.settle() }
+    return { due, outcomes: this.serve() }
   }
 
   setCleaning(key: string, cleaning: boolean): void {
@@ -157,7 +157,7 @@ export class NaivePool {
     if (account !== undefined) account.cleaning = cleaning
   }
 
-  configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []): Settled {
+  configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []): Outcomes {
     this.limits = limits
     const leaving = this.accounts.filter((account) => !keys.includes(account.key))
     for (const account of leaving) Object.assign(account, { state: "ready", until: 0 })
@@ -180,6 +180,6 @@ export class NaivePool {
     ]
     this.draining = drained.filter((account) => !keys.includes(account.key))
     for (const account of this.accounts) account.enabled = !disabled.includes(account.key)
-    return this.settle()
+    return this.serve()
   }
 }

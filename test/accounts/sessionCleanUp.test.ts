@@ -15,7 +15,7 @@ const use = Effect.fnUntraced(function*(pool: Pool, sessions: ReadonlyArray<stri
   return held
 })
 
-/** A driver whose deletion of all sessions ends when the test says so; `running` tells how many run. */
+/** A driver whose deletion of all sessions ends when the test says so; `running` counts them. */
 const heldDeletion = Effect.gen(function*() {
   const gate = yield* Deferred.make<void>()
   const state = { running: 0, interrupted: 0 }
@@ -73,7 +73,7 @@ describe("auto_delete", () => {
       yield* own.free
       yield* Effect.yieldNow
       assert.deepStrictEqual(deletions(calls), ["delete s1 with own"])
-      // What else the caller keeps in an account of their own is not ours to delete.
+      // The other sessions in a caller's own account are not deleted.
       yield* change({ auto_delete: { mode: "all" } })
       const again = yield* hold(pool, direct("own"))
       yield* again.lease.usedSession("s2")
@@ -82,7 +82,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(deletions(calls), ["delete s1 with own", "delete s2 with own"])
     }))
 
-  it.effect("all: waits until the account has no lease", () =>
+  it.effect("all: waits until the account has no leases", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)
@@ -116,7 +116,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(deletions(calls), ["delete all with a-1"])
     }))
 
-  it.effect("all: a lease prefers another account to one that is being emptied", () =>
+  it.effect("all: a lease prefers an account whose sessions are not being deleted", () =>
     Effect.gen(function*() {
       const { driver, open, state } = yield* heldDeletion
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), auto_delete: { mode: "all" } }, () => driver)
@@ -158,7 +158,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(state, { running: 0, interrupted: 1 })
     }))
 
-  it.effect("fails nothing when it fails", () =>
+  it.effect("fails no request when the deletion fails", () =>
     Effect.gen(function*() {
       const failure = Effect.fail(new UpstreamFailure({ phase: "session", kind: "transport" }))
       const { driver } = makeDriver({ deleteSession: () => failure, deleteAllSessions: () => failure })
@@ -175,7 +175,7 @@ describe("auto_delete", () => {
       yield* shows(pool, { in_use: 0, available: 1 })
     }))
 
-  it.effect("asks nothing of an upstream that keeps no sessions", () =>
+  it.effect("does nothing with an upstream without sessions", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver({
         capabilities: { login: true, sessions: false, anonymous: false, sampling: true }
@@ -186,7 +186,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(deletions(calls), [])
     }))
 
-  it.effect("has five seconds left when the gateway stops", () =>
+  it.effect("gets five seconds when the gateway stops", () =>
     Effect.gen(function*() {
       const { driver, open, state } = yield* heldDeletion
       const config = { accounts: accounts("a"), auto_delete: { mode: "all" } }

@@ -1,4 +1,4 @@
-/** A pool over a driver that tests steer. */
+/** A pool over a driver that tests control. */
 import { assert } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import { type Driver, type Login, Upstream } from "../../src/upstream/Upstream.t
 
 const unused = Effect.die("not called")
 
-/** A driver of the session kind whose logins give `<name>-1`, `<name>-2` …; what it was asked is in `calls`. */
+/** A driver of the session kind whose logins give `<name>-1`, `<name>-2` …; `calls` records its calls. */
 export const makeDriver = (overrides: Partial<Driver> = {}) => {
   const calls: Array<string> = []
   const logins = new Map<string, number>()
@@ -41,7 +41,7 @@ export const makeDriver = (overrides: Partial<Driver> = {}) => {
   return { driver, calls }
 }
 
-/** The name that an account goes by in these tests: the part of its email before the `@`. */
+/** The name of an account in these tests: the part of its email before the `@`. */
 export const nameOf = (login: Login): string => login.email?.replace(/@.*/, "") ?? login.mobile ?? ""
 
 /** Accounts with a password each. */
@@ -83,7 +83,7 @@ export const hold = Effect.fnUntraced(
   }
 )
 
-/** Asks for a lease in a fiber and lets it get as far as it can. */
+/** Asks for a lease in a fiber, which runs until it waits. */
 export const ask = (pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) =>
   Effect.tap(Effect.forkChild(hold(pool, caller, options)), () => Effect.yieldNow)
 
@@ -91,9 +91,9 @@ export const ask = (pool: Pool, caller: Caller = managed(), options: LeaseOption
 export const errorOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
   Effect.map(Effect.flip(effect), (error) => error.code)
 
-/** Nobody waits, nothing is in use. */
+/** The status of an idle pool. */
 export const idle = { waiting: 0, in_use: 0 }
-/** Asserts what the queue status shows. */
+/** Asserts fields of the queue status. */
 export const shows = (pool: Pool, expected: Partial<Effect.Success<Pool["status"]>>) =>
   Effect.map(pool.status, (status) => assert.deepInclude(status, expected))
 

@@ -24,7 +24,7 @@ const heldLogins = Effect.fnUntraced(function*(first: number) {
 })
 
 describe("a token", () => {
-  it.effect("is logged in for on first need, not before", () =>
+  it.effect("is logged in for at the first use, not before", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") }, () => driver)
@@ -35,7 +35,7 @@ describe("a token", () => {
       assert.deepStrictEqual(calls, ["login a"])
     }))
 
-  it.effect("is got by one login, however many need it, though the first of them goes away", () =>
+  it.effect("comes from one login for all requests, even if the first of them is interrupted", () =>
     Effect.gen(function*() {
       const { driver, logins, open } = yield* heldLogins(1)
       const { pool } = yield* buildPool({
@@ -54,7 +54,7 @@ describe("a token", () => {
       assert.deepStrictEqual(logins, ["a"])
     }))
 
-  it.effect("is replaced once, however many found it refused", () =>
+  it.effect("is replaced once, however many requests found it refused", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -77,7 +77,7 @@ describe("a token", () => {
       assert.deepStrictEqual([yield* one.lease.credential.token, yield* two.lease.credential.token], ["a-1", "a-1"])
       yield* one.lease.refreshToken
       assert.strictEqual(yield* one.lease.credential.token, "a-2")
-      // The second request found out about the same token later.
+      // The second request finds the same token refused later.
       yield* two.lease.refreshToken
       assert.strictEqual(yield* two.lease.credential.token, "a-2")
       assert.lengthOf(calls, 2)
@@ -105,7 +105,7 @@ describe("a token", () => {
       assert.deepInclude(yield* pool.metrics, { logins: 1, refreshes: 2, loginFailures: 0 })
     }))
 
-  it.effect("serves on when its refresh fails, and the refresh is tried again a minute later", () =>
+  it.effect("stays in use when its refresh fails, and the refresh is retried a minute later", () =>
     Effect.gen(function*() {
       let reachable = true
       let logins = 0
@@ -136,7 +136,7 @@ describe("a token", () => {
       assert.deepInclude((yield* pool.describe(["a@x.org"]))[0], { health: "ready", testStatus: "" })
     }))
 
-  it.effect("is refreshed by one login at a time, however long that takes", () =>
+  it.effect("is refreshed by one login at a time, however long it takes", () =>
     Effect.gen(function*() {
       const { driver, logins, open } = yield* heldLogins(2)
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -153,7 +153,7 @@ describe("a token", () => {
       assert.strictEqual(yield* credential.token, "a-2")
     }))
 
-  it.effect("is not waited for any longer when the pool is closed", () =>
+  it.effect("is no longer waited for when the pool is closed", () =>
     Effect.gen(function*() {
       const { driver } = yield* heldLogins(1)
       const scope = yield* Scope.make()
@@ -191,7 +191,7 @@ describe("a token", () => {
       assert.strictEqual(yield* credential.token, "a-1")
     }))
 
-  it.effect("that is all an account has cannot be replaced", () =>
+  it.effect("cannot be replaced if the account has no login", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: [{ token: "only" }] })
       const { lease } = yield* hold(pool)
@@ -201,7 +201,7 @@ describe("a token", () => {
       assert.deepInclude(failure, { phase: "login", kind: "refused" })
     }))
 
-  it.effect("is all that counts where the upstream knows no logins", () =>
+  it.effect("is used without a login if the upstream has no logins", () =>
     Effect.gen(function*() {
       const { driver } = makeDriver({
         name: "openai",
@@ -216,7 +216,7 @@ describe("a token", () => {
       yield* Effect.flip(credential.renew("key"))
     }))
 
-  it.effect("never goes to another upstream than the one that gave it", () =>
+  it.effect("never goes to another upstream than the one that issued it", () =>
     Effect.gen(function*() {
       const first = makeDriver()
       const second = makeDriver({ login: (login) => Effect.succeed(`second-${nameOf(login)}`) })
@@ -228,10 +228,10 @@ describe("a token", () => {
       const after = yield* hold(pool)
       assert.strictEqual(after.lease.driver, second.driver)
       assert.strictEqual(yield* after.lease.credential.token, "second-a")
-      // The lease from before goes on where it began.
+      // The older lease stays on its upstream.
       assert.strictEqual(yield* before.lease.credential.renew("a-1"), "a-2")
       assert.strictEqual(yield* after.lease.credential.token, "second-a")
-      // What happens there says nothing about the account here.
+      // Its reports say nothing about the account on the new upstream.
       yield* before.lease.report("suspended", undefined)
       assert.deepInclude((yield* pool.describe(["a@x.org"]))[0], { health: "ready" })
     }))
@@ -260,7 +260,7 @@ describe("a token", () => {
       assert.deepStrictEqual(calls, ["login a"])
     }))
 
-  it.effect("shows no more than its preview", () =>
+  it.effect("is shown only as its preview", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: [...accounts("a"), { token: "configured-token-of-mine" }] })
       const [a] = yield* pool.describe(["a@x.org"])
@@ -276,7 +276,7 @@ describe("a token", () => {
 })
 
 describe("a refused login", () => {
-  it.effect("fails all who wait for it and is one fault of the account", () =>
+  it.effect("fails all requests that wait for it and is one fault of the account", () =>
     Effect.gen(function*() {
       let logins = 0
       const { driver } = makeDriver({
@@ -301,7 +301,7 @@ describe("a refused login", () => {
       assert.isAtLeast(facts!.recovery ?? 0, 60_000)
       assert.isAtMost(facts!.recovery ?? 0, 75_000)
       assert.strictEqual(logins, 1)
-      // A lease from before that tries to log in again is no further fault.
+      // Another login by an older lease is not a further fault.
       yield* Effect.flip(held[0]!.lease.credential.token)
       assert.isAtMost((yield* pool.describe(["a@x.org"]))[0]!.recovery ?? 0, 75_000)
       assert.strictEqual((yield* pool.metrics).loginFailures, 2)

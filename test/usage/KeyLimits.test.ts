@@ -39,7 +39,7 @@ const limited = (key: string, record: RawConfig): RawConfig => ({
   key_records: { [keyId(key, sha256Hex)]: record }
 })
 
-/** A request of the model: reserved until it is settled. */
+/** A request of the model: reserved until it ends. */
 interface Known {
   readonly key: string
   readonly at: number
@@ -51,7 +51,7 @@ interface Known {
 
 type Act =
   | { readonly _tag: "admit"; readonly key: number; readonly tokens: number }
-  | { readonly _tag: "settle"; readonly which: number; readonly counted: boolean; readonly tokens: number }
+  | { readonly _tag: "end"; readonly which: number; readonly counted: boolean; readonly tokens: number }
   | { readonly _tag: "leave"; readonly which: number }
   | { readonly _tag: "pass"; readonly millis: number }
   | {
@@ -79,7 +79,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      _tag: fc.constant("settle" as const),
+      _tag: fc.constant("end" as const),
       which,
       counted: fc.boolean(),
       tokens: fc.nat({ max: 30 })
@@ -110,7 +110,7 @@ const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T
 
 const nothingUsed: Used = { counted: false, tokens: 0 }
 
-/** Asks for the admission of a request, which is over when `end` is told what it has used. */
+/** Asks for the admission of a request; `end` ends it with what it has used. */
 const ask = (keyLimits: KeyLimits["Service"], tokens = 1, key = ids[0]!) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
@@ -142,7 +142,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
     }
     const inFlight = (key: string) => known.filter((one) => one.key === key && one.open).length
 
-    const settle = Effect.fnUntraced(function*(one: Known | undefined, { counted, tokens }: Used) {
+    const endOne = Effect.fnUntraced(function*(one: Known | undefined, { counted, tokens }: Used) {
       if (one === undefined || !one.open) return
       yield* one.end({ counted, tokens })
       one.open = false
@@ -157,11 +157,11 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         case "pass":
           yield* TestClock.adjust(step.millis)
           break
-        case "settle":
-          yield* settle(known[step.which], step)
+        case "end":
+          yield* endOne(known[step.which], step)
           break
         case "leave":
-          yield* settle(known[step.which], nothingUsed)
+          yield* endOne(known[step.which], nothingUsed)
           break
         case "limit": {
           const key_records = {
@@ -208,7 +208,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
         }
       }
     }
-    for (const one of known) yield* settle(one, nothingUsed)
+    for (const one of known) yield* endOne(one, nothingUsed)
     for (const { inFlight } of yield* keyLimits.usageOf(ids)) assert.strictEqual(inFlight, 0)
   }).pipe(from(Date.parse(beginning), { keys: [...keys] }), Effect.provide(TestClock.layer()))
 
@@ -219,7 +219,7 @@ const refused = (keyLimits: KeyLimits["Service"], tokens = 1): Effect.Effect<Ref
 const noon = Date.parse("2026-11-21T12:00:00Z")
 
 describe("the limits of keys", () => {
-  it("are never gone beyond and never leak, whatever comes in whatever order", async () => {
+  it("are never exceeded and never leak under any interleaving", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...beginnings),
@@ -230,7 +230,7 @@ describe("the limits of keys", () => {
     )
   })
 
-  it.effect("refuse until every window that is used up is over, and open again then", () =>
+  it.effect("refuse until every window that is used up has ended, then admit again", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon + 15_000)
       const keyLimits = yield* KeyLimits
@@ -265,7 +265,7 @@ describe("the limits of keys", () => {
       })
     )))
 
-  it.effect("refuse for good a prompt that is larger than a limit", () =>
+  it.effect("refuse a prompt that is larger than a limit, without a retry", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const { error } = yield* refused(keyLimits, 21)
@@ -274,14 +274,14 @@ describe("the limits of keys", () => {
       assert.isFalse(error.shouldRetry)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
-  it.effect("let tokens pass a limit by what was admitted; nothing remains then, and no less", () =>
+  it.effect("may be exceeded by the tokens of admitted requests; then zero remains, never less", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000 })
       assert.strictEqual((yield* refused(keyLimits)).rateLimits?.tokens?.remaining, 0)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
-  it.effect("never wait for a place: one request too many is refused at once, and told to come in a second", () =>
+  it.effect("refuse one request too many at once, with a retry after one second", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const first = yield* ask(keyLimits)
@@ -293,7 +293,7 @@ describe("the limits of keys", () => {
       yield* refused(keyLimits)
     }).pipe(from(noon, { ...limited("one", {}), runtime: { key_max_inflight: 1 } })))
 
-  it.effect("count what a key did before it had any, and meet no key without them", () =>
+  it.effect("count the use of a key from before it had limits, and do not affect keys without limits", () =>
     Effect.gen(function*() {
       const config = yield* ConfigStore
       const keyLimits = yield* KeyLimits
@@ -307,7 +307,7 @@ describe("the limits of keys", () => {
       }
     }).pipe(from(noon, { keys: [...keys] })))
 
-  it.effect("stand still when the clock steps back a little, and follow it when it steps back far", () =>
+  it.effect("keep their windows when the clock steps back a little, and load them again when it steps back far", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       yield* TestClock.setTime(noon)
@@ -319,7 +319,7 @@ describe("the limits of keys", () => {
       yield* refused(keyLimits)
     }).pipe(from(noon, limited("one", { limits: [{ window: "minute", requests: 1 }] }))))
 
-  it("are told as durations that SDKs read", () => {
+  it("are sent as durations that SDKs can read", () => {
     const cases: ReadonlyArray<readonly [number, string]> = [[17_000, "17s"], [16_001, "17s"], [360_000, "6m0s"], [
       111_840_000,
       "31h4m0s"
@@ -329,7 +329,7 @@ describe("the limits of keys", () => {
 })
 
 describe("a key", () => {
-  it.effect("may use the models that its names stand for in any style, and no others", () =>
+  it.effect("may use exactly the models that its names stand for in any style", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       assert.deepStrictEqual([...keyLimits.modelsOf(ids[0]!)!].sort(), ["big", "upstream-chat", "upstream-reasoner"])
@@ -351,7 +351,7 @@ describe("a key", () => {
       msgcompat_mapping: { slow: "big" }
     })))
 
-  it("may not be used when it is disabled, or from its end on", () => {
+  it("may not be used while it is disabled or once it has expired", () => {
     const record = {
       name: undefined,
       note: undefined,

@@ -44,7 +44,7 @@ const configured = (config: RawConfig) =>
   })
 
 describe("the configured usage store", () => {
-  it.effect("is a file in the data folder, which stands beside the configuration file unless it is set", () =>
+  it.effect("is a file in the data folder, by default the configuration file's folder", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const { home, variables } = yield* configured({})
@@ -58,7 +58,7 @@ describe("the configured usage store", () => {
       assert.isFalse(yield* fs.exists(`${named.home}/data`))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is memory where there is no data folder, and says so", () =>
+  it.effect("is memory without a data folder, and says so", () =>
     Effect.gen(function*() {
       const home = yield* folder
       for (
@@ -76,7 +76,7 @@ describe("the configured usage store", () => {
       assert.strictEqual(yield* kindOf(usage), "sqlite")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("keeps no history when it is off, and counts for limits all the same", () =>
+  it.effect("keeps no history when it is off, and still counts for limits", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const { home, variables } = yield* configured({ usage: { enabled: false } })
@@ -88,7 +88,7 @@ describe("the configured usage store", () => {
       assert.isFalse(yield* fs.exists(`${home}/data`))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is whatever an embedder provides, and memory where none does", () =>
+  it.effect("is the store that an embedder provides, and memory by default", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = `${yield* folder}/own.sqlite`
@@ -105,7 +105,7 @@ describe("the configured usage store", () => {
       assert.isTrue(yield* fs.exists(file))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("follows the configuration: what was not written is, before another one begins", () =>
+  it.effect("follows the configuration: the old store writes its entries before another one begins", () =>
     Effect.gen(function*() {
       const { variables } = yield* configured({})
       const { config, usage } = yield* serviceStore(variables)

@@ -7,7 +7,7 @@ import { everything, keyA, NodeServices, sqliteStore, start, usageFile } from ".
 
 const counter = fileURLToPath(new URL("crash/counter.ts", import.meta.url))
 
-/** Runs a process that counts until it has said so some times, kills it by SIGKILL, and gives the last number that it said. */
+/** Runs the counting process, kills it by SIGKILL after some numbers, and returns the last number that it printed. */
 const killWhileCounting = (file: string, times: number): Promise<number> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [counter, file], { stdio: ["ignore", "pipe", "inherit"] })
@@ -24,7 +24,7 @@ const killWhileCounting = (file: string, times: number): Promise<number> =>
   })
 
 describe("a process that is killed while it counts", () => {
-  it.effect("leaves a file that has all but the last second, its parts of one moment", () =>
+  it.effect("leaves a consistent file that lacks at most the last second", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile

@@ -15,7 +15,7 @@ const overwrite = (file: string, bytes: Uint8Array): void => {
 }
 
 describe("a usage file that is damaged while it is in use", () => {
-  it.effect("is moved aside when that is found, and what was not written goes into a new one", () => {
+  it.effect("is moved aside, and unwritten entries go into a new file", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -26,7 +26,7 @@ describe("a usage file that is damaged while it is in use", () => {
           file,
           connect: (path, options) => {
             const db = new DatabaseSync(path, options)
-            // Nothing is remembered of the file's pages, so that the damage is met at once.
+            // Without a page cache the damage is found at once.
             db.exec("PRAGMA cache_size = 0")
             return db
           }
@@ -37,7 +37,7 @@ describe("a usage file that is damaged while it is in use", () => {
         other.exec("PRAGMA wal_checkpoint(TRUNCATE)")
         other.close()
         const bytes = yield* fs.readFile(file)
-        // The header stays: what it tells of is no longer there.
+        // The header stays, but its pages are gone.
         overwrite(file, bytes.fill(7, 4096))
         store.add(entry({ model: "after" }))
         yield* TestClock.adjust("1 second")

@@ -17,14 +17,14 @@ const modelsOf = (store: UsageStoreShape) =>
 const until = <E>(done: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
   Effect.flatMap(done, (is) => is ? Effect.void : Effect.andThen(Effect.yieldNow, until(done)))
 
-/** Lets the store write, and waits until it has told something. */
-const told = (logs: ReadonlyArray<string>, text: string) =>
+/** Lets the store write, and waits until it has logged a text. */
+const logged = (logs: ReadonlyArray<string>, text: string) =>
   Effect.andThen(
     TestClock.adjust("1 second"),
     until(Effect.sync(() => logs.some((line) => line.includes(text))))
   )
 
-/** What another process finds in the file: nothing where it is not there or not made yet. */
+/** What another process reads from the file; nothing if the file is missing or has no tables yet. */
 const written = (file: string): ReadonlyArray<string> => {
   if (!existsSync(file)) return []
   const db = new DatabaseSync(file, { readOnly: true })
@@ -46,7 +46,7 @@ const losses: ReadonlyArray<readonly [string, (file: string) => ReadonlyArray<st
 
 describe("a usage file that is lost while it is in use", () => {
   for (const [what, gone] of losses) {
-    it.effect(`${what}: a new one begins with what was not written, and a log line says so`, () => {
+    it.effect(`${what}: a new file begins with the unwritten entries, and a log line says so`, () => {
       const logs: Array<string> = []
       return Effect.gen(function*() {
         yield* TestClock.setTime(start)
@@ -59,7 +59,7 @@ describe("a usage file that is lost while it is in use", () => {
           yield* until(Effect.sync(() => written(file).length === 1))
           store.add(entry({ model: "waiting" }))
           yield* Effect.forEach(gone(file), (path) => fs.remove(path, { recursive: true }))
-          yield* told(logs, "was removed while it was in use: a new history begins")
+          yield* logged(logs, "was removed while it was in use: a new history begins")
           yield* until(Effect.sync(() => written(file).includes("waiting")))
           store.add(entry({ model: "last" }))
           assert.deepStrictEqual(yield* modelsOf(store), ["last", "waiting"])
@@ -71,7 +71,7 @@ describe("a usage file that is lost while it is in use", () => {
     })
   }
 
-  it.effect("begins anew before a question is answered or the service ends, without a second in between", () => {
+  it.effect("is replaced before a query is answered or the service ends, without a second in between", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -91,7 +91,7 @@ describe("a usage file that is lost while it is in use", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("begins anew while another process still has the removed file open", () =>
+  it.effect("is replaced while another process still has the removed file open", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
@@ -116,7 +116,7 @@ describe("a usage file that is lost while it is in use", () => {
       assert.lengthOf(written(file), 1)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.effect("goes on in the file that takes its place", () => {
+  it.effect("is continued in the file that takes its place", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -126,14 +126,14 @@ describe("a usage file that is lost while it is in use", () => {
       const store = yield* sqliteStore({ file })
       store.add(entry({ model: "new" }))
       yield* fs.rename(kept, file)
-      yield* told(logs, "was replaced while it was in use: usage goes on in the file that is there now")
+      yield* logged(logs, "was replaced while it was in use: usage continues in the new file")
       yield* until(Effect.sync(() => written(file).length === 2))
       assert.deepStrictEqual(yield* modelsOf(store), ["kept", "new"])
       assert.deepStrictEqual(yield* store.status, well)
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("waits in memory while the database of another program has its place", () => {
+  it.effect("is kept in memory while a database of another program has its place", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -148,12 +148,12 @@ describe("a usage file that is lost while it is in use", () => {
         const store = yield* sqliteStore({ file })
         yield* fs.rename(foreign, file)
         store.add(entry())
-        yield* told(logs, "Usage is kept in memory for now")
+        yield* logged(logs, "Usage is kept in memory for now")
         const detail = `${file} is a database of another program`
         assert.deepStrictEqual(yield* store.status, { kind: "memory", persistent: false, detail })
         assert.lengthOf(yield* modelsOf(store), 1)
         yield* fs.rename(file, foreign)
-        yield* told(logs, "Usage is written to its file again")
+        yield* logged(logs, "Usage is written to its file again")
         assert.deepStrictEqual(yield* store.status, well)
       }))
       assert.lengthOf(written(file), 1)
@@ -164,7 +164,7 @@ describe("a usage file that is lost while it is in use", () => {
 })
 
 describe("a usage file that cannot be written to", () => {
-  it.effect("waits in memory, says that this does not persist, and is written when it can be again", () => {
+  it.effect("leaves usage in memory, says that it does not persist, and gets it when writing works again", () => {
     const logs: Array<string> = []
     let denied = false
     return Effect.gen(function*() {
@@ -185,12 +185,12 @@ describe("a usage file that cannot be written to", () => {
         denied = true
         opened.forEach(restrict)
         store.add(entry())
-        yield* told(logs, "may not be written to")
+        yield* logged(logs, "is read-only")
         const { detail, persistent } = yield* store.status
-        assert.deepStrictEqual([persistent, detail], [false, `${file} may not be written to`])
+        assert.deepStrictEqual([persistent, detail], [false, `${file} is read-only`])
         assert.lengthOf(yield* modelsOf(store), 1)
         denied = false
-        yield* told(logs, "Usage is written to its file again")
+        yield* logged(logs, "Usage is written to its file again")
         assert.deepStrictEqual(yield* store.status, well)
       }))
       assert.lengthOf(written(file), 1)
@@ -198,7 +198,7 @@ describe("a usage file that cannot be written to", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("is begun once what hinders it at the start is gone, with what waited in memory", () => {
+  it.effect("is begun with the entries in memory once the obstacle at the start is gone", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -210,14 +210,14 @@ describe("a usage file that cannot be written to", () => {
         store.add(entry())
         assert.deepInclude(yield* store.status, { kind: "memory", persistent: false })
         yield* fs.remove(dirname(file))
-        yield* told(logs, "Usage is written to its file again")
+        yield* logged(logs, "Usage is written to its file again")
         assert.deepStrictEqual(yield* store.status, well)
       }))
       assert.lengthOf(written(file), 1)
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("is tidied in memory meanwhile: old hours become days", () =>
+  it.effect("leaves usage to be compacted in memory: old hours become days", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
@@ -227,7 +227,7 @@ describe("a usage file that cannot be written to", () => {
       store.add(entry())
       store.add(entry({ at: start - 500 * dayLength }))
       yield* TestClock.setTime(start + 100 * dayLength)
-      yield* store.tidy
+      yield* store.compact
       const { rows } = yield* store.query({ ...everything, by: ["hour"] })
       assert.deepStrictEqual(rows.map(({ time }) => time), [Date.UTC(2026, 1, 28)])
     }).pipe(Effect.provide(NodeServices.layer)))

@@ -34,23 +34,23 @@ const until = (done: Effect.Effect<boolean>): Effect.Effect<void> =>
 
 const detailOf = (store: UsageStoreShape) => Effect.map(store.status, ({ detail }) => detail)
 
-/** Lets the store write once, whatever comes of it. */
+/** Lets the store write once, whether that works or not. */
 const second = TestClock.adjust("1 second")
 
 const inScope = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(effect)
 
 describe("usage in a file", () => {
-  it.effect("is there after a restart, its folder 0700 and itself 0600", () =>
+  it.effect("survives a restart; the folder has mode 0700 and the file 0600", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
-      const told = [entry(), entry({ error: "upstream_error", outcome: "failed" }), entry({ at: start + hourLength })]
-      yield* inScope(Effect.map(sqliteStore({ file }), (store) => told.forEach(store.add)))
+      const recorded = [entry(), entry({ error: "upstream_error", outcome: "failed" }), entry({ at: start + hourLength })]
+      yield* inScope(Effect.map(sqliteStore({ file }), (store) => recorded.forEach(store.add)))
       const modes = yield* Effect.forEach([dirname(file), file], (path) => fs.stat(path))
       assert.deepStrictEqual(modes.map(({ mode }) => (mode & 0o777).toString(8)), ["700", "600"])
       const store = yield* sqliteStore({ file })
-      assert.deepStrictEqual(plain(yield* store.query(everything)), expectedReport(told, everything))
+      assert.deepStrictEqual(plain(yield* store.query(everything)), expectedReport(recorded, everything))
       assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
       assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 2)
     }).pipe(Effect.provide(NodeServices.layer)))
@@ -71,7 +71,7 @@ describe("usage in a file", () => {
       yield* until(Effect.sync(() => written() === 1))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is added up rightly by two processes over one file", () =>
+  it.effect("is summed correctly by two processes over one file", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -89,7 +89,7 @@ describe("usage in a file", () => {
       assert.strictEqual((yield* store.counters(keyA, start)).windows.day.requests, 40)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("goes on in a new file when the file cannot be read, which is moved aside and told once", () => {
+  it.effect("continues in a new file when the file is unreadable, which is moved aside and logged once", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -104,12 +104,12 @@ describe("usage in a file", () => {
       }))
       const aside = `${file}.corrupt-${start / 1000}`
       assert.include(yield* fs.readFileString(aside), "this is no database")
-      assert.deepStrictEqual(logs, [`Error ${file} is no database: moved to ${aside}, a new history begins`])
+      assert.deepStrictEqual(logs, [`Error ${file} is not a database: moved to ${aside}, a new history begins`])
       assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("leaves the file of a newer version, and a database of another program, alone", () =>
+  it.effect("does not change the file of a newer version or the database of another program", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       for (
@@ -140,7 +140,7 @@ describe("usage in a file", () => {
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is kept in memory where its folder cannot be made", () =>
+  it.effect("is kept in memory if its folder cannot be made", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
@@ -153,7 +153,7 @@ describe("usage in a file", () => {
       assert.include(detail, "cannot be made")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("waits in memory while its disk is full, tells so once, and is written when there is room again", () => {
+  it.effect("is kept in memory while the disk is full, with one log line, and is written when there is space again", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -187,7 +187,7 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("waits for another process that keeps the file, and tells so after ten seconds", () =>
+  it.effect("waits for another process that locks the file, with a log line after ten seconds", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -209,7 +209,7 @@ describe("usage in a file", () => {
       assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("holds so many entries in memory and no more: the oldest go, which is told", () =>
+  it.effect("is bounded in memory: the oldest entries are dropped, and the status says so", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -261,7 +261,7 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
   })
 
-  it.effect("is read in slices of a thousand where it has a million entries, a day's alone without the rest", () => {
+  it.effect("is read in slices of a thousand from a million entries, and one day without reading the rest", () => {
     const sizes: Array<SliceSize> = []
     const looked = () => sizes.reduce((sum, { items }) => sum + items, 0)
     const [hours, rows] = [2000, 1_000_000]
@@ -291,7 +291,7 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
   })
 
-  it.effect("goes on being written while a long history is tidied", () =>
+  it.effect("is written while a long history is compacted", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -316,7 +316,7 @@ describe("usage in a file", () => {
       close()
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is not held by a read that was left", () =>
+  it.effect("is not locked by an interrupted read", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile

@@ -1,4 +1,4 @@
-/** What every store of usage does, whatever it is kept in. */
+/** The behaviour of every usage store. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -24,7 +24,7 @@ import {
   start
 } from "./support.ts"
 
-/** A store, and the same after a restart of the process: memory stands for a process that goes on. */
+/** A store, and the same after a restart of the process: for memory the process goes on. */
 export interface Run {
   readonly store: UsageStoreShape
   readonly restarted: Effect.Effect<UsageStoreShape, never, Scope.Scope>
@@ -32,7 +32,7 @@ export interface Run {
 
 export type Made = Effect.Effect<Run, never, FileSystem.FileSystem | Scope.Scope>
 
-/** What happens to a store between two looks at it. */
+/** Something that happens to a store between two queries. */
 type Act = { readonly add: ReadonlyArray<UsageEntry> } | { readonly pass: number }
 
 const acts = fc.array(
@@ -52,7 +52,7 @@ const check = (
   Effect.gen(function*() {
     yield* TestClock.setTime(start)
     const { store } = yield* make
-    const told: Array<UsageEntry> = []
+    const recorded: Array<UsageEntry> = []
     for (const step of steps) {
       if ("pass" in step) {
         yield* TestClock.adjust(step.pass)
@@ -60,14 +60,14 @@ const check = (
       }
       for (const one of step.add) {
         store.add(one)
-        told.push(one)
+        recorded.push(one)
       }
       for (const query of asked) {
-        assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(told, query))
+        assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(recorded, query))
       }
       for (const key of counts ? [keyA, keyB] : []) {
-        for (const now of [start, start + 2.5 * dayLength, told.at(-1)?.at ?? start]) {
-          assert.deepStrictEqual(yield* store.counters(key, now), expectedCounters(told, key, now))
+        for (const now of [start, start + 2.5 * dayLength, recorded.at(-1)?.at ?? start]) {
+          assert.deepStrictEqual(yield* store.counters(key, now), expectedCounters(recorded, key, now))
         }
       }
     }
@@ -76,7 +76,7 @@ const check = (
 /** The suite; `counts`: whether the store counts the windows of keys too. */
 export const storeSuite = (name: string, make: Made, { counts }: { readonly counts: boolean }) => {
   describe(`the ${name} store`, () => {
-    it("says of whatever it was told what a plain sum says, written or not", async () => {
+    it("reports what a plain sum of its entries says, written or not", async () => {
       await fc.assert(
         fc.asyncProperty(
           acts,
@@ -87,17 +87,17 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
       )
     })
 
-    it.effect("makes days of hours after 90 days, and keeps days for 400", () =>
+    it.effect("merges hours into days after 90 days, and keeps days for 400", () =>
       Effect.gen(function*() {
-        const told = fc.sample(entries(420), { numRuns: runs(1500) })
+        const recorded = fc.sample(entries(420), { numRuns: runs(1500) })
         yield* TestClock.setTime(start + 420 * dayLength)
         const run = yield* make
-        for (const one of told) run.store.add(one)
-        yield* run.store.tidy
+        for (const one of recorded) run.store.add(one)
+        yield* run.store.compact
         const store = yield* run.restarted
-        yield* store.tidy
-        const kept = told.filter(({ at }) => at >= dayOf(start + 20 * dayLength))
-        assert.isBelow(kept.length, told.length)
+        yield* store.compact
+        const kept = recorded.filter(({ at }) => at >= dayOf(start + 20 * dayLength))
+        assert.isBelow(kept.length, recorded.length)
         assert.deepStrictEqual(
           plain(yield* store.query(everything)),
           expectedReport(kept, everything, dayOf(start + 330 * dayLength))
@@ -105,20 +105,20 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
       }).pipe(Effect.provide(NodeServices.layer)))
 
     if (counts) {
-      it.effect("still knows what a key has used of its month when minutes and hours are tidied away", () =>
+      it.effect("keeps what a key has used of its month when minutes and hours are compacted", () =>
         Effect.gen(function*() {
           const monthEnd = Date.UTC(2026, 2, 31, 23, 59, 59)
           yield* TestClock.setTime(monthEnd)
           const { store } = yield* make
-          const told = fc.sample(entries(31), { numRuns: runs(300) })
-          for (const one of told) store.add(one)
+          const recorded = fc.sample(entries(31), { numRuns: runs(300) })
+          for (const one of recorded) store.add(one)
           yield* TestClock.adjust("1 second")
-          yield* store.tidy
-          assert.deepStrictEqual(yield* store.counters(keyA, monthEnd), expectedCounters(told, keyA, monthEnd))
+          yield* store.compact
+          assert.deepStrictEqual(yield* store.counters(keyA, monthEnd), expectedCounters(recorded, keyA, monthEnd))
         }).pipe(Effect.provide(NodeServices.layer)))
     }
 
-    it.effect("gives rows up to the limit, and sums of all", () =>
+    it.effect("returns rows up to the limit, and sums over all rows", () =>
       Effect.gen(function*() {
         const { store } = yield* make
         for (let i = 0; i < 50; i++) store.add(entry({ model: `m${i % 10}`, promptTokens: i }))

@@ -1,4 +1,4 @@
-/** What tests of usage share: requests as they are told to the store, and a plain model of what a store says of them. */
+/** Shared by tests of usage: entries of requests, and a plain model of the reports of a store. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ export const start = Date.UTC(2026, 1, 28, 22)
 export const keyA = "8879f6a4ae35c420"
 export const keyB = "00000000000000bb"
 
-/** A request that went well, but for what is given. */
+/** A successful request, with changes. */
 export const entry = (given: Partial<UsageEntry> = {}): UsageEntry => ({
   at: start,
   key: keyA,
@@ -124,15 +124,15 @@ const measured = (requests: ReadonlyArray<UsageEntry>): PlainMeasures => {
   }
 }
 
-/** What a store is to answer that was told these requests; hours before `rolledUpTo` stand at their day's first. */
+/** The report that a store must return for these requests; hours before `compactedTo` are merged into days. */
 export const expectedReport = (
   requests: ReadonlyArray<UsageEntry>,
   { by, from, limit, only, to }: UsageQuery,
-  rolledUpTo = 0
+  compactedTo = 0
 ): Plain => {
   const placed = requests.map((request) => {
     const hour = hourOf(request.at)
-    return { request, hour: hour < rolledUpTo ? dayOf(hour) : hour }
+    return { request, hour: hour < compactedTo ? dayOf(hour) : hour }
   })
   const asked = placed.filter(({ hour, request }) =>
     hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(request[name]) ?? true)
@@ -162,7 +162,7 @@ export const expectedReport = (
   }
 }
 
-/** What a key has used of the windows that `now` is in, as far as the days up to that of `now` go. */
+/** What a key has used of the windows that contain `now`, up to the day of `now`. */
 export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: string, now: number) => {
   const own = requests.filter((request) => request.counted && request.key === key)
   const used = (window: (typeof windowNames)[number]) => {
@@ -178,7 +178,7 @@ export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: strin
   }
 }
 
-/** Every bucket there is, one a row. */
+/** Every bucket, one in each row. */
 export const everything: UsageQuery = {
   from: 0,
   to: start + 1000 * dayLength,
@@ -187,13 +187,13 @@ export const everything: UsageQuery = {
   limit: 1_000_000
 }
 
-/** A file in a folder that is gone afterwards. */
+/** A file in a folder that the scope removes. */
 export const usageFile = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   return `${yield* fs.makeTempDirectoryScoped({ prefix: "usage-" })}/data/usage.sqlite`
 })
 
-/** A store on a file, for the length of the scope. */
+/** A store on a file, for the lifetime of the scope. */
 export const sqliteStore = (options: SqliteOptions) =>
   Effect.map(
     Layer.build(UsageStore.layerSqlite(options).pipe(Layer.provide(NodeServices.layer))),

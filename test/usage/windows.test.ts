@@ -7,7 +7,7 @@ import { windowAt } from "../../src/usage/windows.ts"
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })
 
 describe("windows", () => {
-  it("begin where UTC's minutes, hours, days, Mondays and months do, leap years and year ends included", () => {
+  it("begin with the minutes, hours, days, Mondays and months of UTC, also in leap years and at year ends", () => {
     const cases = [
       ["2028-02-29T23:59:59Z", {
         minute: "2028-02-29T23:59:00Z 2028-03-01T00:00:00Z",
@@ -32,7 +32,7 @@ describe("windows", () => {
     }
   })
 
-  it("have every time in one window, and follow one another without a gap", () => {
+  it("contain every time exactly once, and follow one another without a gap", () => {
     fc.assert(fc.property(time, fc.constantFrom(...windowNames), (at, window) => {
       const span = windowAt(window, at)
       assert.isTrue(span.start <= at && at < span.end)
@@ -42,7 +42,7 @@ describe("windows", () => {
     }))
   })
 
-  it("hold the shorter ones whole, but for weeks in months", () => {
+  it("contain the shorter windows whole, except weeks in months", () => {
     fc.assert(fc.property(time, (at) => {
       const [minute, hour, day, week, month] = windowNames.map((window) => windowAt(window, at))
       for (const [inner, outer] of [[minute, hour], [hour, day], [day, week], [day, month]] as const) {

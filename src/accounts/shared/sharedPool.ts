@@ -179,7 +179,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     Effect.suspend(() => {
       const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
       const claim = { ...claimOf(caller, options), patience }
-      // The store has an anonymous account whenever none is configured; the driver may need a credential all the same.
+      // The store grants an anonymous account while the list is empty, even if the driver needs a credential.
       if (caller._tag === "Managed" && byName.size === 0) {
         return Effect.fail({ _tag: caller.target === undefined ? "Unavailable" : "Unknown" } as const)
       }

@@ -1,6 +1,6 @@
 /**
- * A process that does nothing but count requests in the file that it is given: some of them, then a second of its clock, over
- * and over. It prints how many there were once the second is over.
+ * A process that counts requests in a given file: some requests, then a second of its clock, repeatedly. After each second it
+ * prints the number of requests.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Context from "effect/Context"
