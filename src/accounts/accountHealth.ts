@@ -18,7 +18,7 @@ import { monotonicMillis } from "../domain/monotonicMillis.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Fault, stateAfter, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { PoolState, Slot } from "./PoolState.ts"
+import type { PoolState, Slot, SlotState } from "./PoolState.ts"
 
 type AccountSlot = Slot<PooledAccount>
 
@@ -33,6 +33,28 @@ export const isFault = (health: AccountHealth): health is Fault => health !== "n
 
 /** Whether an account is out and being tried: it has no time of recovery then. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY
+
+/** Logs that an account leaves the rotation. `delay` is in milliseconds. */
+export const logSuspension = (
+  account: PooledAccount,
+  state: Exclude<SlotState, "ready">,
+  reason: string,
+  delay: number,
+  count: number
+): Effect.Effect<void> => {
+  // Cool-downs are common; a refused account needs its operator.
+  const log = state === "out" ? Effect.logWarning : Effect.logDebug
+  return Effect.annotateLogs(log("An upstream account leaves the rotation"), {
+    account: account.hash,
+    reason,
+    seconds: delay / 1_000,
+    count
+  })
+}
+
+/** Logs that an account is back in rotation. */
+export const logReturn = (account: PooledAccount): Effect.Effect<void> =>
+  Effect.annotateLogs(Effect.logInfo("An upstream account is back in rotation"), { account: account.hash })
 
 export interface AccountHealthKeeper {
   /**
@@ -71,11 +93,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     const account = slot.account
     state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
     wake()
-    // Cool-downs are common; a refused account needs its operator.
-    const log = stateAfter(fault) === "out" ? Effect.logWarning : Effect.logDebug
-    return log("An upstream account leaves the rotation").pipe(
-      Effect.annotateLogs({ account: account.hash, reason: account.reasonFor(fault), seconds: delay / 1_000, count })
-    )
+    return logSuspension(account, stateAfter(fault), account.reasonFor(fault), delay, count)
   }
 
   const failed = (slot: AccountSlot, fault: Fault, retryAfter: number | undefined, fresh: boolean) =>
@@ -122,9 +140,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
       if (Exit.isSuccess(exit)) {
         return Effect.andThen(
           Effect.sync(() => state.restore(slot)),
-          Effect.logInfo("An upstream account is back in rotation").pipe(
-            Effect.annotateLogs({ account: slot.account.hash })
-          )
+          logReturn(slot.account)
         )
       }
       return Effect.andThen(

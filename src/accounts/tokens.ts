@@ -47,7 +47,7 @@ export interface AccountTokens {
 }
 
 /** Where the token of an account is kept. */
-export interface TokenPlace extends Pick<AccountTokens, "drop" | "held"> {
+interface TokenPlace extends Pick<AccountTokens, "drop" | "held"> {
   /** When the held token was got by a login, on the clock of `now`; `undefined` for a configured token. */
   readonly since: () => number | undefined
   /** Milliseconds. */

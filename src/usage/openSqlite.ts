@@ -20,18 +20,16 @@ export class UsageFileError extends Schema.TaggedError<UsageFileError>()("UsageF
   message: Schema.String
 }) {}
 
-/** Primary result codes of SQLite. */
-const codes = { busy: 5, locked: 6, readOnly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 }
-
-const sentences: ReadonlyMap<number, string> = new Map([
-  [codes.busy, "is locked by another process"],
-  [codes.locked, "is locked by another process"],
-  [codes.readOnly, "is read-only"],
-  [codes.ioError, "cannot be read or written: its disk fails or is full"],
-  [codes.corrupt, "is damaged"],
-  [codes.notADatabase, "is not a database"],
-  [codes.full, "cannot be written: no space is left on its disk"],
-  [codes.cannotOpen, "cannot be opened"]
+/** SQLite's primary result codes, each as a kind and the end of a sentence. */
+const faults: ReadonlyMap<number, readonly [UsageFileError["kind"], string]> = new Map([
+  [5, ["busy", "is locked by another process"]],
+  [6, ["busy", "is locked by another process"]],
+  [8, ["other", "is read-only"]],
+  [10, ["other", "cannot be read or written: its disk fails or is full"]],
+  [11, ["corrupt", "is damaged"]],
+  [13, ["full", "cannot be written: no space is left on its disk"]],
+  [14, ["other", "cannot be opened"]],
+  [26, ["corrupt", "is not a database"]]
 ])
 
 /** An error that SQLite threw. Rethrows every other error, which is a bug. */
@@ -41,16 +39,8 @@ export const usageFileError = (file: string, error: unknown): UsageFileError => 
   }
   if (!Predicate.hasProperty(error, "errcode") || typeof error.errcode !== "number") throw error
   const code = error.errcode & 0xff
-  return new UsageFileError({
-    kind: code === codes.busy || code === codes.locked
-      ? "busy"
-      : code === codes.full
-      ? "full"
-      : code === codes.corrupt || code === codes.notADatabase
-      ? "corrupt"
-      : "other",
-    message: `${file} ${sentences.get(code) ?? `cannot be used (SQLite error ${code})`}`
-  })
+  const [kind, sentence] = faults.get(code) ?? ["other" as const, `cannot be used (SQLite error ${code})`]
+  return new UsageFileError({ kind, message: `${file} ${sentence}` })
 }
 
 const platformError = (file: string) => (error: PlatformError.PlatformError): UsageFileError =>

@@ -23,7 +23,6 @@ import {
   remainingOf,
   type Reserved,
   reserveWithin,
-  type Used,
   windowsAt
 } from "./Admission.ts"
 import {
@@ -65,36 +64,14 @@ const readState = (now: number, fields: ReadonlyArray<string>): KeyState => {
 const minuteOf = (time: number): number => windowAt("minute", time).start
 
 /** A request of a key with limits, from before the store is asked until it is sent as finished. */
-class SharedReservation implements Reserved {
+interface SharedReservation extends Reserved {
   readonly ticket: string
   readonly key: string
   readonly tokens: number
   at: number
-  rateLimits: RateLimits | undefined = undefined
+  rateLimits: RateLimits | undefined
   /** Whether the store has admitted it. */
-  held = false
-  readonly #finish: (reservation: SharedReservation, used: Used) => void
-  #isRefused = false
-
-  constructor(
-    request: { readonly ticket: string; readonly key: string; readonly tokens: number; readonly at: number },
-    finish: (reservation: SharedReservation, used: Used) => void
-  ) {
-    this.ticket = request.ticket
-    this.key = request.key
-    this.tokens = request.tokens
-    this.at = request.at
-    this.#finish = finish
-  }
-
-  /** The store has refused the request, so that there is nothing to commit. */
-  refuse(): void {
-    this.#isRefused = true
-  }
-
-  commit(used: Used): void {
-    if (!this.#isRefused) this.#finish(this, used)
-  }
+  held: boolean
 }
 
 /** One batch; resent unchanged until the store acknowledges it. */
@@ -200,12 +177,6 @@ export const makeSharedLimits = (
     ) fork(flush(true))
   })
 
-  const finish = ({ ticket }: SharedReservation, { counted, tokens }: Used) => {
-    open.delete(ticket)
-    finished.push([ticket, counted ? 1 : 0, tokens])
-    flushSoon()
-  }
-
   /** Counts a request of a key without limits. */
   const unlimited = (key: string): Reserved => {
     const at = storeNow()
@@ -230,8 +201,22 @@ export const makeSharedLimits = (
 
   /** Opens a request that the store is to be asked about. */
   const opened = (key: string, tokens: number): SharedReservation => {
-    const reservation = new SharedReservation({ ticket: `${prefix}.${++tickets}`, key, tokens, at: storeNow() }, finish)
-    open.set(reservation.ticket, reservation)
+    const ticket = `${prefix}.${++tickets}`
+    const reservation: SharedReservation = {
+      ticket,
+      key,
+      tokens,
+      at: storeNow(),
+      rateLimits: undefined,
+      held: false,
+      commit({ counted, tokens }) {
+        // A refused request is not open, and has nothing to commit.
+        if (!open.delete(ticket)) return
+        finished.push([ticket, counted ? 1 : 0, tokens])
+        flushSoon()
+      }
+    }
+    open.set(ticket, reservation)
     return reservation
   }
 
@@ -262,7 +247,6 @@ export const makeSharedLimits = (
             return Effect.succeed(reservation)
           }
           open.delete(ticket)
-          reservation.refuse()
           return Effect.fail(
             new Refused(refusalOf({ state, limits, most, tokens, now: at }) ?? unavailable(), left)
           )

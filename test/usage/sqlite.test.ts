@@ -45,7 +45,11 @@ describe("usage in a file", () => {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
-      const recorded = [entry(), entry({ error: "upstream_error", outcome: "failed" }), entry({ at: start + hourLength })]
+      const recorded = [
+        entry(),
+        entry({ error: "upstream_error", outcome: "failed" }),
+        entry({ at: start + hourLength })
+      ]
       yield* inScope(Effect.map(sqliteStore({ file }), (store) => recorded.forEach(store.add)))
       const modes = yield* Effect.forEach([dirname(file), file], (path) => fs.stat(path))
       assert.deepStrictEqual(modes.map(({ mode }) => (mode & 0o777).toString(8)), ["700", "600"])

@@ -20,7 +20,7 @@ import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { monotonicMillis } from "../../domain/monotonicMillis.ts"
 import { eachSliced, type Sliced } from "../../domain/stream/slices.ts"
 import type { Upstream } from "../../upstream/Upstream.ts"
-import { isFault, verdictOn } from "../accountHealth.ts"
+import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
 import type { AccountPool, Caller, Lease, LeaseOptions } from "../Lease.ts"
@@ -89,18 +89,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const logChange = (account: PooledAccount | undefined, { health }: Verdict, reply: ReadonlyArray<string>) => {
     const [state, count, delay] = reply
     if (account === undefined || state === undefined || state === "") return Effect.void
-    if (state === "ready") {
-      return Effect.annotateLogs(Effect.logInfo("An upstream account is back in rotation"), { account: account.hash })
-    }
-    const log = state === "out" ? Effect.logWarning : Effect.logDebug
-    return log("An upstream account leaves the rotation").pipe(
-      Effect.annotateLogs({
-        account: account.hash,
-        reason: health === undefined || !isFault(health) ? "" : reasonFor(health),
-        seconds: Number(delay) / 1_000,
-        count: Number(count)
-      })
-    )
+    if (state === "ready") return logReturn(account)
+    const reason = health === undefined || !isFault(health) ? "" : reasonFor(health)
+    return logSuspension(account, state === "out" ? "out" : "cooling", reason, Number(delay), Number(count))
   }
 
   /** The accounts that this node is trying, by name: a message may come twice. */
