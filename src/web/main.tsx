@@ -1,5 +1,5 @@
 /**
- * The console: signs in, shows a page, and keeps up with the gateway as long as somebody looks.
+ * The console's entry: the sign-in form, or the page of the route.
  */
 import { render } from "preact"
 import { SignIn } from "./pages/SignIn.tsx"

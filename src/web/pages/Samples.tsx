@@ -1,132 +1,104 @@
 /**
- * Raw samples: capture a reply, find one, save it, play it again in any style.
+ * Raw samples: capture a reply, find a captured one, save it, and replay it in any style.
  */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { playedStyles } from "../../api.ts"
 import { DeleteDialog } from "../parts/Dialog.tsx"
+import { Form, type ReadField, Search, Select, TextField, useWork } from "../parts/Form.tsx"
 import { bytes, dateTime } from "../parts/format.ts"
-import { Heading } from "../parts/Heading.tsx"
+import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { Select } from "../parts/Select.tsx"
-import { Table } from "../parts/Table.tsx"
-import { act, reload, tell } from "../state/actions.ts"
-import { Admin } from "../state/client.ts"
+import { numbers, RowButton, Table } from "../parts/Table.tsx"
+import { act, reload, report } from "../state/actions.ts"
+import { Admin, rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
-import { rest } from "../state/rest.ts"
 
 const shownReplies = 20
+const shownSamples = 200
 const shownCharacters = 200_000
 
 const savedAtom = Admin.query("admin-samples", "list", { reactivityKeys: ["samples"] })
 
 const Capture = () => {
   const t = useTexts().samples
-  const field = useRef<HTMLInputElement>(null)
-  const [busy, setBusy] = useState(false)
   const [empty, setEmpty] = useState(true)
-  const capture = async (event: Event) => {
-    event.preventDefault()
-    setBusy(true)
+  const capture = async (read: ReadField) => {
     try {
-      const response = await rest("POST", "/admin/dev/raw-samples/capture", {
-        body: { message: field.current?.value ?? "", stream: true }
-      })
+      const body = { message: read("message"), stream: true }
+      const response = await rest("POST", "/admin/dev/raw-samples/capture", body)
       const text = await response.text()
-      if (response.ok) {
-        tell(t.captured(response.headers.get("x-gateway-sample-id") ?? ""))
-        reload("samples", "captures")
-      } else tell(text.slice(0, 500), true)
+      if (!response.ok) return report(text.slice(0, 500), true)
+      report(t.captured(response.headers.get("x-gateway-sample-id") ?? ""))
+      return reload("samples", "captures")
     } catch (reason) {
-      tell(failureText(reason), true)
+      return report(failureText(reason), true)
     }
-    setBusy(false)
   }
   return (
-    <form class="row" onSubmit={(event) => void capture(event)}>
-      <label class="field grow">
-        <span>{t.message}</span>
-        <input
-          ref={field}
-          type="text"
-          autocomplete="off"
-          onInput={(event) => setEmpty(event.currentTarget.value.trim() === "")}
-        />
-      </label>
-      <button type="submit" class="primary" disabled={busy || empty}>{t.capture}</button>
-    </form>
+    <Form class="row" onSubmit={capture}>
+      {(busy) => (
+        <>
+          <TextField
+            grow
+            label={t.message}
+            name="message"
+            onInput={(event) => setEmpty(event.currentTarget.value.trim() === "")}
+          />
+          <button type="submit" class="primary" disabled={busy || empty}>{t.capture}</button>
+        </>
+      )}
+    </Form>
   )
 }
 
 const Captured = () => {
   const t = useTexts().samples
-  const [search, setSearch] = useState("")
   const [q, setQ] = useState("")
-  const [saving, setSaving] = useState<string>()
-  useEffect(() => {
-    const timer = setTimeout(() => setQ(search.trim()), 250)
-    return () => clearTimeout(timer)
-  }, [search])
-  const found = useMemo(
-    () =>
-      Admin.query("admin-samples", "query", {
-        query: { limit: shownReplies, ...(q === "" ? {} : { q }) },
-        reactivityKeys: ["captures"]
-      }),
-    [q]
-  )
-  const save = async (chain_key: string) => {
-    setSaving(chain_key)
-    await act((client) => client["admin-samples"].save({ payload: { chain_key } }), {
+  const [saving, save] = useWork((chain_key: string) =>
+    act((client) => client["admin-samples"].save({ payload: { chain_key } }), {
       done: ({ sample_id }) => t.saved(sample_id),
       subjects: ["samples"]
     })
-    setSaving(undefined)
-  }
+  )
+  const found = useMemo(() => {
+    const query = { limit: shownReplies, ...(q === "" ? {} : { q }) }
+    return Admin.query("admin-samples", "query", { query, reactivityKeys: ["captures"] })
+  }, [q])
   return (
-    <section>
-      <div class="actions between">
-        <h2>{t.capturedReplies}</h2>
-        <button type="button" class="quiet" onClick={() => reload("captures")}>{t.reload}</button>
-      </div>
-      <label class="field">
-        <span>{t.search}</span>
-        <input type="text" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-      </label>
+    <Section
+      name={t.capturedReplies}
+      actions={<button type="button" class="quiet" onClick={() => reload("captures")}>{t.reload}</button>}
+    >
+      <Search label={t.search} onSearch={setQ} />
       <Loaded atom={found}>
         {({ items }, waiting) => (
           <Table
             name={t.capturedReplies}
             busy={waiting}
-            columns={[{ name: t.asked }, { name: t.answered }, { name: t.rounds, number: true }, {
-              name: t.actions,
-              hidden: true
-            }]}
+            columns={[t.asked, t.answered, ...numbers(t.rounds), { name: t.actions, hidden: true }]}
             rows={items.length}
             empty={q === "" ? t.noneCaptured : t.noneFound}
           >
-            {items.map((item) => (
-              <tr key={item.chain_key}>
-                <th scope="row" class="text">{item.request_preview === "" ? "–" : item.request_preview}</th>
-                <td class="text">{item.response_preview === "" ? "–" : item.response_preview}</td>
-                <td class="number">{item.round_count}</td>
+            {items.map(({ chain_key, request_preview, response_preview, round_count }) => (
+              <tr key={chain_key}>
+                <th scope="row" class="text">{request_preview || "–"}</th>
+                <td class="text">{response_preview || "–"}</td>
+                <td class="number">{round_count}</td>
                 <td class="tools">
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={t.saveOf(item.chain_key)}
-                    disabled={saving !== undefined}
-                    onClick={() => void save(item.chain_key)}
-                  >
-                    {t.save}
-                  </button>
+                  <RowButton
+                    text={t.save}
+                    name={t.saveOf(chain_key)}
+                    disabled={saving}
+                    onClick={() => save(chain_key)}
+                  />
                 </td>
               </tr>
             ))}
           </Table>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 
@@ -137,90 +109,77 @@ interface Played {
 }
 
 const Saved = () => {
-  const texts = useTexts()
-  const t = texts.samples
-  const [style, setStyle] = useState<string>("chat")
+  const { requests, samples: t } = useTexts()
+  const [style, setStyle] = useState<(typeof playedStyles)[number]>("chat")
   const [deleting, setDeleting] = useState<string>()
   const [played, setPlayed] = useState<Played>()
   const replay = async (id: string) => {
     try {
-      const response = await rest("POST", "/admin/dev/raw-samples/replay", {
-        body: { sample_id: id, style, stream: true }
-      })
+      const response = await rest("POST", "/admin/dev/raw-samples/replay", { sample_id: id, style, stream: true })
       const text = await response.text()
       setPlayed({ id, text: text.slice(0, shownCharacters), failed: !response.ok })
     } catch (reason) {
-      tell(failureText(reason), true)
+      report(failureText(reason), true)
     }
   }
   return (
-    <section>
-      <div class="actions between">
-        <h2>{t.savedSamples}</h2>
+    <Section
+      name={t.savedSamples}
+      actions={
         <Select
           class="inline"
           label={t.style}
           value={style}
-          options={playedStyles.map((each) => [each, texts.playground.styles[each]] as const)}
+          options={playedStyles.map((each) => [each, requests.styles(each)] as const)}
           onValue={setStyle}
         />
-      </div>
+      }
+    >
       <Loaded atom={savedAtom}>
         {({ items }, waiting) => (
           <Table
             name={t.savedSamples}
             busy={waiting}
-            columns={[
-              { name: t.sample },
-              { name: t.created },
-              { name: t.model },
-              { name: t.rounds, number: true },
-              { name: t.size, number: true },
-              { name: t.actions, hidden: true }
-            ]}
+            columns={[t.sample, t.created, t.model, ...numbers(t.rounds, t.size), { name: t.actions, hidden: true }]}
             rows={items.length}
             empty={t.noneSaved}
           >
-            {items.slice(0, 200).map((item) => (
-              <tr key={item.sample_id}>
-                <th scope="row" class="text">{item.sample_id}</th>
-                <td class="nowrap">{dateTime(item.created_at)}</td>
-                <td>{item.model ?? "–"}</td>
-                <td class="number">{item.round_count}</td>
-                <td class="number">{bytes(item.bytes)}</td>
+            {items.slice(0, shownSamples).map(({ bytes: size, created_at, model, round_count, sample_id: id }) => (
+              <tr key={id}>
+                <th scope="row" class="text">{id}</th>
+                <td class="nowrap">{dateTime(created_at)}</td>
+                <td>{model ?? "–"}</td>
+                <td class="number">{round_count}</td>
+                <td class="number">{bytes(size)}</td>
                 <td class="tools">
-                  <button
-                    type="button"
-                    class="quiet"
-                    aria-label={t.replayOf(item.sample_id)}
-                    onClick={() => void replay(item.sample_id)}
-                  >
-                    {t.replay}
-                  </button>
-                  <button
-                    type="button"
-                    class="quiet danger"
-                    aria-label={texts.common.deleteOf(item.sample_id)}
-                    onClick={() => setDeleting(item.sample_id)}
-                  >
-                    {texts.common.delete}
-                  </button>
+                  <RowButton
+                    text={t.replay}
+                    name={t.replayOf(id)}
+                    onClick={() =>
+                      void replay(id)}
+                  />
+                  <RowButton
+                    danger
+                    text={t.delete}
+                    name={t.deleteOf(id)}
+                    onClick={() => setDeleting(id)}
+                  />
                 </td>
               </tr>
             ))}
           </Table>
         )}
       </Loaded>
-      {played === undefined ? null : (
-        <section role="region" aria-label={t.replay}>
+      {played !== undefined && (
+        <section aria-label={t.replay}>
           <h2>{t.replayTitle(played.id)}</h2>
-          {played.failed ? <p class="notice bad" role="alert">{t.replayFailed}</p> : null}
+          {played.failed && <p class="notice bad" role="alert">{t.replayFailed}</p>}
           <div class="body" tabIndex={0} role="group" aria-label={t.replayTitle(played.id)}>
             <pre>{played.text}</pre>
           </div>
         </section>
       )}
-      {deleting === undefined ? null : (
+      {deleting !== undefined && (
         <DeleteDialog
           name={deleting}
           onClose={() => setDeleting(undefined)}
@@ -231,7 +190,7 @@ const Saved = () => {
             })}
         />
       )}
-    </section>
+    </Section>
   )
 }
 

@@ -1,60 +1,49 @@
 /**
- * Import and export of the configuration, and its way to the hosting platform.
+ * Import and export of the configuration, and its sync to the hosting platform.
  */
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
-import { copyText } from "../parts/copy.ts"
+import { Select, TextArea, useWork } from "../parts/Form.tsx"
 import { dateTime } from "../parts/format.ts"
-import { Heading } from "../parts/Heading.tsx"
+import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { Select } from "../parts/Select.tsx"
-import { act, call } from "../state/actions.ts"
+import { Facts } from "../parts/Table.tsx"
+import { act, call, copyText, reload, report } from "../state/actions.ts"
 import { Admin } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
-import { Durability } from "./Durability.tsx"
-
-const everything = ["accounts", "keys", "config", "settings", "host"] as const
+import { DurabilityNotice } from "./configuration.tsx"
 
 const Export = () => {
-  const texts = useTexts()
-  const t = texts.transfer
+  const { common, transfer: t } = useTexts()
   const [text, setText] = useState("")
-  const [busy, setBusy] = useState(false)
-  const load = async () => {
-    setBusy(true)
+  const [busy, load] = useWork(async () => {
     const reply = await act((client) => client["admin-config"].export(), { done: () => t.exported })
-    setBusy(false)
     if (reply !== undefined) setText(JSON.stringify(reply.config, null, 2))
-  }
+  })
   return (
-    <section class="card">
-      <h2>{t.export}</h2>
+    <Section class="card" name={t.export}>
       <p class="hint">{t.exportHint}</p>
       <div class="actions">
-        <button type="button" class="primary" disabled={busy} onClick={() => void load()}>{t.export}</button>
-        {text === "" ?
-          null :
-          <button type="button" onClick={() => void copyText(text, t.copied)}>{texts.common.copy}</button>}
+        <button type="button" class="primary" disabled={busy} onClick={() => load()}>{t.export}</button>
+        {text !== "" && <button type="button" onClick={() => void copyText(text, t.copied)}>{common.copy}</button>}
       </div>
-      <label class="field">
-        <span>{t.exportedField}</span>
-        <textarea class="code" rows={10} readOnly value={text} spellcheck={false} />
-      </label>
-    </section>
+      <TextArea label={t.exportedField} class="code" rows={10} readOnly value={text} spellcheck={false} />
+    </Section>
   )
 }
 
-type Preview = { readonly failed: boolean; readonly text: string }
+interface Preview {
+  readonly failed: boolean
+  readonly text: string
+}
 
 const Import = () => {
   const t = useTexts().transfer
   const field = useRef<HTMLTextAreaElement>(null)
   const [mode, setMode] = useState<"merge" | "replace">("merge")
   const [preview, setPreview] = useState<Preview>()
-  const [busy, setBusy] = useState(false)
-  const send = async (dryRun: boolean) => {
+  const [busy, send] = useWork(async (dryRun: boolean) => {
     let config: unknown
     try {
       config = JSON.parse(field.current?.value ?? "")
@@ -65,61 +54,50 @@ const Import = () => {
       return setPreview({ failed: true, text: t.notObject })
     }
     const payload = config as { readonly [name: string]: never }
-    setBusy(true)
-    const exit = await call((client) =>
-      client["admin-config"].import({ query: { mode, ...(dryRun ? { dry_run: "true" as const } : {}) }, payload })
-    )
-    setBusy(false)
+    const query = { mode, ...(dryRun ? { dry_run: "true" as const } : {}) }
+    const exit = await call((client) => client["admin-config"].import({ query, payload }))
     if (Exit.isFailure(exit)) return setPreview({ failed: true, text: causeText(exit.cause) })
     const { imported_accounts, imported_keys } = exit.value
     if (dryRun) return setPreview({ failed: false, text: t.wouldImport(imported_keys, imported_accounts) })
     setPreview(undefined)
     if (field.current !== null) field.current.value = ""
-    await act(() => Effect.succeed(exit.value), {
-      done: () => t.imported(imported_keys, imported_accounts),
-      subjects: everything
-    })
-    return undefined
-  }
+    reload("accounts", "keys", "config", "settings", "host")
+    return report(t.imported(imported_keys, imported_accounts))
+  })
   return (
-    <section class="card">
-      <h2>{t.import}</h2>
+    <Section class="card" name={t.import}>
       <p class="hint">{t.importHint}</p>
-      <label class="field">
-        <span>{t.importField}</span>
-        <textarea
-          ref={field}
-          class="code"
-          rows={10}
-          spellcheck={false}
-          autocomplete="off"
-          placeholder={`{ "keys": ["…"], "accounts": [{ "email": "…", "password": "…" }] }`}
-          onInput={() => setPreview(undefined)}
-        />
-      </label>
+      <TextArea
+        ref={field}
+        label={t.importField}
+        class="code"
+        rows={10}
+        spellcheck={false}
+        autocomplete="off"
+        placeholder={`{ "keys": ["…"], "accounts": [{ "email": "…", "password": "…" }] }`}
+        onInput={() => setPreview(undefined)}
+      />
       <div class="row">
         <Select
           label={t.mode}
           value={mode}
           options={[["merge", t.merge], ["replace", t.replace]]}
           onValue={(value) => {
-            setMode(value === "replace" ? "replace" : "merge")
+            setMode(value)
             setPreview(undefined)
           }}
         />
         <div class="actions">
-          <button type="button" disabled={busy} onClick={() => void send(true)}>{t.preview}</button>
-          <button type="button" class="primary" disabled={busy} onClick={() => void send(false)}>{t.doImport}</button>
+          <button type="button" disabled={busy} onClick={() => send(true)}>{t.preview}</button>
+          <button type="button" class="primary" disabled={busy} onClick={() => send(false)}>{t.doImport}</button>
         </div>
       </div>
-      {preview === undefined ?
-        null :
-        (
-          <p class={`notice ${preview.failed ? "bad" : "good"}`} role={preview.failed ? "alert" : "status"}>
-            {preview.text}
-          </p>
-        )}
-    </section>
+      {preview !== undefined && (
+        <p class={`notice ${preview.failed ? "bad" : "good"}`} role={preview.failed ? "alert" : "status"}>
+          {preview.text}
+        </p>
+      )}
+    </Section>
   )
 }
 
@@ -127,61 +105,50 @@ const statusAtom = Admin.query("admin-host", "status", { reactivityKeys: ["host"
 const hostAtom = Admin.query("admin-host", "config", { reactivityKeys: ["host"] })
 
 const HostSync = () => {
-  const texts = useTexts()
-  const t = texts.transfer
-  const [busy, setBusy] = useState(false)
-  const sync = async () => {
-    setBusy(true)
-    await act((client) => client["admin-host"].sync({ payload: {} }), {
+  const { common, transfer: t } = useTexts()
+  const [busy, sync] = useWork(() =>
+    act((client) => client["admin-host"].sync({ payload: {} }), {
       done: (reply) => reply.message,
       subjects: ["host", "accounts"]
     })
-    setBusy(false)
-  }
+  )
   return (
-    <section class="card" role="region" aria-label={t.hostSync}>
-      <h2>{t.hostSync}</h2>
+    <Section class="card" name={t.hostSync}>
       <Loaded atom={statusAtom}>
-        {(status) => (
-          <dl class="facts">
-            <dt>{t.state}</dt>
-            <dd>{status.synced ? t.synced : status.has_synced_before ? t.differs : t.never}</dd>
-            <dt>{t.lastSync}</dt>
-            <dd>{status.last_sync_time === 0 ? texts.common.none : dateTime(status.last_sync_time * 1000)}</dd>
-          </dl>
+        {({ has_synced_before, last_sync_time, synced }) => (
+          <Facts
+            facts={[
+              [t.state, synced ? t.synced : has_synced_before ? t.differs : t.never],
+              [t.lastSync, last_sync_time === 0 ? common.none : dateTime(last_sync_time * 1000)]
+            ]}
+          />
         )}
       </Loaded>
       <Loaded atom={hostAtom}>
-        {(host) => (
+        {({ has_token, project_id }) => (
           <>
-            <dl class="facts">
-              <dt>{t.project}</dt>
-              <dd class="text">{host.project_id === "" ? texts.common.none : host.project_id}</dd>
-              <dt>{t.token}</dt>
-              <dd>{host.has_token ? t.tokenThere : texts.common.none}</dd>
-            </dl>
-            {host.has_token && host.project_id !== "" ? null : <p class="hint">{t.hostHint}</p>}
+            <Facts
+              facts={[[t.project, project_id || common.none], [t.token, has_token ? t.tokenThere : common.none]]}
+            />
+            {(!has_token || project_id === "") && <p class="hint">{t.hostHint}</p>}
           </>
         )}
       </Loaded>
       <div class="actions">
-        <button type="button" disabled={busy} onClick={() => void sync()}>{t.syncNow}</button>
+        <button type="button" disabled={busy} onClick={() => sync()}>{t.syncNow}</button>
       </div>
-    </section>
+    </Section>
   )
 }
 
-export const Transfer = () => {
-  const t = useTexts()
-  return (
-    <>
-      <Heading name={t.common.pages.transfer} />
-      <Durability />
-      <div class="halves">
-        <Export />
-        <Import />
-      </div>
-      <HostSync />
-    </>
-  )
-}
+export const Transfer = () => (
+  <>
+    <Heading name={useTexts().common.pages.transfer} />
+    <DurabilityNotice />
+    <div class="halves">
+      <Export />
+      <Import />
+    </div>
+    <HostSync />
+  </>
+)

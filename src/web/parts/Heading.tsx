@@ -1,5 +1,5 @@
 /**
- * A page's heading: its title is the window's, and it takes the focus when one comes to the page.
+ * Headings of pages and of their sections.
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
@@ -7,11 +7,12 @@ import { useTexts } from "../state/preferences.ts"
 
 let first = true
 
-/** Says that something was shown before the pages: the first of them takes the focus too. */
+/** Called when something was shown before the first page, so that this page takes the focus too. */
 export const leaveStart = (): void => {
   first = false
 }
 
+/** A page's heading. It sets the window's title and takes the focus when the page opens. `children` are the page's actions. */
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
   const ref = useRef<HTMLHeadingElement>(null)
@@ -19,7 +20,7 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
     document.title = `${name} – ${t.common.product}`
   }, [name, t])
   useEffect(() => {
-    // When the page has just been opened, the browser's own start is the right one.
+    // After a load, the focus stays where the browser put it.
     if (!first) ref.current?.focus()
     leaveStart()
     scrollTo(0, 0)
@@ -27,7 +28,25 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
   return (
     <div class="heading">
       <h1 ref={ref} tabIndex={-1}>{name}</h1>
-      {children === undefined ? null : <div class="actions">{children}</div>}
+      {children !== undefined && <div class="actions">{children}</div>}
     </div>
   )
 }
+
+/** A section of a page: a landmark with its heading, and with its actions beside the heading. */
+export const Section = ({ actions, children, class: kind, name }: {
+  readonly name: string
+  readonly actions?: ComponentChildren
+  readonly class?: string
+  readonly children: ComponentChildren
+}) => (
+  <section aria-label={name} class={kind}>
+    {actions === undefined ? <h2>{name}</h2> : (
+      <div class="actions between">
+        <h2>{name}</h2>
+        {actions}
+      </div>
+    )}
+    {children}
+  </section>
+)

@@ -1,17 +1,18 @@
 /**
- * What is shown of something that is loaded: that it is under way, why it failed, or the value.
+ * Values and pages that are loaded: a notice while they load, the reason when loading fails, then the value or page.
  */
+import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type * as Atom from "effect/reactivity/Atom"
-import type { ComponentChildren } from "preact"
+import type { ComponentChildren, ComponentType } from "preact"
 import { Fragment } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { causeText } from "../state/failure.ts"
+import { causeText, failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
 import { registry, useAtom } from "../state/registry.ts"
 
-/** Nothing for a moment, so that what is quick does not flicker; then that it is loading. */
+/** Empty for 0.3 seconds, so that a quick load does not flicker; then says that the page is loading. */
 export const Loading = () => {
   const t = useTexts()
   const [late, setLate] = useState(false)
@@ -22,7 +23,7 @@ export const Loading = () => {
   return <p class="loading">{late ? t.common.loading : " "}</p>
 }
 
-/** Why something could not be loaded, and another try. */
+/** Why something could not be loaded, and a button to try again. */
 export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly onRetry: () => void }) => {
   const t = useTexts()
   return (
@@ -34,11 +35,13 @@ export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly
 }
 
 /**
- * An atom's value once it is there. While another one loads, the one before it stays; where reading it anew failed, it stays
- * below the reason, with all that was written into it.
+ * An atom's value when it is loaded. The previous value stays while the next one loads; when reloading fails, it stays below
+ * the reason, with everything that was typed into it.
  */
-export const Loaded = <A, E>({ atom, children }: {
+export const Loaded = <A, E>({ atom, children, failed }: {
   readonly atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>
+  /** Shown in place of the usual notice, if it returns something. */
+  readonly failed?: (failure: unknown) => ComponentChildren | undefined
   readonly children: (value: A, waiting: boolean) => ComponentChildren
 }) => {
   const result = useAtom(atom)
@@ -46,15 +49,48 @@ export const Loaded = <A, E>({ atom, children }: {
   const value = AsyncResult.value(result)
   if (Option.isSome(value)) last.current = value
   const failure = AsyncResult.isFailure(result) && !result.waiting
-    ? <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
+    ? failed?.(Cause.squash(result.cause)) ??
+      <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
     : null
   if (failure !== null && Option.isNone(value)) return failure
-  return Option.isSome(last.current)
-    ? (
-      <>
-        {failure}
-        <Fragment key="value">{children(last.current.value, result.waiting || Option.isNone(value))}</Fragment>
-      </>
+  if (Option.isNone(last.current)) return <Loading />
+  return (
+    <>
+      {failure}
+      <Fragment key="value">{children(last.current.value, result.waiting || Option.isNone(value))}</Fragment>
+    </>
+  )
+}
+
+/** A page's view. `of` is the part of the address behind the page's name. */
+export type PageView = ComponentType<{ readonly of: string | undefined }>
+
+const loaded = new Map<() => Promise<PageView>, PageView>()
+
+/** A page whose code is loaded when the page is first shown. */
+export const Lazy = ({ load, of }: { readonly load: () => Promise<PageView>; readonly of: string | undefined }) => {
+  const [tries, setTries] = useState(0)
+  const [failure, setFailure] = useState<string>()
+  const [, setReady] = useState(false)
+  const View = loaded.get(load)
+  useEffect(() => {
+    if (View !== undefined) return
+    let gone = false
+    load().then(
+      (view) => {
+        loaded.set(load, view)
+        if (!gone) setReady(true)
+      },
+      (reason: unknown) => {
+        if (!gone) setFailure(failureText(reason))
+      }
     )
-    : <Loading />
+    return () => {
+      gone = true
+    }
+  }, [tries])
+  if (View !== undefined) return <View of={of} />
+  if (failure === undefined) return <Loading />
+  // An update of the gateway renames the files of its pages: only a reload finds them.
+  return <LoadFailure text={failure} onRetry={() => tries > 0 ? location.reload() : setTries(tries + 1)} />
 }

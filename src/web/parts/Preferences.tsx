@@ -1,38 +1,27 @@
 /**
  * The choices of language and theme.
  */
-import type { Language, Theme } from "../state/preferences.ts"
-import {
-  chooseLanguage,
-  chooseTheme,
-  languageAtom,
-  languages,
-  themeAtom,
-  themes,
-  useTexts
-} from "../state/preferences.ts"
+import * as preferences from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
-import { Select } from "./Select.tsx"
+import { Select } from "./Form.tsx"
 
 export const Preferences = () => {
-  const t = useTexts()
-  const language = useAtom(languageAtom)
-  const theme = useAtom(themeAtom)
+  const t = preferences.useTexts().common
   return (
     <div class="preferences">
       <Select
         class=""
-        label={t.common.language}
-        value={language}
-        options={Object.entries(languages)}
-        onValue={(value) => void chooseLanguage(value as Language)}
+        label={t.language}
+        value={useAtom(preferences.languageAtom)}
+        options={preferences.languages}
+        onValue={(language) => void preferences.chooseLanguage(language)}
       />
       <Select
         class=""
-        label={t.common.theme}
-        value={theme}
-        options={themes.map((id) => [id, t.common.themes[id]] as const)}
-        onValue={(value) => chooseTheme(value as Theme)}
+        label={t.theme}
+        value={useAtom(preferences.themeAtom)}
+        options={preferences.themes.map((id) => [id, t.themes[id]] as const)}
+        onValue={preferences.chooseTheme}
       />
     </div>
   )

@@ -1,23 +1,19 @@
 /**
- * What stands around every page: navigation, connection, preferences, the outcome of the last action.
+ * The frame of every page: navigation, connection, preferences, and the outcome of the last action.
  */
-import type { ComponentType } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/Overview.tsx"
-import { dismissOutcome, outcomeAtom, tell } from "../state/actions.ts"
+import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
 import { connectionAtom, readEvents } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
-import type { Page } from "../state/route.ts"
-import { linkTo, pages, routeAtom } from "../state/route.ts"
+import { linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
-import { Lazy } from "./Lazy.tsx"
+import { Lazy, type PageView } from "./Loaded.tsx"
 import { Preferences } from "./Preferences.tsx"
 
 /** Pages are loaded when they are first shown. */
-const loaders: Readonly<
-  Record<Exclude<Page, "overview">, () => Promise<ComponentType<{ readonly of: string | undefined }>>>
-> = {
+const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView>>> = {
   requests: () => import("../pages/requests/Requests.tsx").then((module) => module.Requests),
   playground: () => import("../playground/Playground.tsx").then((module) => module.Playground),
   keys: () => import("../pages/keys/Keys.tsx").then((module) => module.Keys),
@@ -33,51 +29,44 @@ const loaders: Readonly<
 const groupStarts: ReadonlySet<string> = new Set(["keys", "usage", "transfer"])
 
 const Connection = () => {
-  const t = useTexts()
+  const t = useTexts().common
   const connection = useAtom(connectionAtom)
   return (
-    <p class={`connection ${connection}`} role="status" aria-label={t.common.connection}>
+    <p class={`connection ${connection}`} role="status" aria-label={t.connection}>
       <span class="dot" aria-hidden="true" />
-      {t.common.connections[connection]}
+      {t.connections[connection]}
     </p>
   )
 }
 
 const Outcome = () => {
-  const t = useTexts()
+  const t = useTexts().common
   const outcome = useAtom(outcomeAtom)
   useEffect(() => {
     if (outcome === undefined || outcome.failed) return
     const timer = setTimeout(dismissOutcome, 10_000)
     return () => clearTimeout(timer)
   }, [outcome])
-  const dismiss = <button type="button" class="quiet" aria-label={t.common.dismiss} onClick={dismissOutcome}>×</button>
+  const toast = outcome !== undefined && (
+    <p
+      key={outcome.count}
+      class={`toast ${outcome.failed ? "bad" : "good"}`}
+      {...outcome.failed ? { role: "alert" } : {}}
+    >
+      <span>{outcome.text}</span>
+      <button type="button" class="quiet" aria-label={t.dismiss} onClick={dismissOutcome}>×</button>
+    </p>
+  )
   return (
     <div class="outcome">
-      <div role="status" aria-label={t.common.result}>
-        {outcome !== undefined && !outcome.failed
-          ? (
-            <p key={outcome.count} class="toast good">
-              <span>{outcome.text}</span>
-              {dismiss}
-            </p>
-          )
-          : null}
-      </div>
-      {outcome?.failed === true
-        ? (
-          <p key={outcome.count} class="toast bad" role="alert">
-            <span>{outcome.text}</span>
-            {dismiss}
-          </p>
-        )
-        : null}
+      <div role="status" aria-label={t.result}>{outcome?.failed === false && toast}</div>
+      {outcome?.failed === true && toast}
     </div>
   )
 }
 
 const Navigation = ({ current }: { readonly current: Page }) => {
-  const t = useTexts()
+  const t = useTexts().common
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [current])
   return (
@@ -89,13 +78,13 @@ const Navigation = ({ current }: { readonly current: Page }) => {
         aria-controls="navigation"
         onClick={() => setOpen(!open)}
       >
-        {t.common.menu}
+        {t.menu}
       </button>
-      <nav id="navigation" aria-label={t.common.main} class={open ? "open" : ""}>
+      <nav id="navigation" aria-label={t.main} class={open ? "open" : ""}>
         <ul>
           {pages.map((page) => (
             <li key={page} class={groupStarts.has(page) ? "group" : ""}>
-              <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>{t.common.pages[page]}</a>
+              <a href={linkTo(page)} aria-current={page === current ? "page" : undefined}>{t.pages[page]}</a>
             </li>
           ))}
         </ul>
@@ -120,7 +109,7 @@ export const Shell = () => {
   }, [route])
   const leave = async () => {
     const reason = await signOut()
-    if (reason !== undefined) tell(reason, true)
+    if (reason !== undefined) report(reason, true)
   }
   const load = route.page === "overview" ? undefined : loaders[route.page]
   return (
@@ -145,7 +134,7 @@ export const Shell = () => {
         </div>
       </header>
       <main id="content">
-        {session.inMemory ? <p class="notice warn">{t.signIn.inMemory}</p> : null}
+        {session.inMemory && <p class="notice warn">{t.signIn.inMemory}</p>}
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
       </main>
       <Outcome />

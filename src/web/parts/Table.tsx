@@ -1,55 +1,166 @@
 /**
- * Tables, which scroll in a box of their own where they are too wide.
+ * Tables, lists of facts, and the buttons that lead through long ones.
  */
 import type { ComponentChildren } from "preact"
+import { useEffect, useState } from "preact/hooks"
+import { useTexts } from "../state/preferences.ts"
 
 export interface Column {
   readonly name: string
-  /** Numbers stand at the right. */
+  /** Numbers are aligned right. */
   readonly number?: boolean
   /** The name is for screen readers alone. */
   readonly hidden?: boolean
-  /** In the place of the name. */
+  /** Shown in place of the name. */
   readonly content?: ComponentChildren
 }
 
-/** A table with its name and its columns; `children` are its rows. */
-export const Table = ({ busy = false, children, columns, empty, name, rows, scroll = false }: {
+/** Columns of numbers. */
+export const numbers = (...names: ReadonlyArray<string>): ReadonlyArray<Column> =>
+  names.map((name) => ({ name, number: true }))
+
+/** A table with its name and columns, in a box that scrolls when the table is too wide. `children` are its rows. */
+export const Table = ({ busy = false, children, columns, compact = false, empty, name, rows, scroll = false }: {
   readonly name: string
-  readonly columns: ReadonlyArray<Column>
+  readonly columns: ReadonlyArray<Column | string>
   /** How many rows there are. */
   readonly rows: number
-  /** What is said where there are none. */
+  /** Shown in place of rows when there are no rows. */
   readonly empty: ComponentChildren
   readonly children: ComponentChildren
   readonly busy?: boolean
-  /** Long tables scroll up and down in their box too. */
+  /** The box has a limited height and scrolls vertically too. */
   readonly scroll?: boolean
+  /** Rows are less high. */
+  readonly compact?: boolean
 }) => (
-  <div class={`table-box ${scroll ? "tall" : ""}`} role="group" aria-label={name} tabIndex={0}>
+  <div
+    class={`table-box ${scroll ? "tall" : ""} ${compact ? "compact" : ""}`}
+    role="group"
+    aria-label={name}
+    tabIndex={0}
+  >
     <table aria-label={name} aria-busy={busy}>
       <thead>
         <tr>
-          {columns.map((column) => (
+          {columns.map((each) => typeof each === "string" ? { name: each } : each).map((column: Column) => (
             <th key={column.name} scope="col" class={column.number === true ? "number" : ""}>
-              {column.content !== undefined
-                ? column.content
-                : column.hidden === true
-                ? <span class="sr-only">{column.name}</span>
-                : column.name}
+              {column.content ?? (column.hidden === true ? <span class="sr-only">{column.name}</span> : column.name)}
             </th>
           ))}
         </tr>
       </thead>
       <tbody>
-        {rows === 0
-          ? (
-            <tr>
-              <td class="empty" colSpan={columns.length}>{empty}</td>
-            </tr>
-          )
-          : children}
+        {rows > 0 ? children : (
+          <tr>
+            <td class="empty" colSpan={columns.length}>{empty}</td>
+          </tr>
+        )}
       </tbody>
     </table>
   </div>
+)
+
+/** A button of a row: `text` is short, and `name` says which row it acts on. */
+export const RowButton = ({ danger = false, disabled = false, name, onClick, text }: {
+  readonly text: string
+  readonly name: string
+  readonly onClick: () => void
+  readonly danger?: boolean
+  readonly disabled?: boolean
+}) => (
+  <button
+    type="button"
+    class={`quiet ${danger ? "danger" : ""}`}
+    aria-label={name}
+    disabled={disabled}
+    onClick={onClick}
+  >
+    {text}
+  </button>
+)
+
+const Turn = ({ onPage, page, pages, text }: {
+  readonly page: number
+  readonly pages: number
+  readonly text: string
+  readonly onPage: (page: number) => void
+}) => {
+  const t = useTexts().common
+  return (
+    <div class="pager">
+      <button type="button" disabled={page <= 1} onClick={() => onPage(page - 1)}>{t.previous}</button>
+      <span>{text}</span>
+      <button type="button" disabled={page >= pages} onClick={() => onPage(page + 1)}>{t.next}</button>
+    </div>
+  )
+}
+
+/** Leads through the pages of a list, which count from 1. If the list has become too short, goes back to its last page. */
+export const Pager = ({ onPage, page, pages, shown, total }: {
+  /** The requested page, and the page that is shown. */
+  readonly page: number
+  readonly shown: number
+  readonly pages: number
+  /** How much all pages contain, in words. */
+  readonly total: string
+  readonly onPage: (page: number) => void
+}) => {
+  const t = useTexts().common
+  const isPast = shown > pages
+  useEffect(() => {
+    if (isPast) onPage(pages)
+  }, [isPast, pages])
+  return <Turn page={page} pages={pages} text={`${t.page(shown, pages)} · ${total}`} onPage={onPage} />
+}
+
+const rowsAtATime = 100
+
+/** A long table, 100 rows at a time. With `follow` it shows the last rows as they come, until the reader turns back. */
+export const LongTable = <Row extends object>({ children, columns, empty, follow = false, name, rows }: {
+  readonly name: string
+  readonly columns: ReadonlyArray<Column | string>
+  readonly rows: ReadonlyArray<Row>
+  readonly empty: string
+  readonly follow?: boolean
+  /** The cells of a row. */
+  readonly children: (row: Row) => ComponentChildren
+}) => {
+  const t = useTexts().common
+  const [page, setPage] = useState<number>()
+  const pages = Math.max(1, Math.ceil(rows.length / rowsAtATime))
+  const shown = Math.min(page ?? (follow ? pages : 1), pages)
+  const first = (shown - 1) * rowsAtATime
+  const end = Math.min(first + rowsAtATime, rows.length)
+  return (
+    <>
+      <Table name={name} scroll columns={columns} rows={rows.length} empty={empty}>
+        {rows.slice(first, end).map((row, index) => <tr key={first + index}>{children(row)}</tr>)}
+      </Table>
+      {pages > 1 && (
+        <Turn
+          page={shown}
+          pages={pages}
+          text={t.shown(first + 1, end, rows.length)}
+          onPage={(next) => setPage(follow && next >= pages ? undefined : next)}
+        />
+      )}
+    </>
+  )
+}
+
+/** Names with their values. An `undefined` value leaves its name out. */
+export const Facts = (
+  { facts }: { readonly facts: ReadonlyArray<readonly [name: string, value: ComponentChildren | undefined]> }
+) => (
+  <dl class="facts">
+    {facts.map(([name, value]) =>
+      value === undefined ? null : (
+        <>
+          <dt key={`${name} name`}>{name}</dt>
+          <dd key={name} class="text">{value}</dd>
+        </>
+      )
+    )}
+  </dl>
 )

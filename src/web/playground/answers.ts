@@ -1,22 +1,24 @@
 /**
- * Replies of each style as they grow: one function takes an event of a stream or a whole body, and changes what is known.
+ * Collects replies of each style from the events of a stream or a whole body.
  */
+import { list, record, string } from "../state/json.ts"
 import type { Answer, Call, Style } from "./conversation.ts"
-import { list, record, string } from "./conversation.ts"
 
-/** A reply while it grows. */
+type GrowingCall = { -readonly [Field in keyof Call]: string }
+
+/** A reply while it arrives. */
 interface Growing {
   text: string
   reasoning: string
   finish: string | undefined
   error: string | undefined
-  /** Calls by where they stand in the reply. */
-  readonly calls: Map<number | string, { id: string; name: string; arguments: string }>
+  /** Calls by their index in the reply. */
+  readonly calls: Map<number | string, GrowingCall>
 }
 
 type Take = (growing: Growing, value: Readonly<Record<string, unknown>>) => void
 
-const callAt = (growing: Growing, place: number | string): { id: string; name: string; arguments: string } => {
+const callAt = (growing: Growing, place: number | string): GrowingCall => {
   const known = growing.calls.get(place)
   if (known !== undefined) return known
   const added = { id: "", name: "", arguments: "" }
@@ -49,6 +51,8 @@ const outputItem = (growing: Growing, item: Readonly<Record<string, unknown>>, p
   }
 }
 
+const textOf = (parts: unknown): string => list(parts).map((part) => string(record(part)["text"])).join("")
+
 const responses: Take = (growing, value) => {
   const place = typeof value["output_index"] === "number" ? value["output_index"] : 0
   switch (value["type"]) {
@@ -80,12 +84,8 @@ const responses: Take = (growing, value) => {
   for (const [index, entry] of list(value["output"]).entries()) {
     const item = record(entry)
     outputItem(growing, item, index)
-    if (item["type"] === "message") {
-      growing.text += list(item["content"]).map((part) => string(record(part)["text"])).join("")
-    }
-    if (item["type"] === "reasoning") {
-      growing.reasoning += list(item["summary"]).map((part) => string(record(part)["text"])).join("")
-    }
+    if (item["type"] === "message") growing.text += textOf(item["content"])
+    if (item["type"] === "reasoning") growing.reasoning += textOf(item["summary"])
   }
 }
 
@@ -143,7 +143,7 @@ const generate: Take = (growing, value) => {
 
 const takes: Readonly<Record<Style, Take>> = { chat, responses, messages, generate }
 
-/** The message of an error in any style's shape; `undefined` where the value is none. */
+/** The message of an error in any style's shape; `undefined` if the value is not an error. */
 export const errorOf = (value: unknown): string | undefined => {
   const { detail, error } = record(value)
   const message = record(error)["message"] ?? detail
@@ -154,13 +154,13 @@ export const errorOf = (value: unknown): string | undefined => {
 export const collect = (style: Style) => {
   const growing: Growing = { text: "", reasoning: "", finish: undefined, error: undefined, calls: new Map() }
   return {
-    /** Takes the data of an event, or a whole body. */
+    /** Adds the data of an event, or a whole body. */
     take: (value: unknown): void => {
       const error = errorOf(value)
       if (error === undefined) takes[style](growing, record(value))
       else growing.error = error
     },
-    /** What is known by now. */
+    /** The reply so far. */
     answer: (): Answer => ({
       text: growing.text,
       reasoning: growing.reasoning,

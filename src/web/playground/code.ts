@@ -1,5 +1,5 @@
 /**
- * A request as code: for `curl`, and for the style's own SDK. The key is `$GATEWAY_KEY` of the environment.
+ * A request as code, for `curl` and for the vendor's SDK. The key is read from the environment variable `GATEWAY_KEY`.
  */
 import { base } from "../state/client.ts"
 import type { Ask } from "./conversation.ts"

@@ -1,7 +1,6 @@
 /**
- * A conversation of the playground, in no style's words.
+ * A conversation of the playground, independent of the API style.
  */
-
 import { playedStyles } from "../../api.ts"
 
 export const styles = playedStyles
@@ -24,41 +23,24 @@ export type Turn =
   }
   | { readonly role: "tool"; readonly call: Call; readonly result: string }
 
-/** What is asked for. */
+/** A request of the playground, independent of the API style. */
 export interface Ask {
   readonly style: Style
   readonly model: string
   readonly system: string
   readonly turns: ReadonlyArray<Turn>
   readonly stream: boolean
-  /** The local tools are declared. */
+  /** Declares the local tools. */
   readonly tools: boolean
 }
 
-/** What of a reply has come so far. */
+/** A reply, as far as it has arrived. */
 export interface Answer {
   readonly text: string
   readonly reasoning: string
   readonly calls: ReadonlyArray<Call>
-  /** Why it ended, in the style's word. */
+  /** Why it ended, in the style's term. */
   readonly finish: string | undefined
-  /** What went wrong, in the gateway's words. */
+  /** The gateway's error message. */
   readonly error: string | undefined
-}
-
-/** A value of JSON as an object to look into; empty where it is none. */
-export const record = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : {}
-
-export const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
-
-export const string = (value: unknown): string => typeof value === "string" ? value : ""
-
-/** JSON, or `undefined`. */
-export const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,19 +1,19 @@
 /**
- * Sends a request of the playground, as any caller would: with a business key, and without the operator's session.
+ * Sends a request of the playground like any caller: with a business key, and without the operator's session.
  */
 import { at } from "../state/client.ts"
+import { parsed } from "../state/json.ts"
 import { collect, errorOf } from "./answers.ts"
 import type { Answer, Ask } from "./conversation.ts"
-import { parsed } from "./conversation.ts"
 import { wireOf } from "./wire.ts"
 
-/** An event as it came over the wire, or a whole body; and when, in milliseconds since the request. */
+/** An event as it came over the wire, or a whole body. `at` is in milliseconds since the request. */
 export interface Frame {
   readonly at: number
   readonly data: string
 }
 
-/** How a request stands. */
+/** The state of a request. */
 export interface Sent {
   readonly status: number | undefined
   readonly requestId: string | undefined
@@ -30,8 +30,8 @@ const dataOf = (frame: string): string =>
   )
 
 /**
- * Sends it and calls `onChange` as the reply grows, with the same list of frames, which is added to. Resolves to the end;
- * rejects when the gateway is not reached or the signal ends it.
+ * Sends a request and calls `onChange` as the reply arrives; the list of frames stays the same object and grows. Resolves to
+ * the final state. Rejects when the gateway is not reached or the signal aborts.
  */
 export const send = async (
   ask: Ask,

@@ -1,18 +1,18 @@
 /**
- * The playground's state, kept while one looks at other pages.
+ * The playground's state, which is kept while other pages are shown.
  */
 import * as Atom from "effect/reactivity/Atom"
+import { failureText } from "../state/failure.ts"
 import { registry } from "../state/registry.ts"
 import type { Answer, Ask, Style, Turn } from "./conversation.ts"
-import type { Frame, Sent } from "./send.ts"
-import { send } from "./send.ts"
+import { type Frame, send, type Sent } from "./send.ts"
 import { runTool } from "./tools.ts"
 
-/** What is chosen and written. */
+/** The playground's form. */
 export interface Form {
   readonly style: Style
   readonly model: string
-  /** The key's place in the list of keys. */
+  /** The key's index in the list of keys. */
   readonly key: number
   readonly system: string
   readonly message: string
@@ -32,28 +32,28 @@ export const formAtom = Atom.keepAlive(
   })
 )
 
-/** Changes some of the form. */
+/** Changes fields of the form. */
 export const setForm = (change: Partial<Form>): void => registry.update(formAtom, (form) => ({ ...form, ...change }))
 
-/** A round with the gateway: what came over the wire. */
+/** A request to the gateway, with the frames of its reply. */
 export interface Round {
   readonly number: number
   readonly status: number | undefined
   readonly requestId: string | undefined
-  /** Added to while the reply comes in. */
+  /** Grows while the reply arrives. */
   readonly frames: ReadonlyArray<Frame>
 }
 
 export interface Talk {
   readonly turns: ReadonlyArray<Turn>
-  /** The reply that comes in. */
+  /** The arriving reply. */
   readonly answer: Answer | undefined
   readonly rounds: ReadonlyArray<Round>
   readonly running: boolean
   /** The last reasoning. */
   readonly reasoning: string
   readonly failure: string | undefined
-  /** Ended by the person at the page, or by the limit of rounds. */
+  /** Stopped by the person at the page, or by the limit of rounds. */
   readonly note: "stopped" | "rounds" | undefined
   /** Why the last reply ended. */
   readonly finish: string | undefined
@@ -74,28 +74,28 @@ export const talkAtom = Atom.keepAlive(Atom.make<Talk>(fresh))
 
 const change = (part: Partial<Talk>): void => registry.update(talkAtom, (talk) => ({ ...talk, ...part }))
 
-/** Rounds with local tools at most. */
-const mostRounds = 8
+/** The limit of requests that follow one another because of calls of local tools. */
+const maxRounds = 8
 
-let stop: AbortController | undefined
+let running: AbortController | undefined
 
-/** Ends the reply that comes in. */
-export const stopTalk = (): void => stop?.abort()
+/** Stops the arriving reply. */
+export const stopTalk = (): void => running?.abort()
 
-/** Begins anew. */
+/** Clears the conversation. */
 export const newTalk = (): void => {
-  stop?.abort()
+  running?.abort()
   registry.set(talkAtom, fresh)
 }
 
-/** Takes up a conversation from elsewhere. */
+/** Opens a conversation. */
 export const openTalk = (form: Partial<Form>, turns: ReadonlyArray<Turn>): void => {
-  stop?.abort()
+  running?.abort()
   setForm(form)
   registry.set(talkAtom, { ...fresh, turns })
 }
 
-/** What would be asked now. */
+/** The request that the form would send. */
 export const askOf = (form: Form, turns: ReadonlyArray<Turn>): Ask => ({
   style: form.style,
   model: form.model,
@@ -114,7 +114,7 @@ const asTurn = (answer: Answer): Turn => ({
 
 const roundOf = (number: number, { frames, requestId, status }: Sent): Round => ({ number, frames, requestId, status })
 
-/** One request. What comes in is shown once a frame of the screen. */
+/** Sends one request. Redraws at most once per frame of the screen. */
 const oneRound = async (ask: Ask, key: string, signal: AbortSignal, before: ReadonlyArray<Round>): Promise<Sent> => {
   let latest: Sent | undefined
   let asked = 0
@@ -141,12 +141,12 @@ const oneRound = async (ask: Ask, key: string, signal: AbortSignal, before: Read
   }
 }
 
-/** Sends what is written, and runs the local tools that the replies call, as long as they call some. */
-export const startTalk = async (key: string, failureText: (failure: unknown) => string): Promise<void> => {
+/** Sends the form. While replies call local tools, runs these tools and sends their results, up to 8 rounds. */
+export const startTalk = async (key: string): Promise<void> => {
   const form = registry.get(formAtom)
   const first = askOf(form, registry.get(talkAtom).turns)
   if (registry.get(talkAtom).running || first.turns.length === 0) return
-  const running = stop = new AbortController()
+  const own = running = new AbortController()
   const turns = [...first.turns]
   setForm({ message: "" })
   change({ ...fresh, turns: first.turns, running: true })
@@ -155,7 +155,7 @@ export const startTalk = async (key: string, failureText: (failure: unknown) => 
       const { answer } = await oneRound(
         { ...first, turns: [...turns] },
         key,
-        running.signal,
+        own.signal,
         registry.get(talkAtom).rounds
       )
       if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) {
@@ -163,7 +163,7 @@ export const startTalk = async (key: string, failureText: (failure: unknown) => 
       }
       change({ turns: [...turns], answer: undefined, failure: answer.error, finish: answer.finish })
       if (answer.error !== undefined || !form.tools || answer.calls.length === 0) break
-      if (round === mostRounds) {
+      if (round === maxRounds) {
         change({ note: "rounds" })
         break
       }
@@ -172,18 +172,18 @@ export const startTalk = async (key: string, failureText: (failure: unknown) => 
     }
   } catch (failure) {
     const { answer } = registry.get(talkAtom)
-    if (running !== stop) return
+    if (own !== running) return
     const kept = answer === undefined || (answer.text === "" && answer.reasoning === "" && answer.calls.length === 0)
       ? turns
       : [...turns, asTurn({ ...answer, calls: [] })]
     change({
       turns: kept,
       answer: undefined,
-      ...(running.signal.aborted ? { note: "stopped" as const } : { failure: failureText(failure) })
+      ...(own.signal.aborted ? { note: "stopped" as const } : { failure: failureText(failure) })
     })
   } finally {
-    if (running === stop) {
-      stop = undefined
+    if (own === running) {
+      running = undefined
       change({ running: false })
     }
   }

@@ -1,8 +1,8 @@
 /**
- * Tools that run in the page, to try tool calls with.
+ * Local tools, which run in the page, for trying out tool calls.
  */
+import { parsed, record, string } from "../state/json.ts"
 import type { Call } from "./conversation.ts"
-import { parsed, record, string } from "./conversation.ts"
 
 interface Tool {
   readonly name: string
@@ -40,7 +40,7 @@ export const localTools: ReadonlyArray<Tool> = [
   tool("echo", "Gives a text back.", { text: { type: "string", description: "The text." } }, ({ text }) => string(text))
 ]
 
-/** Runs a call; a tool that is not known gives a result that says so. */
+/** Runs a call. An unknown tool gives an error as its result. */
 export const runTool = ({ arguments: given, name }: Call): string => {
   const known = localTools.find((each) => each.name === name)
   return known === undefined

@@ -1,12 +1,12 @@
 /**
- * What is asked for as a request of each style, as its vendor's SDK would send it.
+ * Requests of each style, as the vendor's SDK sends them.
  */
+import { parsed, record } from "../state/json.ts"
 import type { Ask, Turn } from "./conversation.ts"
-import { parsed, record } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
 export interface WireRequest {
-  /** Below the gateway's address. */
+  /** Relative to the gateway's address. */
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
 }
@@ -64,7 +64,7 @@ const responses = (ask: Ask): WireRequest => ({
   }
 })
 
-/** Neighbours of one role become one message, as the style wants it. */
+/** Merges adjacent turns of one role into one message, as the style requires. */
 const grouped = <A>(
   turns: ReadonlyArray<Turn>,
   of: (turn: Turn) => { readonly role: string; readonly parts: ReadonlyArray<A> }
@@ -148,5 +148,5 @@ const generate = (ask: Ask): WireRequest => ({
 
 const wires = { chat, responses, messages, generate } as const
 
-/** The request that asks for it. */
+/** The request in its style. */
 export const wireOf = (ask: Ask): WireRequest => wires[ask.style](ask)

@@ -1,17 +1,17 @@
 /**
- * Changes that the person at the page makes: one after another, each with its outcome told.
+ * Calls of the admin API by the person at the page, and how the page reports their outcome.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Atom from "effect/reactivity/Atom"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Semaphore from "effect/Semaphore"
-import type { AdminClient } from "./client.ts"
-import { Admin, withServices } from "./client.ts"
+import { Admin, type AdminClient, withServices } from "./client.ts"
 import { causeText } from "./failure.ts"
+import { texts } from "./preferences.ts"
 import { registry } from "./registry.ts"
 
-/** How the last action ended. `count` tells two equal outcomes apart. */
+/** How the last action ended. `count` distinguishes two equal outcomes. */
 export interface Outcome {
   readonly failed: boolean
   readonly text: string
@@ -20,18 +20,27 @@ export interface Outcome {
 
 export const outcomeAtom = Atom.keepAlive(Atom.make<Outcome | undefined>(undefined))
 
-/** Tells how an action ended. */
-export const tell = (text: string, failed = false): void => {
+/** Reports how an action ended. */
+export const report = (text: string, failed = false): void => {
   registry.update(outcomeAtom, (last) => ({ text, failed, count: (last?.count ?? 0) + 1 }))
 }
 
-/** Takes the last outcome away. */
+/** Removes the last outcome. */
 export const dismissOutcome = (): void => registry.set(outcomeAtom, undefined)
 
-/** How many changes are under way or wait for those before them. */
-export const busyAtom = Atom.keepAlive(Atom.make(0))
+/** Copies text to the clipboard, and reports `done`, or that the browser refuses. */
+export const copyText = async (text: string, done: string): Promise<void> => {
+  try {
+    // Undefined on a page that is not a secure context.
+    const clipboard: Clipboard | undefined = navigator.clipboard
+    await clipboard.writeText(text)
+    report(done)
+  } catch {
+    report(texts().common.cannotCopy, true)
+  }
+}
 
-/** What is read anew after a change. */
+/** What is reloaded after a change. */
 export type Subject =
   | "accounts"
   | "keys"
@@ -40,15 +49,13 @@ export type Subject =
   | "captures"
   | "samples"
   | "host"
-  | "requests"
-  | "usage"
 
-/** Reads these subjects anew wherever they are shown. */
+/** Reloads these subjects wherever they are shown. */
 export const reload = (...subjects: ReadonlyArray<Subject>): void => {
   Effect.runFork(Effect.ignore(withServices(Reactivity.invalidate(subjects))))
 }
 
-/** Reads from the admin API, for a view that keeps what it read by itself. Rejects with what the call failed with. */
+/** Reads from the admin API. Rejects with the failure of the call. */
 export const read = <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
   signal: AbortSignal
@@ -56,20 +63,13 @@ export const read = <A, E>(
 
 const oneByOne = Semaphore.makeUnsafe(1)
 
-/** Calls the admin API for a view that handles the outcome by itself. Calls wait for those made before. */
-export const call = <A, E>(work: (client: AdminClient) => Effect.Effect<A, E>): Promise<Exit.Exit<A, E>> => {
-  registry.update(busyAtom, (count) => count + 1)
-  return Effect.runPromiseExit(
-    withServices(Admin.use(work)).pipe(
-      oneByOne.withPermits(1),
-      Effect.ensuring(Effect.sync(() => registry.update(busyAtom, (count) => count - 1)))
-    )
-  )
-}
+/** Calls the admin API, after all earlier calls have ended. The caller handles the outcome. */
+export const call = <A, E>(work: (client: AdminClient) => Effect.Effect<A, E>): Promise<Exit.Exit<A, E>> =>
+  Effect.runPromiseExit(withServices(Admin.use(work)).pipe(oneByOne.withPermits(1)))
 
 /**
- * Makes a change and tells how it ended: by `done`, or by the reason why not. `subjects` are read anew afterwards.
- * Resolves to the reply, or to `undefined` where the change failed.
+ * Makes a change and reports its outcome: `done`, or why it failed. Reloads `subjects` afterwards.
+ * Resolves to the reply, or to `undefined` when the change failed.
  */
 export const act = async <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
@@ -78,9 +78,24 @@ export const act = async <A, E>(
   const exit = await call(work)
   if (options.subjects !== undefined) reload(...options.subjects)
   if (Exit.isFailure(exit)) {
-    tell(causeText(exit.cause), true)
+    report(causeText(exit.cause), true)
     return undefined
   }
-  if (options.done !== undefined) tell(options.done(exit.value))
+  if (options.done !== undefined) report(options.done(exit.value))
   return exit.value
+}
+
+/**
+ * Makes a change for a dialog that shows refusals itself. Reports `done` and reloads `subjects` on success.
+ * Resolves to why the change failed, or to `undefined`.
+ */
+export const attempt = async <A, E>(
+  work: (client: AdminClient) => Effect.Effect<A, E>,
+  options: { readonly done: string; readonly subjects: ReadonlyArray<Subject> }
+): Promise<string | undefined> => {
+  const exit = await call(work)
+  if (Exit.isFailure(exit)) return causeText(exit.cause)
+  reload(...options.subjects)
+  report(options.done)
+  return undefined
 }

@@ -1,5 +1,5 @@
 /**
- * The admin API as the page calls it: the same contract that the server is made of, at the place the page came from.
+ * The client of the admin API: made from the server's own contract, at the address that the page came from.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,30 +17,29 @@ import type * as Reactivity from "effect/reactivity/Reactivity"
 import { AdminApi } from "../../api.ts"
 import { registry } from "./registry.ts"
 
-/** The gateway's address, whatever path it is mounted below: the folder above the page's. No slash at its end. */
+/** The gateway's address: the folder above the page's, wherever the gateway is mounted. Without a slash at its end. */
 export const base = new URL("../", document.baseURI).href.replace(/\/$/, "")
 
-/** A path of the gateway as an address. */
+/** The address of a path of the gateway. */
 export const at = (path: string): string => base + path
 
-/** A JWT kept in memory, where the browser sends no cookie for the page; else `undefined`. */
 let bearer: string | undefined
 
-/** Sets the JWT that calls carry, or leaves it to the cookie. */
+/** Sets the JWT that calls carry when the browser sends no cookie for the page; `undefined` leaves it to the cookie. */
 export const setBearer = (token: string | undefined): void => {
   bearer = token
 }
 
-/** The headers that say who calls; none where a cookie does. */
+/** The headers with the credential; empty when the credential is a cookie. */
 export const credentials = (): Record<string, string> =>
   bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
 
 const listeners = new Set<() => void>()
 
-/** Calls `listener` when the gateway no longer knows who calls. */
+/** Registers a listener for the end of the session. */
 export const onSignedOut = (listener: () => void): void => void listeners.add(listener)
 
-/** Tells that a call was refused for its credential. */
+/** Notifies the listeners that the session has ended: the gateway refused the credential of a call. */
 export const signedOut = (): void => listeners.forEach((listener) => listener())
 
 /** Atoms for each endpoint of the admin API. */
@@ -48,7 +47,7 @@ export class Admin extends AtomHttpApi.Service<Admin>()("console/Admin", {
   api: AdminApi,
   httpClient: Layer.merge(
     FetchHttpClient.layer,
-    // Nobody collects traces of the page.
+    // The page's traces are not collected.
     Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
   ),
   baseUrl: base,
@@ -67,7 +66,7 @@ export type AdminClient = HttpApiClient.ForApi<typeof AdminApi>
 type GroupOf<Api> = Api extends HttpApi.HttpApi<infer _Id, infer Groups> ? Groups : never
 type Groups = GroupOf<typeof AdminApi>
 
-/** What an endpoint answers. */
+/** The reply of an endpoint. */
 export type Reply<
   G extends HttpApiGroup.Identifier<Groups>,
   E extends HttpApiEndpoint.Identifier<HttpApiGroup.Endpoints<HttpApiGroup.WithIdentifier<Groups, G>>>
@@ -78,12 +77,31 @@ export type Reply<
   >["~Success"]
 >
 
+export type AccountItem = Reply<"admin-accounts", "list">["items"][number]
+export type RequestItem = Reply<"admin-requests", "list">["items"][number]
+
+/** Calls the admin API where the reply is not one value of the contract: a stream, or a refusal with its details. */
+export const rest = async (
+  method: "POST" | "PUT",
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {}
+): Promise<Response> => {
+  const response = await fetch(at(path), {
+    method,
+    headers: { "content-type": "application/json", ...headers, ...credentials() },
+    body: JSON.stringify(body)
+  })
+  if (response.status === 401) signedOut()
+  return response
+}
+
 type Services = Admin | Reactivity.Reactivity
 
-/** Runs an effect with the client and all that comes with it. */
+/** Provides an effect with the client and its services. */
 export const withServices = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Services>> =>
   Effect.flatMap(
     Effect.provideService(AtomRegistry.getResult(registry, Admin.runtime), AtomRegistry.AtomRegistry, registry),
-    // Every runtime of atoms has `Reactivity`, though its type does not say so.
+    // Every runtime of atoms provides `Reactivity`; its type omits it.
     (services) => Effect.provideContext(effect, services as Context.Context<Services>)
   )

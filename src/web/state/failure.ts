@@ -1,27 +1,27 @@
 /**
- * What went wrong, in words for people.
+ * Failures in words for people.
  */
 import * as Cause from "effect/Cause"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as Predicate from "effect/Predicate"
 import { texts } from "./preferences.ts"
 
-/** The message of whatever a call failed with: the gateway's own words, or that it was not reached. */
+/** A failure in words for people: the gateway's own message, or that the gateway was not reached. */
 export const failureText = (failure: unknown): string => {
-  const t = texts()
+  const t = texts().failures
   if (HttpClientError.isHttpClientError(failure)) {
-    return failure.response === undefined ? t.failures.unreachable : t.failures.status(failure.response.status)
+    return failure.response === undefined ? t.unreachable : t.status(failure.response.status)
   }
-  if (failure instanceof TypeError && /fetch|network/i.test(failure.message)) return t.failures.unreachable
+  if (failure instanceof TypeError && /fetch|network/i.test(failure.message)) return t.unreachable
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
     return failure.message
   }
-  return t.failures.unknown
+  return t.unknown
 }
 
-/** The same for a cause. */
+/** A cause in words for people. */
 export const causeText = <E>(cause: Cause.Cause<E>): string => failureText(Cause.squash(cause))
 
-/** Whether a call failed because there is no such thing. */
+/** Whether a call failed because the thing does not exist. */
 export const isMissing = (failure: unknown): boolean =>
   Predicate.hasProperty(failure, "code") && failure.code === "not_found"

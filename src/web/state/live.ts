@@ -1,113 +1,128 @@
 /**
- * What changes by itself: the gateway's events, read as long as somebody is signed in.
+ * The gateway's events, read while somebody is signed in, and what they report.
  */
 import * as Sse from "effect/encoding/Sse"
 import * as Atom from "effect/reactivity/Atom"
 import { read, reload } from "./actions.ts"
-import { at, credentials, signedOut } from "./client.ts"
+import { type AccountItem, at, credentials, type RequestItem, signedOut } from "./client.ts"
 import { registry } from "./registry.ts"
-import type { AccountItem, PoolNow, QueueNow, RequestItem } from "./types.ts"
 
-/** Whether changes come in. */
+/** Whether events arrive. */
 export const connectionAtom = Atom.keepAlive(Atom.make<"connecting" | "live" | "reconnecting">("connecting"))
 
+/** The pool, as an event reports it. */
+export interface PoolNow {
+  readonly total: number
+  readonly available: number
+  readonly in_use: number
+  readonly cooling: number
+  readonly out: number
+  readonly disabled: number
+  readonly max_inflight_per_account: number
+  readonly global_max_inflight: number
+  readonly changed: ReadonlyArray<AccountItem>
+  readonly more: boolean
+}
+
+/** The queue, as an event reports it. */
+interface QueueNow {
+  readonly waiting: number
+  readonly max_queue_size: number
+  readonly oldest_wait_ms: number | null
+  readonly waiters: ReadonlyArray<{ readonly age_ms: number; readonly style: string; readonly account: string | null }>
+}
+
 export const poolAtom = Atom.keepAlive(Atom.make<PoolNow | undefined>(undefined))
-/** The queue, and when the page heard of it, by the page's clock. */
+/** The queue, and when the page received it, by the page's clock. */
 export const queueAtom = Atom.keepAlive(Atom.make<QueueNow & { readonly at: number } | undefined>(undefined))
 
-/** An account and when the page heard of it, by the page's clock. */
-export interface Heard {
+/** An account, and when the page received it, by the page's clock. */
+export interface Received {
   readonly item: AccountItem
   readonly at: number
 }
 
-const heardLimit = 1_000
+const receivedLimit = 1_000
 
-/** Accounts that changed lately, by identifier: newer than what lists show. */
-export const heardAtom = Atom.keepAlive(Atom.make<ReadonlyMap<string, Heard>>(new Map()))
+/** The accounts of recent events, by identifier: newer than lists. Holds the latest 1,000. */
+export const receivedAtom = Atom.keepAlive(Atom.make<ReadonlyMap<string, Received>>(new Map()))
 
 type Listener = (items: ReadonlyArray<RequestItem>) => void
 const listeners = new Set<Listener>()
 
-/** Calls `listener` with each batch of changed requests. Returns what ends it. */
+/** Calls `listener` with each batch of changed requests. Returns a function that unregisters it. */
 export const onRequests = (listener: Listener): () => void => {
   listeners.add(listener)
   return () => void listeners.delete(listener)
 }
 
-/** The configuration's revision, as the gateway told it last. */
-export const revisionAtom = Atom.keepAlive(Atom.make<string | undefined>(undefined))
-
 const resetListeners = new Set<() => void>()
 
-/** Calls `listener` when events were missed: what it shows may be old. Returns what ends it. */
+/** Calls `listener` when events were missed and views may be outdated. Returns a function that unregisters it. */
 export const onReset = (listener: () => void): () => void => {
   resetListeners.add(listener)
   return () => void resetListeners.delete(listener)
 }
 
-interface Message {
-  readonly event: string
-  readonly data: string
-}
-
-const hear = (pool: PoolNow): void => {
+const receivePool = (pool: PoolNow): void => {
   registry.set(poolAtom, pool)
   if (pool.changed.length === 0) return
   const now = Date.now()
-  registry.update(heardAtom, (known) => {
+  registry.update(receivedAtom, (known) => {
     const next = new Map(known)
     for (const item of pool.changed) {
       next.delete(item.identifier)
       next.set(item.identifier, { item, at: now })
     }
     for (const identifier of next.keys()) {
-      if (next.size <= heardLimit) break
+      if (next.size <= receivedLimit) break
       next.delete(identifier)
     }
     return next
   })
 }
 
-const reviseTo = (revision: string): void => {
-  const known = registry.get(revisionAtom)
-  registry.set(revisionAtom, revision)
-  if (known !== undefined && known !== revision) reload("accounts", "keys", "config", "settings", "host")
+let revision: string | undefined
+
+/** Reloads everything that a change of the configuration may affect. */
+const receiveRevision = (next: string): void => {
+  if (revision !== undefined && revision !== next) reload("accounts", "keys", "config", "settings", "host")
+  revision = next
 }
 
-let greeted = false
+let connected = false
 
-/** A new connection tells of all accounts that are in use or out of rotation: what else was heard may be over by now. */
-const greet = (): void => {
-  registry.set(heardAtom, new Map())
-  if (greeted) reload("accounts")
-  greeted = true
+/** A new connection reports all accounts that are in use or out of rotation: what was received before may be outdated. */
+const receiveHello = (): void => {
+  registry.set(receivedAtom, new Map())
+  if (connected) reload("accounts")
+  connected = true
 }
 
-let telling: ReturnType<typeof setTimeout> | undefined
+let reset: ReturnType<typeof setTimeout> | undefined
 
-/** Has the lists read anew, once a second at most: an event told of a part of the requests that changed. */
-const missSome = (): void => {
-  telling ??= setTimeout(() => {
-    telling = undefined
+/** Resets the lists, at most once a second: an event contained only a part of the changed requests. */
+const resetSoon = (): void => {
+  reset ??= setTimeout(() => {
+    reset = undefined
     resetListeners.forEach((listener) => listener())
   }, 1_000)
 }
 
-const receive = ({ data, event }: Message): void => {
+const receive = ({ data, event }: { readonly event: string; readonly data: string }): void => {
   const value = JSON.parse(data)
   switch (event) {
     case "hello":
-      return greet()
+      return receiveHello()
     case "pool":
-      return hear(value)
+      return receivePool(value)
     case "queue":
       return registry.set(queueAtom, { ...value, at: Date.now() })
     case "requests":
-      if (value.more) missSome()
+      if (value.more) resetSoon()
       return listeners.forEach((listener) => listener(value.items))
     case "config":
-      return reviseTo(value.revision)
+      return receiveRevision(value.revision)
     case "reset":
       return resetListeners.forEach((listener) => listener())
     case "session_ended":
@@ -117,7 +132,7 @@ const receive = ({ data, event }: Message): void => {
   }
 }
 
-/** Reads the figures once, for as long as no events come: the gateway gives out a limited number of streams. */
+/** Reads the figures once, in place of events: the gateway limits how many event streams are open. */
 const readFigures = async (signal: AbortSignal): Promise<void> => {
   const status = await read((client) => client["admin-accounts"].queue(), signal)
   registry.set(poolAtom, { ...status, changed: [], more: status.in_use > 0 })
@@ -126,7 +141,7 @@ const readFigures = async (signal: AbortSignal): Promise<void> => {
 
 const longestDelay = 10_000
 
-/** Reads the events until the signal; connects again, ever later, when the connection is lost. */
+/** Reads events until the signal. Reconnects when the connection is lost, after a delay that doubles up to 10 seconds. */
 export const readEvents = async (signal: AbortSignal): Promise<void> => {
   let last: string | undefined
   let delay = 500
@@ -154,11 +169,11 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
       for (;;) {
         const { done, value } = await reader.read()
         if (done) break
-        // What a chunk changes is drawn once.
+        // One redraw a chunk.
         Atom.batch(() => void parser.feed(value))
       }
     } catch {
-      // The connection is lost, or was never there.
+      // Not connected: tries again below.
     }
     if (signal.aborted) return
     registry.set(connectionAtom, "reconnecting")
@@ -171,7 +186,7 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
   }
 }
 
-/** The time, once a second, while something counts down. */
+/** The time, updated every second while something shows it. */
 export const clockAtom = Atom.make((get): number => {
   const timer = setInterval(() => get.setSelf(Date.now()), 1_000)
   get.addFinalizer(() => clearInterval(timer))

@@ -1,15 +1,13 @@
 /**
- * Language and theme, as the person at the page chose them. Nothing else is kept in the browser.
+ * Language and theme, as the person at the page chose them. The browser stores nothing else.
  */
 import * as Atom from "effect/reactivity/Atom"
-import { en } from "../texts/en.ts"
-import type { Texts } from "../texts/en.ts"
+import { en, type Texts } from "../texts/en.ts"
 import { registry, useAtom } from "./registry.ts"
 
-export const languages = { en: "English", zh: "中文" } as const
+export type Language = "en" | "zh"
+export const languages = [["en", "English"], ["zh", "中文"]] as const
 export const themes = ["system", "light", "dark"] as const
-
-export type Language = keyof typeof languages
 export type Theme = (typeof themes)[number]
 
 const stored = (name: string): string | null => {
@@ -24,26 +22,21 @@ const store = (name: string, value: string): void => {
   try {
     localStorage.setItem(`model-gateway.${name}`, value)
   } catch {
-    // The browser keeps nothing: the choice holds for this page.
+    // The browser refuses storage: the choice lasts until the page is left.
   }
 }
 
-const isLanguage = (value: string): value is Language => Object.hasOwn(languages, value)
-const isTheme = (value: string | null): value is Theme => themes.some((theme) => theme === value)
-
-/** What the page is written in. */
 export const languageAtom = Atom.keepAlive(Atom.make<Language>("en"))
 const textsAtom = Atom.keepAlive(Atom.make<Texts>(en))
-
 export const themeAtom = Atom.keepAlive(Atom.make<Theme>("system"))
 
 /** The texts of the chosen language. */
 export const useTexts = (): Texts => useAtom(textsAtom)
 
-/** The same outside a view. */
+/** The texts of the chosen language, outside a view. */
 export const texts = (): Texts => registry.get(textsAtom)
 
-/** Changes the language; others than English are loaded first. */
+/** Changes the language. Texts of other languages than English are loaded first. */
 export const chooseLanguage = async (language: Language): Promise<void> => {
   const next = language === "en" ? en : (await import("../texts/zh.ts")).zh
   registry.set(textsAtom, next)
@@ -58,10 +51,10 @@ export const chooseTheme = (theme: Theme): void => {
   store("theme", theme)
 }
 
-/** Takes up what was chosen before, or else what the browser asks for. */
+/** Restores the stored choices. Without a stored language, takes the browser's. */
 export const restorePreferences = async (): Promise<void> => {
-  const theme = stored("theme")
-  if (isTheme(theme)) chooseTheme(theme)
+  const theme = themes.find((each) => each === stored("theme"))
+  if (theme !== undefined) chooseTheme(theme)
   const wanted = stored("language") ?? navigator.language.slice(0, 2)
-  if (isLanguage(wanted) && wanted !== "en") await chooseLanguage(wanted)
+  if (wanted === "zh") await chooseLanguage(wanted)
 }

@@ -1,11 +1,13 @@
 /**
- * Records of requests, as the admin API tells them.
+ * Records of requests: lists, one record, and how many requests run.
  */
+import * as Atom from "effect/reactivity/Atom"
 import { read } from "./actions.ts"
-import type { AdminClient, Reply } from "./client.ts"
+import type { AdminClient, Reply, RequestItem } from "./client.ts"
 import { isMissing } from "./failure.ts"
+import { onRequests, onReset } from "./live.ts"
 
-/** What a list is narrowed to; empty texts narrow nothing. */
+/** The filter of a list. An empty text matches everything. */
 export interface RequestFilter {
   readonly status: string
   readonly style: string
@@ -28,19 +30,52 @@ export const listRequests = (
   cursor: string | undefined,
   signal: AbortSignal
 ): Promise<RequestPage> => {
-  const given = Object.fromEntries(
-    Object.entries(filter).flatMap(([name, value]) => value.trim() === "" ? [] : [[name, value.trim()]])
-  )
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ""))
   const query: Query = { limit, ...(cursor === undefined ? {} : { cursor }), ...given }
   return read((client) => client["admin-requests"].list({ query }), signal)
 }
 
-/** One record; `undefined` where there is none. */
-export const readRequest = async (id: string, signal: AbortSignal): Promise<RequestRecord | undefined> => {
-  try {
-    return await read((client) => client["admin-requests"].get({ params: { id } }), signal)
-  } catch (failure) {
+/** One record; `undefined` when it does not exist. */
+export const readRequest = (id: string, signal: AbortSignal): Promise<RequestRecord | undefined> =>
+  read((client) => client["admin-requests"].get({ params: { id } }), signal).catch((failure: unknown) => {
     if (isMissing(failure)) return undefined
     throw failure
+  })
+
+/** How many requests run: the requests that were open when the page asked, updated by events. */
+export const runningAtom = Atom.make((get): number => {
+  const open = new Set<string>()
+  /** Requests that ended while a list is being read: the list may still contain them as open. */
+  const closed = new Set<string>()
+  let reading = 0
+  const ending = new AbortController()
+  const update = (items: ReadonlyArray<RequestItem>) => {
+    for (const { id, outcome } of items) {
+      if (outcome === "open") {
+        if (!closed.has(id)) open.add(id)
+      } else {
+        open.delete(id)
+        if (reading > 0) closed.add(id)
+      }
+    }
+    get.setSelf(open.size)
   }
-}
+  const readOpen = async () => {
+    open.clear()
+    reading += 1
+    try {
+      const query = { status: "open", limit: 200 } as const
+      update((await read((client) => client["admin-requests"].list({ query }), ending.signal)).items)
+    } catch {
+      // Events go on, and the next reset reads again.
+    } finally {
+      reading -= 1
+      if (reading === 0) closed.clear()
+    }
+  }
+  get.addFinalizer(onRequests(update))
+  get.addFinalizer(onReset(readOpen))
+  get.addFinalizer(() => ending.abort())
+  void readOpen()
+  return 0
+})

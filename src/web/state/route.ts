@@ -1,5 +1,5 @@
 /**
- * Which page is shown: the part of the address behind the hash.
+ * The route: the part of the address behind the hash.
  */
 import * as Atom from "effect/reactivity/Atom"
 
@@ -20,7 +20,7 @@ export type Page = (typeof pages)[number]
 
 export interface Route {
   readonly page: Page
-  /** What of the page: a request's id. */
+  /** The part behind the page's name: the id of a request. */
   readonly of: string | undefined
 }
 

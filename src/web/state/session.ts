@@ -1,19 +1,20 @@
 /**
- * Who is signed in. The credential is a cookie that scripts cannot read; where the browser would not send it (the page is
- * no secure context), it is a JWT in memory, which ends with the page.
+ * The session. Its credential is a cookie that scripts cannot read. On a page that is not a secure context, where the browser
+ * would not send the cookie, the credential is a JWT in memory, which is lost with the page.
  */
 import * as Atom from "effect/reactivity/Atom"
 import { at, credentials, onSignedOut, setBearer, signedOut } from "./client.ts"
+import { record, string } from "./json.ts"
 import { texts } from "./preferences.ts"
 import { registry } from "./registry.ts"
 
 export interface Session {
   readonly state: "unknown" | "out" | "in"
-  /** The sign-in ends with the page. */
+  /** The credential is in memory. */
   readonly inMemory: boolean
-  /** The admin key is one that changes with every start. */
+  /** The admin key was generated and changes with every start of the gateway. */
   readonly generatedKey: boolean
-  /** It ended by itself: the person is told so. */
+  /** The gateway ended the session; the sign-in form says so. */
   readonly ended: boolean
 }
 
@@ -26,68 +27,57 @@ onSignedOut(() => {
   if (registry.get(sessionAtom).state === "in") registry.set(sessionAtom, { ...out, ended: true })
 })
 
-const json = async (path: string, init: RequestInit): Promise<{ readonly status: number; readonly body: unknown }> => {
-  const response = await fetch(at(path), { ...init, headers: { "content-type": "application/json", ...credentials() } })
-  return { status: response.status, body: await response.json().catch(() => null) }
+const json = async (method: string, path: string, payload?: object) => {
+  const response = await fetch(at(path), {
+    method,
+    headers: { "content-type": "application/json", ...credentials() },
+    ...(payload === undefined ? {} : { body: JSON.stringify(payload) })
+  })
+  const body = record(await response.json().catch(() => null))
+  const refused = response.status === 200
+    ? undefined
+    : string(body["detail"]) || texts().failures.status(response.status)
+  return { body, refused }
 }
 
-const field = (body: unknown, name: string): unknown =>
-  typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>)[name] : undefined
-
-/** Browsers tell where a request comes from to secure contexts only; without it the cookie counts for nothing. */
+/** Browsers send the origin of a request to secure contexts only; without it the gateway ignores the cookie. */
 const cookies = (): boolean => globalThis.isSecureContext
 
-/** Asks whether the cookie of an earlier visit still holds. */
+/** Takes up the session of an earlier visit if its cookie is still valid. */
 export const restoreSession = async (): Promise<void> => {
-  try {
-    const { body } = cookies() ? await json("/admin/session", { method: "GET" }) : { body: null }
-    registry.set(
-      sessionAtom,
-      field(body, "active") === true
-        ? { ...out, state: "in", generatedKey: field(body, "default_password_warning") === true }
-        : out
-    )
-  } catch {
-    registry.set(sessionAtom, out)
-  }
+  const active = cookies() ? await json("GET", "/admin/session").catch(() => undefined) : undefined
+  registry.set(
+    sessionAtom,
+    active?.body["active"] === true
+      ? { ...out, state: "in", generatedKey: active.body["default_password_warning"] === true }
+      : out
+  )
 }
 
-/** Signs in. Resolves to why not, or to `undefined`. */
+/** Signs in. Resolves to why it was refused, or to `undefined`. */
 export const signIn = async (key: string): Promise<string | undefined> => {
-  const t = texts()
   try {
     const inMemory = !cookies()
-    const { body, status } = await json(inMemory ? "/admin/login" : "/admin/session", {
-      method: "POST",
-      body: JSON.stringify({ admin_key: key })
-    })
-    const detail = field(body, "detail")
-    if (status !== 200) return typeof detail === "string" ? detail : t.failures.status(status)
-    const token = field(body, "token")
-    if (inMemory && typeof token === "string") setBearer(token)
+    const { body, refused } = await json("POST", inMemory ? "/admin/login" : "/admin/session", { admin_key: key })
+    if (refused !== undefined) return refused
+    if (inMemory) setBearer(string(body["token"]))
     registry.set(sessionAtom, { ...out, state: "in", inMemory })
     if (!inMemory) {
-      const { body: session } = await json("/admin/session", { method: "GET" })
-      registry.update(sessionAtom, (now) => ({
-        ...now,
-        generatedKey: field(session, "default_password_warning") === true
-      }))
+      const { body: session } = await json("GET", "/admin/session")
+      const generatedKey = session["default_password_warning"] === true
+      registry.update(sessionAtom, (now) => ({ ...now, generatedKey }))
     }
     return undefined
   } catch {
-    return t.failures.unreachable
+    return texts().failures.unreachable
   }
 }
 
-/** Signs out: the gateway ends the session itself. Resolves to why not, or to `undefined`. */
+/** Signs out: the gateway ends the session. Resolves to why it failed, or to `undefined`. */
 export const signOut = async (): Promise<string | undefined> => {
-  const { inMemory } = registry.get(sessionAtom)
   try {
-    if (!inMemory) {
-      const { body, status } = await json("/admin/session", { method: "DELETE" })
-      const detail = field(body, "detail")
-      if (status !== 200) return typeof detail === "string" ? detail : texts().failures.status(status)
-    }
+    const { refused } = registry.get(sessionAtom).inMemory ? {} : await json("DELETE", "/admin/session")
+    if (refused !== undefined) return refused
   } catch {
     return texts().failures.unreachable
   }

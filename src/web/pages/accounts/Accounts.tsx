@@ -1,105 +1,113 @@
 /**
  * The accounts of the pool: find, change, test, add and delete them, one or many at once.
  */
-import * as Exit from "effect/Exit"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useEffect, useMemo, useRef, useState } from "preact/hooks"
-import { DeleteDialog, Dialog } from "../../parts/Dialog.tsx"
+import { useMemo, useState } from "preact/hooks"
+import { AccountBadge, type AccountState, accountStates } from "../../parts/Badge.tsx"
+import { DeleteDialog, FormDialog } from "../../parts/Dialog.tsx"
+import { Search, Select, TextField } from "../../parts/Form.tsx"
+import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Pager } from "../../parts/Pager.tsx"
-import { Select } from "../../parts/Select.tsx"
-import type { AccountState } from "../../parts/State.tsx"
-import { states } from "../../parts/State.tsx"
-import { Table } from "../../parts/Table.tsx"
-import { act, call, reload, tell } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
-import { causeText } from "../../state/failure.ts"
+import { numbers, Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { act, attempt } from "../../state/actions.ts"
+import { type AccountItem, Admin } from "../../state/client.ts"
+import { receivedAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
-import type { AccountItem, Accounts as AccountList } from "../../state/types.ts"
-import { Durability } from "../Durability.tsx"
+import { DurabilityNotice } from "../configuration.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
-import type { RowAction } from "./Row.tsx"
-import { Row } from "./Row.tsx"
 import { progressAtom, runTests, stopTests } from "./tests.ts"
 
 const pageSize = 50
 const changedBy = ["accounts", "config", "host"] as const
 
-const NoteDialog = ({ item, onClose }: { readonly item: AccountItem; readonly onClose: () => void }) => {
-  const t = useTexts()
-  const field = useRef<HTMLInputElement>(null)
-  const [failure, setFailure] = useState<string>()
-  const [busy, setBusy] = useState(false)
-  const save = async (event: Event) => {
-    event.preventDefault()
-    setBusy(true)
-    setFailure(undefined)
-    const exit = await call((client) =>
-      client["admin-accounts"].patch({
-        params: { identifier: item.identifier },
-        payload: { note: field.current?.value ?? "" }
-      })
-    )
-    setBusy(false)
-    // In the dialog: what stands beside one that is open is out of reach.
-    if (Exit.isFailure(exit)) return setFailure(causeText(exit.cause))
-    reload(...changedBy)
-    tell(t.accounts.noteSaved(item.identifier))
-    return onClose()
-  }
+type Action = "toggle" | "test" | "note" | "sessions" | "delete"
+
+const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
+  readonly item: AccountItem
+  /** When the list was read, in milliseconds of the page's clock. */
+  readonly listedAt: number
+  readonly selected: boolean
+  /** A change of this account is under way. */
+  readonly busy: boolean
+  readonly onSelect: (selected: boolean) => void
+  readonly onAction: (action: Action) => void
+}) => {
+  const t = useTexts().accounts
+  const received = useAtom(receivedAtom).get(listed.identifier)
+  const { at, item } = received !== undefined && received.at > listedAt ? received : { at: listedAt, item: listed }
+  const id = item.identifier
+  const button = (action: Action, text: string, name: string) => (
+    <RowButton
+      text={text}
+      name={name}
+      danger={action === "delete"}
+      disabled={busy}
+      onClick={() => onAction(action)}
+    />
+  )
   return (
-    <Dialog name={t.accounts.noteOf(item.identifier)} onClose={onClose}>
-      <form class="stack" onSubmit={(event) => void save(event)}>
-        <label class="field">
-          <span>{t.accounts.note}</span>
-          <input ref={field} maxLength={200} defaultValue={item.note} />
-        </label>
-        {failure === undefined ? null : <p class="notice bad" role="alert">{failure}</p>}
-        <div class="actions end">
-          <button type="button" onClick={onClose}>{t.common.cancel}</button>
-          <button type="submit" class="primary" disabled={busy}>{t.common.save}</button>
-        </div>
-      </form>
-    </Dialog>
+    <tr>
+      <td class="select">
+        <input
+          type="checkbox"
+          aria-label={t.select(id)}
+          checked={selected}
+          onChange={(event) => onSelect(event.currentTarget.checked)}
+        />
+      </td>
+      <th scope="row" class="text">
+        {id}
+        {item.note !== "" && <p class="hint">{item.note}</p>}
+      </th>
+      <td>
+        <AccountBadge item={item} receivedAt={at} />
+      </td>
+      <td class="number">{number(item.in_use)}</td>
+      <td class="tools">
+        {item.disabled ? button("toggle", t.enable, t.enableOf(id)) : button("toggle", t.disable, t.disableOf(id))}
+        {button("test", t.test, t.testOf(id))}
+        {button("note", t.note, t.noteOf(id))}
+        {button("sessions", t.clear, t.clearOf(id))}
+        {button("delete", t.delete, t.deleteOf(id))}
+      </td>
+    </tr>
+  )
+}
+
+const NoteDialog = ({ item: { identifier, note }, onClose }: {
+  readonly item: AccountItem
+  readonly onClose: () => void
+}) => {
+  const t = useTexts().accounts
+  return (
+    <FormDialog
+      name={t.noteOf(identifier)}
+      onClose={onClose}
+      onSave={(read) =>
+        attempt(
+          (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { note: read("note") } }),
+          { done: t.noteSaved(identifier), subjects: changedBy }
+        )}
+    >
+      <TextField label={t.note} name="note" maxLength={200} defaultValue={note} />
+    </FormDialog>
   )
 }
 
 const Tests = () => {
-  const t = useTexts()
+  const t = useTexts().accounts
   const progress = useAtom(progressAtom)
   if (progress === undefined) return null
-  const done = progress.passed + progress.failed
+  const { failed, passed, total } = progress
+  const done = passed + failed
   return (
     <div class="progress">
-      <progress
-        aria-label={t.accounts.tests}
-        max={Math.max(1, progress.total)}
-        value={done}
-      />
-      <span>{t.accounts.testsSoFar(done, progress.total, progress.failed)}</span>
-      <button type="button" onClick={stopTests}>{t.accounts.stopTests}</button>
+      <progress aria-label={t.tests} max={Math.max(1, total)} value={done} />
+      <span>{t.testsSoFar(done, total, failed)}</span>
+      <button type="button" onClick={stopTests}>{t.stopTests}</button>
     </div>
-  )
-}
-
-/** The field by itself, so that typing draws no list anew: it is asked for when one pauses. */
-const Search = ({ onSearch }: { readonly onSearch: (text: string) => void }) => {
-  const t = useTexts().accounts
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  return (
-    <label class="field grow">
-      <span>{t.search}</span>
-      <input
-        type="text"
-        onInput={({ currentTarget: { value } }) => {
-          clearTimeout(timer.current)
-          timer.current = setTimeout(() => onSearch(value.trim()), 200)
-        }}
-      />
-    </label>
   )
 }
 
@@ -109,7 +117,7 @@ type Open =
   | { readonly name: "delete"; readonly identifiers: ReadonlyArray<string> }
 
 export const Accounts = () => {
-  const t = useTexts()
+  const { accounts: t, addAccounts, common, states } = useTexts()
   const [page, setPage] = useState(1)
   const [q, setQ] = useState("")
   const [state, setState] = useState<AccountState | "">("")
@@ -140,12 +148,12 @@ export const Accounts = () => {
   const batch = async (action: "enable" | "disable" | "delete", identifiers: ReadonlyArray<string>) => {
     const reply = await act(
       (client) => client["admin-accounts"].batch({ payload: { action, identifiers } }),
-      { done: ({ changed, failed }) => t.accounts.batchDone(action, changed, failed), subjects: changedBy }
+      { done: ({ changed, failed }) => t.batchDone(action, changed, failed), subjects: changedBy }
     )
     if (reply !== undefined) select(identifiers, false)
   }
 
-  const change = async (item: AccountItem, action: RowAction) => {
+  const change = async (item: AccountItem, action: Action) => {
     const { identifier } = item
     if (action === "note") return setOpen({ name: "note", item })
     if (action === "delete") return setOpen({ name: "delete", identifiers: [identifier] })
@@ -154,14 +162,14 @@ export const Accounts = () => {
     if (action === "test") await runTests([identifier])
     if (action === "sessions") {
       await act((client) => client["admin-accounts"].deleteSessions({ payload: { identifier } }), {
-        done: ({ note }) => note ?? t.accounts.cleared(identifier)
+        done: ({ note }) => note ?? t.cleared(identifier)
       })
     }
     if (action === "toggle") {
       await act(
         (client) => client["admin-accounts"].patch({ params: { identifier }, payload: { disabled: !item.disabled } }),
         {
-          done: ({ account }) => account.disabled ? t.accounts.disabled(identifier) : t.accounts.enabled(identifier),
+          done: ({ account }) => account.disabled ? t.disabled(identifier) : t.enabled(identifier),
           subjects: changedBy
         }
       )
@@ -169,41 +177,43 @@ export const Accounts = () => {
     return setBusy((now) => new Set([...now].filter((each) => each !== identifier)))
   }
 
+  const close = () => setOpen(undefined)
   const chosen = [...selected]
   const none = chosen.length === 0
   return (
     <>
-      <Heading name={t.common.pages.accounts}>
-        <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.accounts.testAll}</button>
-        <button type="button" class="primary" onClick={() => setOpen({ name: "add" })}>{t.addAccounts.title}</button>
+      <Heading name={common.pages.accounts}>
+        <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</button>
+        <button type="button" class="primary" onClick={() => setOpen({ name: "add" })}>{addAccounts.title}</button>
       </Heading>
-      <Durability />
+      <DurabilityNotice />
       <div class="row">
         <Search
+          label={t.search}
           onSearch={(text) => {
             setQ(text)
             setPage(1)
           }}
         />
-        <Select
-          label={t.accounts.show}
+        <Select<AccountState | "">
+          label={t.show}
           value={state}
-          options={[["", t.accounts.all], ...states.map((each) => [each, t.states[each]] as const)]}
+          options={[["", t.all], ...accountStates.map((each) => [each, states[each]] as const)]}
           onValue={(value) => {
-            setState(value as AccountState | "")
+            setState(value)
             setPage(1)
           }}
         />
       </div>
       <div class="actions">
         <button type="button" disabled={none} onClick={() => void batch("disable", chosen)}>
-          {t.accounts.disableSelected}
+          {t.disableSelected}
         </button>
         <button type="button" disabled={none} onClick={() => void batch("enable", chosen)}>
-          {t.accounts.enableSelected}
+          {t.enableSelected}
         </button>
         <button type="button" disabled={none || testing} onClick={() => void runTests(chosen)}>
-          {t.accounts.testSelected}
+          {t.testSelected}
         </button>
         <button
           type="button"
@@ -211,20 +221,18 @@ export const Accounts = () => {
           disabled={none}
           onClick={() => setOpen({ name: "delete", identifiers: chosen })}
         >
-          {t.accounts.deleteSelected}
+          {t.deleteSelected}
         </button>
-        {none ? null : (
+        {!none && (
           <>
-            <span class="hint">{t.accounts.selected(chosen.length)}</span>
-            <button type="button" class="quiet" onClick={() => setSelected(new Set())}>
-              {t.accounts.clearSelection}
-            </button>
+            <span class="hint">{t.selected(chosen.length)}</span>
+            <button type="button" class="quiet" onClick={() => setSelected(new Set())}>{t.clearSelection}</button>
           </>
         )}
       </div>
       <Tests />
       <Loaded atom={list}>
-        {(accounts: AccountList, waiting) => {
+        {(accounts, waiting) => {
           const shown = accounts.items.map((item) => item.identifier)
           const allSelected = shown.length > 0 && shown.every((identifier) => selected.has(identifier))
           const result = registry.get(list)
@@ -232,28 +240,28 @@ export const Accounts = () => {
           return (
             <>
               <Table
-                name={t.common.pages.accounts}
+                name={common.pages.accounts}
                 busy={waiting}
                 columns={[
                   {
-                    name: t.accounts.selectColumn,
+                    name: t.selectColumn,
                     content: (
                       <input
                         type="checkbox"
-                        aria-label={t.accounts.selectPage}
+                        aria-label={t.selectPage}
                         disabled={shown.length === 0}
                         checked={allSelected}
                         onChange={(event) => select(shown, event.currentTarget.checked)}
                       />
                     )
                   },
-                  { name: t.accounts.account },
-                  { name: t.accounts.state },
-                  { name: t.accounts.inUse, number: true },
-                  { name: t.accounts.actions, hidden: true }
+                  t.account,
+                  t.state,
+                  ...numbers(t.inUse),
+                  { name: t.actions, hidden: true }
                 ]}
                 rows={accounts.items.length}
-                empty={q === "" && state === "" ? t.accounts.empty : t.accounts.noneFound}
+                empty={q === "" && state === "" ? t.empty : t.noneFound}
               >
                 {accounts.items.map((item) => (
                   <Row
@@ -271,26 +279,24 @@ export const Accounts = () => {
                 page={page}
                 shown={accounts.page}
                 pages={accounts.total_pages}
-                total={t.accounts.total(accounts.total)}
+                total={t.total(accounts.total)}
                 onPage={setPage}
               />
             </>
           )
         }}
       </Loaded>
-      {open?.name === "add" ? <AddAccounts onClose={() => setOpen(undefined)} /> : null}
-      {open?.name === "note" ? <NoteDialog item={open.item} onClose={() => setOpen(undefined)} /> : null}
-      {open?.name === "delete"
-        ? (
-          <DeleteDialog
-            name={open.identifiers.length === 1 ? open.identifiers[0]! : t.accounts.count(open.identifiers.length)}
-            onClose={() => setOpen(undefined)}
-            onDelete={() => batch("delete", open.identifiers)}
-          >
-            {t.accounts.deleteAsk}
-          </DeleteDialog>
-        )
-        : null}
+      {open?.name === "add" && <AddAccounts onClose={close} />}
+      {open?.name === "note" && <NoteDialog item={open.item} onClose={close} />}
+      {open?.name === "delete" && (
+        <DeleteDialog
+          name={open.identifiers.length === 1 ? open.identifiers[0]! : t.count(open.identifiers.length)}
+          onClose={close}
+          onDelete={() => batch("delete", open.identifiers)}
+        >
+          {t.deleteAsk}
+        </DeleteDialog>
+      )}
     </>
   )
 }

@@ -1,15 +1,15 @@
 /**
- * Adds accounts from lines: what would become of each is shown first, then what became of it.
+ * Adds accounts from lines of text: shows a preview of each line first, then its result.
  */
 import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
+import { Badge } from "../../parts/Badge.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Badge } from "../../parts/State.tsx"
-import { Table } from "../../parts/Table.tsx"
-import { call, reload, tell } from "../../state/actions.ts"
+import { Failure, TextArea, useWork } from "../../parts/Form.tsx"
+import { numbers, Table } from "../../parts/Table.tsx"
+import { call, reload, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-import type { ParsedAccount } from "./parseAccounts.ts"
 import { parseAccounts } from "./parseAccounts.ts"
 
 interface Line {
@@ -22,13 +22,12 @@ interface Line {
 interface Stage {
   readonly name: "preview" | "results"
   readonly lines: ReadonlyArray<Line>
-  readonly accounts: ReadonlyArray<ParsedAccount>
   readonly changed: number
 }
 
 const shown = 200
 
-/** Refused lines first: they are what one looks for. */
+/** If not all lines are shown, the refused ones come first. */
 const ordered = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> =>
   lines.length <= shown ? lines : [...lines].sort((a, b) => Number(a.ok) - Number(b.ok))
 
@@ -43,14 +42,14 @@ const Lines = ({ lines, name, okText }: {
       <Table
         name={name}
         scroll
-        columns={[{ name: t.line, number: true }, { name: t.account }, { name: t.result }]}
+        columns={[...numbers(t.line), t.account, t.result]}
         rows={lines.length}
         empty={t.noLines}
       >
         {ordered(lines).slice(0, shown).map((line) => (
           <tr key={line.line}>
             <td class="number">{line.line}</td>
-            <th scope="row" class="text">{line.identifier === "" ? "–" : line.identifier}</th>
+            <th scope="row" class="text">{line.identifier || "–"}</th>
             <td>
               {line.ok
                 ? <Badge sign="✓" tone="good" text={okText} />
@@ -59,48 +58,36 @@ const Lines = ({ lines, name, okText }: {
           </tr>
         ))}
       </Table>
-      {lines.length > shown ? <p class="hint">{t.moreLines(lines.length - shown)}</p> : null}
+      {lines.length > shown && <p class="hint">{t.moreLines(lines.length - shown)}</p>}
     </>
   )
 }
 
 export const AddAccounts = ({ onClose }: { readonly onClose: () => void }) => {
-  const texts = useTexts()
-  const t = texts.addAccounts
+  const { addAccounts: t, common } = useTexts()
   const field = useRef<HTMLTextAreaElement>(null)
   const [stage, setStage] = useState<Stage>()
-  const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<string>()
-
-  /** Sends the lines; `undefined` when the gateway refused the whole. */
-  const send = async (dryRun: boolean) => {
-    setBusy(true)
+  const [busy, send] = useWork(async (dryRun: boolean) => {
     setFailure(undefined)
     const parsed = parseAccounts(field.current?.value ?? "")
-    const good = parsed.filter((line) => line.account !== undefined)
-    const accounts = good.map((line) => line.account!)
+    const good = parsed.flatMap(({ account, line }) => account === undefined ? [] : [{ account, line }])
+    const accounts = good.map(({ account }) => account)
     const exit = await call((client) =>
       client["admin-accounts"].batch({ payload: { action: "add", accounts, dry_run: dryRun } })
     )
-    setBusy(false)
-    if (Exit.isFailure(exit)) {
-      setFailure(causeText(exit.cause))
-      return
-    }
-    const reply = exit.value
-    const results = new Map(reply.results.map((result) => [good[result.index]?.line, result]))
+    if (Exit.isFailure(exit)) return setFailure(causeText(exit.cause))
+    const { changed, config_writable, results } = exit.value
+    const byLine = new Map(results.map((result) => [good[result.index]?.line, result]))
     const lines = parsed.map(({ line }): Line => {
-      const result = results.get(line)
-      return result === undefined
-        ? { line, identifier: "", ok: false, detail: "not understood" }
-        : { line, identifier: result.identifier, ok: result.ok, detail: result.detail }
+      const { detail, identifier, ok } = byLine.get(line) ?? { identifier: "", ok: false, detail: "not understood" }
+      return { line, identifier, ok, detail }
     })
-    setStage({ name: dryRun ? "preview" : "results", lines, accounts, changed: reply.changed })
-    if (dryRun) return
+    setStage({ name: dryRun ? "preview" : "results", lines, changed })
+    if (dryRun) return undefined
     reload("accounts", "config", "host")
-    tell(t.done(reply.changed) + (reply.config_writable ? "" : ` ${texts.common.notLasting}`))
-  }
-
+    return report(t.done(changed) + (config_writable ? "" : ` ${common.notLasting}`))
+  })
   const results = stage?.name === "results"
   return (
     <Dialog name={t.title} onClose={onClose} wide>
@@ -113,50 +100,44 @@ export const AddAccounts = ({ onClose }: { readonly onClose: () => void }) => {
         )
         : (
           <>
-            <label class="field">
-              <span>{t.field}</span>
-              <textarea
-                ref={field}
-                class="code"
-                rows={8}
-                spellcheck={false}
-                autocomplete="off"
-                placeholder={"ada@example.com  password\n13800138000----password\na-token"}
-                aria-describedby="add-accounts-hint"
-                onInput={() => setStage(undefined)}
-              />
-            </label>
+            <TextArea
+              ref={field}
+              label={t.field}
+              class="code"
+              rows={8}
+              spellcheck={false}
+              autocomplete="off"
+              placeholder={"ada@example.com  password\n13800138000----password\na-token"}
+              aria-describedby="add-accounts-hint"
+              onInput={() => setStage(undefined)}
+            />
             <p class="hint" id="add-accounts-hint">{t.hint}</p>
-            {stage === undefined ? null : <Lines name={t.preview} lines={stage.lines} okText={t.willAdd} />}
+            {stage !== undefined && <Lines name={t.preview} lines={stage.lines} okText={t.willAdd} />}
           </>
         )}
-      {failure === undefined ? null : <p class="notice bad" role="alert">{failure}</p>}
+      <Failure text={failure} />
       <div class="actions">
-        <button type="button" onClick={onClose}>{results ? texts.common.close : texts.common.cancel}</button>
-        {results ?
-          null :
-          (
-            <button
-              type="button"
-              class={stage === undefined ? "primary" : ""}
-              disabled={busy}
-              onClick={() => void send(true)}
-            >
-              {t.preview}
-            </button>
-          )}
-        {stage?.name === "preview"
-          ? (
-            <button
-              type="button"
-              class="primary"
-              disabled={busy || stage.changed === 0}
-              onClick={() => void send(false)}
-            >
-              {t.add(stage.changed)}
-            </button>
-          )
-          : null}
+        <button type="button" onClick={onClose}>{results ? common.close : common.cancel}</button>
+        {!results && (
+          <button
+            type="button"
+            class={stage === undefined ? "primary" : ""}
+            disabled={busy}
+            onClick={() => send(true)}
+          >
+            {t.preview}
+          </button>
+        )}
+        {stage?.name === "preview" && (
+          <button
+            type="button"
+            class="primary"
+            disabled={busy || stage.changed === 0}
+            onClick={() => send(false)}
+          >
+            {t.add(stage.changed)}
+          </button>
+        )}
       </div>
     </Dialog>
   )

@@ -1,12 +1,13 @@
 /**
- * Accounts from lines of text, as people keep them.
+ * Parses accounts from lines of text.
  *
- * A line is an identity and its password, apart by a tab, blanks, `----`, `,`, `;`, `|` or `:`, whichever stands first
- * behind the identity. One word alone is a token. A line, or the whole text, may be JSON. Blank lines and lines that begin
- * with `#` are left out.
+ * A line is an identity and its password, separated by the first tab, blanks, `----`, `,`, `;`, `|` or `:` after the
+ * identity. A single word is a token. A line, or the whole text, may be JSON. Blank lines and lines that begin with `#` are
+ * skipped.
  */
+import { parsed, record, string } from "../../state/json.ts"
 
-/** An account to add; what is not given is absent. */
+/** An account to add. Fields that are not given are absent. */
 export interface ParsedAccount {
   readonly email?: string
   readonly mobile?: string
@@ -15,7 +16,7 @@ export interface ParsedAccount {
   readonly note?: string
 }
 
-/** A line with its number, from 1; `account` is `undefined` where the line cannot be understood. */
+/** A line with its number, from 1. `account` is `undefined` if the line cannot be parsed. */
 export interface ParsedLine {
   readonly line: number
   readonly account: ParsedAccount | undefined
@@ -23,7 +24,7 @@ export interface ParsedLine {
 
 const separator = /\s*(?:----|[,;|:])\s*|\s+/
 
-/** What stands in front of the separator: an email or a mobile, else `undefined`. */
+/** The text before the separator as an email or a mobile; `undefined` if it is neither. */
 const identityOf = (text: string): ParsedAccount | undefined => {
   if (text.includes("@")) return { email: text }
   return /^\+?\d{8,15}$/.test(text) ? { mobile: text } : undefined
@@ -33,26 +34,14 @@ const fields = ["email", "mobile", "password", "token", "note"] as const
 
 const fromJson = (value: unknown): ParsedAccount | undefined => {
   if (typeof value === "string") return value.trim() === "" ? undefined : { token: value.trim() }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
-  const given = value as Readonly<Record<string, unknown>>
-  const entries = fields.flatMap((field) => {
-    const text = given[field]
-    return typeof text === "string" && text !== "" ? [[field, text]] : []
-  })
+  const given = record(value)
+  const entries = fields.flatMap((field) => string(given[field]) === "" ? [] : [[field, given[field]]])
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
-}
-
-const json = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const parseLine = (text: string): ParsedAccount | undefined => {
   if (/^[{"]/.test(text)) {
-    const value = json(text)
+    const value = parsed(text)
     if (value !== undefined) return fromJson(value)
   }
   const found = separator.exec(text)
@@ -63,18 +52,13 @@ const parseLine = (text: string): ParsedAccount | undefined => {
   return /\s/.test(text) ? undefined : { token: text }
 }
 
-/** The accounts of a text, in their order. */
+/** The accounts of a text, in order. */
 export const parseAccounts = (text: string): ReadonlyArray<ParsedLine> => {
-  if (/^\s*[[{]/.test(text)) {
-    const whole = json(text)
-    const list = Array.isArray(whole)
-      ? whole
-      : typeof whole === "object" && whole !== null && "accounts" in whole && Array.isArray(whole.accounts)
-      ? whole.accounts
-      : whole === undefined
-      ? undefined
-      : [whole]
-    if (list !== undefined) return list.map((value, index) => ({ line: index + 1, account: fromJson(value) }))
+  const whole = /^\s*[[{]/.test(text) ? parsed(text) : undefined
+  if (whole !== undefined) {
+    const { accounts } = record(whole)
+    const all = Array.isArray(whole) ? whole : Array.isArray(accounts) ? accounts : [whole]
+    return all.map((value, index) => ({ line: index + 1, account: fromJson(value) }))
   }
   return text.split(/\r\n|\r|\n/).flatMap((raw, index) => {
     const line = raw.trim()

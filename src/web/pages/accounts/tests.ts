@@ -1,21 +1,22 @@
 /**
- * Tests of accounts, run from the page: five at a time, with progress, until stopped.
+ * Runs tests of accounts: five at a time, with progress, until they end or are stopped.
  */
 import * as Effect from "effect/Effect"
 import * as Atom from "effect/reactivity/Atom"
-import { reload, tell } from "../../state/actions.ts"
+import { reload, report } from "../../state/actions.ts"
 import { Admin, onSignedOut, withServices } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { texts } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 
-/** How far the tests are; `undefined` while none runs. */
+/** The progress of running tests. */
 export interface Progress {
   readonly total: number
   readonly passed: number
   readonly failed: number
 }
 
+/** `undefined` while no tests run. */
 export const progressAtom = Atom.keepAlive(Atom.make<Progress | undefined>(undefined))
 
 const atOnce = 5
@@ -23,12 +24,12 @@ const pageSize = 100
 
 let stop: AbortController | undefined
 
-/** Ends the tests; what runs is given up. */
+/** Stops the tests and cancels the running ones. */
 export const stopTests = (): void => stop?.abort()
 
 const left = "signed out"
 
-// Nobody is there to be told, and every test to come would be refused.
+// The remaining tests would be refused.
 onSignedOut(() => stop?.abort(left))
 
 const testOne = (identifier: string) =>
@@ -58,7 +59,7 @@ const everyIdentifier = Effect.gen(function*() {
   return found
 })
 
-/** Tests these accounts, or all, and tells what came of it. */
+/** Tests these accounts, or all, and reports the result. */
 export const runTests = async (which: ReadonlyArray<string> | "all"): Promise<void> => {
   if (registry.get(progressAtom) !== undefined) return
   const t = texts().accounts
@@ -74,11 +75,11 @@ export const runTests = async (which: ReadonlyArray<string> | "all"): Promise<vo
   registry.set(progressAtom, undefined)
   if (running.signal.reason === left) return
   reload("accounts")
-  if (running.signal.aborted) return tell(t.testsStopped(passed, failed, total))
-  if (exit._tag === "Failure") return tell(causeText(exit.cause), true)
+  if (running.signal.aborted) return report(t.testsStopped(passed, failed, total))
+  if (exit._tag === "Failure") return report(causeText(exit.cause), true)
   const only = exit.value.length === 1 && which !== "all" ? exit.value[0] : undefined
-  if (only === undefined) return tell(t.testsDone(passed, failed))
-  return tell(
+  if (only === undefined) return report(t.testsDone(passed, failed))
+  return report(
     only.success ? t.testPassed(which[0]!, only.response_time, only.message) : t.testFailed(which[0]!, only.message),
     !only.success
   )

@@ -1,76 +1,62 @@
 /**
- * Business keys: what callers bring to be served from the pool, and what each may do.
+ * Business keys, which callers present to be served from the pool, and what each key allows.
  */
-import * as Option from "effect/Option"
-import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useRef, useState } from "preact/hooks"
-import { copyText } from "../../parts/copy.ts"
+import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { Form, TextField } from "../../parts/Form.tsx"
 import { dateTime, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Pager } from "../../parts/Pager.tsx"
-import { Badge } from "../../parts/State.tsx"
-import { Table } from "../../parts/Table.tsx"
-import { act } from "../../state/actions.ts"
+import { Pager, RowButton, Table } from "../../parts/Table.tsx"
+import { act, copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { useAtom } from "../../state/registry.ts"
-import { acceptedKeys, configAtom, Durability } from "../Durability.tsx"
-import type { KeyItem } from "./draft.ts"
+import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { changedBy, EditKey } from "./EditKey.tsx"
-import { keyOfId, randomKey } from "./preview.ts"
+import { type KeyItem, keyOfId, randomKey } from "./keys.ts"
 
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
 
 const AddKey = () => {
-  const t = useTexts()
+  const t = useTexts().keys
   const field = useRef<HTMLInputElement>(null)
   const [empty, setEmpty] = useState(true)
-  const [busy, setBusy] = useState(false)
-  const add = async (event: Event) => {
-    event.preventDefault()
-    setBusy(true)
+  const write = (text: string) => {
+    if (field.current !== null) field.current.value = text
+    setEmpty(text === "")
+  }
+  const add = async () => {
     const key = field.current?.value.trim() ?? ""
     const reply = await act((client) => client["admin-keys"].add({ payload: { key } }), {
-      done: ({ preview }) => t.keys.added(preview),
+      done: ({ preview }) => t.added(preview),
       subjects: changedBy
     })
-    setBusy(false)
-    if (reply === undefined || field.current === null) return
-    field.current.value = ""
-    setEmpty(true)
+    if (reply !== undefined) write("")
   }
   return (
-    <form class="card" onSubmit={(event) => void add(event)}>
-      <div class="row">
-        <label class="field grow">
-          <span>{t.keys.newKey}</span>
-          <input
-            ref={field}
-            class="code"
-            type="text"
-            autocomplete="off"
-            spellcheck={false}
-            onInput={(event) => setEmpty(event.currentTarget.value.trim() === "")}
-          />
-        </label>
-        <div class="actions">
-          <button
-            type="button"
-            onClick={() => {
-              if (field.current !== null) field.current.value = randomKey()
-              setEmpty(false)
-            }}
-          >
-            {t.keys.generate}
-          </button>
-          <button type="submit" class="primary" disabled={busy || empty}>{t.keys.add}</button>
-        </div>
-      </div>
-      <p class="hint">{t.keys.hint}</p>
-    </form>
+    <Form class="card" onSubmit={add}>
+      {(busy) => (
+        <>
+          <div class="row">
+            <TextField
+              grow
+              ref={field}
+              label={t.newKey}
+              class="code"
+              spellcheck={false}
+              onInput={(event) => setEmpty(event.currentTarget.value.trim() === "")}
+            />
+            <div class="actions">
+              <button type="button" onClick={() => write(randomKey())}>{t.generate}</button>
+              <button type="submit" class="primary" disabled={busy || empty}>{t.add}</button>
+            </div>
+          </div>
+          <p class="hint">{t.hint}</p>
+        </>
+      )}
+    </Form>
   )
 }
 
@@ -80,7 +66,7 @@ const signs = {
   expired: { sign: "▲", tone: "bad" }
 } as const
 
-/** What is used up of each limit, in a line each. */
+/** How much of each limit is used, one line per limit. */
 const Used = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
   const lines = item.usage.windows.flatMap(({ requests, tokens, window }) => [
@@ -101,7 +87,7 @@ const Used = ({ item }: { readonly item: KeyItem }) => {
 
 const KeyRow = ({ item, onDelete, onEdit, value }: {
   readonly item: KeyItem
-  /** The key itself, where the page knows it. */
+  /** The key itself, if the page knows it. */
   readonly value: string | undefined
   readonly onEdit: () => void
   readonly onDelete: () => void
@@ -109,35 +95,19 @@ const KeyRow = ({ item, onDelete, onEdit, value }: {
   const t = useTexts().keys
   const [shown, setShown] = useState(false)
   const { preview } = item
-  const button = (
-    text: string,
-    name: string,
-    onClick: () => void,
-    options: { tone?: string; disabled?: boolean } = {}
-  ) => (
-    <button
-      type="button"
-      class={`quiet ${options.tone ?? ""}`}
-      aria-label={name}
-      disabled={options.disabled ?? false}
-      onClick={onClick}
-    >
-      {text}
-    </button>
-  )
-  const unknown = { disabled: value === undefined }
+  const isUnknown = value === undefined
   return (
     <tr>
       <th scope="row" class="text">
         <code>{shown ? value ?? preview : preview}</code>
-        {item.name === null ? null : <p>{item.name}</p>}
-        {item.note === null ? null : <p class="hint">{item.note}</p>}
+        {item.name !== null && <p>{item.name}</p>}
+        {item.note !== null && <p class="hint">{item.note}</p>}
       </th>
       <td>
         <Badge {...signs[item.state]} text={t.states[item.state]} />
-        {item.generated === true ? <p class="hint">{t.generated}</p> : null}
-        {item.expires_at === null ? null : <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
-        {item.models === null ? null : <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
+        {item.generated === true && <p class="hint">{t.generated}</p>}
+        {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
+        {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
       </td>
       <td class="nowrap">
         <Used item={item} />
@@ -146,52 +116,50 @@ const KeyRow = ({ item, onDelete, onEdit, value }: {
         {item.usage.last_used_at === null ? "–" : dateTime(Date.parse(item.usage.last_used_at))}
       </td>
       <td class="tools">
-        {button(
-          shown ? t.hide : t.show,
-          shown ? t.hideOf(preview) : t.showOf(preview),
-          () => setShown(!shown),
-          unknown
-        )}
-        {button(t.copy, t.copyOf(preview), () => void copyText(value ?? "", t.copied(preview)), unknown)}
-        {button(t.edit, t.editOf(preview), onEdit)}
-        {button(t.delete, t.deleteOf(preview), onDelete, { tone: "danger" })}
+        <RowButton
+          text={shown ? t.hide : t.show}
+          name={shown ? t.hideOf(preview) : t.showOf(preview)}
+          disabled={isUnknown}
+          onClick={() => setShown(!shown)}
+        />
+        <RowButton
+          text={t.copy}
+          name={t.copyOf(preview)}
+          disabled={isUnknown}
+          onClick={() => void copyText(value ?? "", t.copied(preview))}
+        />
+        <RowButton text={t.edit} name={t.editOf(preview)} onClick={onEdit} />
+        <RowButton danger text={t.delete} name={t.deleteOf(preview)} onClick={onDelete} />
       </td>
     </tr>
   )
 }
 
 export const Keys = () => {
-  const t = useTexts()
+  const { common, keys: t } = useTexts()
   const [page, setPage] = useState(1)
   const [deleting, setDeleting] = useState<KeyItem>()
   const [editing, setEditing] = useState<KeyItem>()
-  const config = AsyncResult.value(useAtom(configAtom))
-  // The list has ids in the place of keys. Their order says nothing: one of the two may have been read before a change.
-  const keys = Option.isSome(config) ? acceptedKeys(config.value) : noKeys
+  // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
+  const keys = useAcceptedKeys() ?? noKeys
   const list = useMemo(
     () => Admin.query("admin-keys", "list", { query: { page, page_size: pageSize }, reactivityKeys: ["keys"] }),
     [page]
   )
   return (
     <>
-      <Heading name={t.common.pages.keys} />
-      <Durability />
+      <Heading name={common.pages.keys} />
+      <DurabilityNotice />
       <AddKey />
       <Loaded atom={list}>
         {({ items, page: shown, total, total_pages }, waiting) => (
           <>
             <Table
-              name={t.common.pages.keys}
+              name={common.pages.keys}
               busy={waiting}
-              columns={[
-                { name: t.keys.key },
-                { name: t.keys.state },
-                { name: t.keys.use },
-                { name: t.keys.lastUsed },
-                { name: t.keys.actions, hidden: true }
-              ]}
+              columns={[t.key, t.state, t.use, t.lastUsed, { name: t.actions, hidden: true }]}
               rows={items.length}
-              empty={t.keys.empty}
+              empty={t.empty}
             >
               {items.map((item) => (
                 <KeyRow
@@ -203,24 +171,24 @@ export const Keys = () => {
                 />
               ))}
             </Table>
-            {total_pages === 1 && shown === 1
-              ? null
-              : <Pager page={page} shown={shown} pages={total_pages} total={t.keys.total(total)} onPage={setPage} />}
+            {(total_pages > 1 || shown > 1) && (
+              <Pager page={page} shown={shown} pages={total_pages} total={t.total(total)} onPage={setPage} />
+            )}
           </>
         )}
       </Loaded>
-      {editing === undefined ? null : <EditKey item={editing} onClose={() => setEditing(undefined)} />}
-      {deleting === undefined ? null : (
+      {editing !== undefined && <EditKey item={editing} onClose={() => setEditing(undefined)} />}
+      {deleting !== undefined && (
         <DeleteDialog
           name={deleting.preview}
           onClose={() => setDeleting(undefined)}
           onDelete={() =>
             act((client) => client["admin-keys"].remove({ params: { key: deleting.id } }), {
-              done: () => t.keys.deleted(deleting.preview),
+              done: () => t.deleted(deleting.preview),
               subjects: changedBy
             })}
         >
-          {t.keys.deleteAsk}
+          {t.deleteAsk}
         </DeleteDialog>
       )}
     </>

@@ -1,21 +1,19 @@
 /**
- * What is written in the form of a key, and what of it is a change.
+ * The form of a key, and the changes that it makes.
  */
-import type { Reply } from "../../state/client.ts"
-
-export type KeyItem = Reply<"admin-keys", "list">["items"][number]
+import type { KeyItem } from "./keys.ts"
 
 export const windows = ["minute", "hour", "day", "week", "month"] as const
 export type Window = (typeof windows)[number]
 
-/** The form's fields as they are written; numbers are there, or `null` where their field is empty. */
+/** The form's fields. An empty number is `null`. */
 export interface KeyDraft {
   readonly name: string
   readonly note: string
   readonly disabled: boolean
-  /** By the clock of the person at the page, to the minute. */
+  /** Local time, to the minute. */
   readonly expires_at: string
-  /** One a line. */
+  /** One per line. */
   readonly models: string
   readonly max_inflight: number | null
   readonly limits: ReadonlyArray<Limit>
@@ -23,7 +21,7 @@ export interface KeyDraft {
 
 type Limit = KeyItem["limits"][number]
 
-/** A time as the browser's field has it: by the clock of the person at the page, to the minute. */
+/** A time in the form of the browser's date field: local time, to the minute. */
 export const asLocal = (time: string | null): string => {
   if (time === null) return ""
   const date = new Date(time)
@@ -40,8 +38,8 @@ const namesOf = (text: string): ReadonlyArray<string> =>
   text.split("\n").map((name) => name.trim()).filter((name) => name !== "")
 
 /**
- * The fields that say something else than the key did when the form was opened. What stays is left out, so that nothing is
- * taken back that somebody else changed meanwhile, and a time keeps its seconds.
+ * The fields that differ from the key as it was when the form opened. Unchanged fields are left out, so that a concurrent
+ * change is not reverted and a time keeps its seconds.
  */
 export const changesOf = (item: KeyItem, draft: KeyDraft) => {
   const name = draft.name.trim()

@@ -1,24 +1,24 @@
 /**
- * One request: both sides of it, as they went over the wire. Fills while the request runs.
+ * The inspector: one request with both of its sides, as they went over the wire. Updated while the request runs.
  */
+import type { ComponentChildren } from "preact"
 import { useEffect, useState } from "preact/hooks"
+import { RequestBadge } from "../../parts/Badge.tsx"
 import { dateTime, elapsed, number } from "../../parts/format.ts"
-import { Heading } from "../../parts/Heading.tsx"
+import { Heading, Section } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { Table } from "../../parts/Table.tsx"
+import { Facts, numbers, Table } from "../../parts/Table.tsx"
 import { openTalk } from "../../playground/state.ts"
 import { failureText } from "../../state/failure.ts"
+import { parsed } from "../../state/json.ts"
 import { onRequests, onReset } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
-import type { RequestRecord } from "../../state/requests.ts"
-import { readRequest } from "../../state/requests.ts"
+import { readRequest, type RecordedFrame, type RequestRecord } from "../../state/requests.ts"
 import { go, linkTo } from "../../state/route.ts"
-import { Outcome } from "./Outcome.tsx"
-import { Body, Facts, Frames, Headers } from "./parts.tsx"
 import { TimeLine } from "./TimeLine.tsx"
 import { asTalk } from "./toPlayground.ts"
 
-/** The record, read anew when it changes, and once a second while it is open: frames that come are no event. */
+/** The record. Reloaded on each event about it, and every second while it is open, because frames cause no events. */
 const useRecord = (id: string) => {
   const [record, setRecord] = useState<RequestRecord>()
   const [failure, setFailure] = useState<string>()
@@ -69,72 +69,98 @@ const useRecord = (id: string) => {
   return { record, failure, gone, retry: () => setTries(tries + 1) }
 }
 
-const Conversation = ({ record }: { readonly record: RequestRecord }) => {
+/** Longer texts are shown in part, so that the page stays fast. */
+const shownCharacters = 100_000
+
+/** JSON with indentation; other text unchanged. */
+const readable = (text: string): string => {
+  const value = text.length > shownCharacters ? undefined : parsed(text)
+  return value === undefined ? text : JSON.stringify(value, null, 2)
+}
+
+const Body = ({ name, text }: { readonly name: string; readonly text: string }) => {
   const t = useTexts().inspector
-  const turns = record.conversation
   return (
-    <section role="region" aria-label={t.conversation}>
-      <h2>{t.conversation}</h2>
-      {turns === null ?
-        <p class="hint">{t.notDecoded}</p> :
-        (
-          <div class="card log" tabIndex={0} role="group" aria-label={t.conversation}>
-            {turns.slice(-100).map((turn, index) => (
-              <div key={index} class={`turn ${turn.role}`}>
-                <p class="who">{turn.role}{turn.call_id ? ` · ${turn.call_id}` : ""}</p>
-                {turn.text.trim() === "" ? null : <p class="said">{turn.text.trim()}</p>}
-                {turn.calls.map((call) => (
-                  <p key={call.id} class="call">
-                    <code>{call.name}({call.arguments})</code>
-                  </p>
-                ))}
-              </div>
-            ))}
-          </div>
-        )}
-    </section>
+    <div class="stack">
+      <p class="label">{name}</p>
+      {text === "" ? <p class="hint">{t.noBody}</p> : (
+        <div class="body" tabIndex={0} role="group" aria-label={name}>
+          <pre>{readable(text).slice(0, shownCharacters)}</pre>
+        </div>
+      )}
+      {text.length > shownCharacters && <p class="hint">{t.shownInPart(text.length)}</p>}
+    </div>
   )
 }
 
-const Rounds = ({ record }: { readonly record: RequestRecord }) => {
-  const texts = useTexts()
-  const t = texts.inspector
+/** A single frame as a body; otherwise the number of frames, which the time line shows. */
+const Frames = ({ frames, name, truncated }: {
+  readonly frames: ReadonlyArray<RecordedFrame>
+  readonly name: string
+  readonly truncated: boolean
+}) => {
+  const t = useTexts().inspector
   return (
-    <section role="region" aria-label={t.rounds}>
-      <h2>{t.rounds}</h2>
-      {record.upstream.length === 0 ?
-        <p class="hint">{t.noRounds}</p> :
-        record.upstream.map((round, index) => (
-          <div key={index} class="card">
-            <h3>{t.round(index + 1, round.label)}</h3>
-            <Facts
-              facts={[
-                [t.address, <code key="url">{round.url}</code>],
-                [t.account, round.account === "" ? texts.common.none : round.account],
-                [t.attempt, String(round.attempt)],
-                [t.status, round.status === 0 ? t.noStatus : String(round.status)]
-              ]}
-            />
-            <Body name={t.sent} text={round.request_body} />
-            <Frames name={t.received} frames={round.frames} truncated={round.truncated} />
-          </div>
-        ))}
-    </section>
+    <>
+      {frames.length === 1 ? <Body name={name} text={frames[0]!.data} /> : (
+        <p>
+          <span class="label">{name}</span>: {t.frameCount(frames.length)}
+        </p>
+      )}
+      {truncated && <p class="hint">{t.truncated}</p>}
+    </>
   )
 }
 
-const ToolCalls = ({ record }: { readonly record: RequestRecord }) => {
+const Headers = ({ headers, name }: {
+  readonly name: string
+  readonly headers: Readonly<Record<string, string>>
+}) => (
+  <details>
+    <summary>{name}</summary>
+    <pre>{Object.entries(headers).map(([field, value]) => `${field}: ${value}`).join("\n")}</pre>
+  </details>
+)
+
+interface Shown {
+  readonly record: RequestRecord
+}
+
+const Timing = ({ record }: Shown) => {
+  const t = useTexts().inspector
+  const time = (value: number | null) => value === null ? "–" : elapsed(value)
+  const tokens = ({ completion_tokens, prompt_tokens, reasoning_tokens }: NonNullable<RequestRecord["usage"]>) =>
+    t.tokensOf(number(prompt_tokens), number(completion_tokens), number(reasoning_tokens))
+  return (
+    <Section name={t.timing}>
+      <div class="card">
+        <Facts
+          facts={[
+            [t.started, dateTime(record.started_at)],
+            [t.queued, time(record.queued_ms)],
+            [t.firstEvent, time(record.first_event_ms)],
+            [t.duration, time(record.duration_ms)],
+            [t.attempts, t.attemptsOf(record.attempts, record.failovers)],
+            [t.tokens, record.usage === null ? "–" : tokens(record.usage)],
+            [t.serverTiming, record.server_timing ?? "–"]
+          ]}
+        />
+      </div>
+    </Section>
+  )
+}
+
+const ToolCalls = ({ record: { tool_calls } }: Shown) => {
   const t = useTexts().inspector
   return (
-    <section role="region" aria-label={t.toolCalls}>
-      <h2>{t.toolCalls}</h2>
+    <Section name={t.toolCalls}>
       <Table
         name={t.toolCalls}
-        columns={[{ name: t.time, number: true }, { name: t.tool }, { name: t.arguments }]}
-        rows={record.tool_calls.length}
+        columns={[...numbers(t.time), t.tool, t.arguments]}
+        rows={tool_calls.length}
         empty={t.noCalls}
       >
-        {record.tool_calls.slice(0, 100).map((call) => (
+        {tool_calls.slice(0, 100).map((call) => (
           <tr key={call.id}>
             <td class="number">{call.at_ms.toFixed(1)} ms</td>
             <th scope="row">
@@ -146,50 +172,100 @@ const ToolCalls = ({ record }: { readonly record: RequestRecord }) => {
           </tr>
         ))}
       </Table>
-    </section>
+    </Section>
   )
 }
 
-const Timing = ({ record }: { readonly record: RequestRecord }) => {
-  const texts = useTexts()
-  const t = texts.inspector
-  const time = (value: number | null) => value === null ? "–" : elapsed(value)
+const Conversation = ({ record: { conversation } }: Shown) => {
+  const t = useTexts().inspector
   return (
-    <section role="region" aria-label={t.timing}>
-      <h2>{t.timing}</h2>
-      <div class="card">
-        <Facts
-          facts={[
-            [t.started, dateTime(record.started_at)],
-            [t.queued, time(record.queued_ms)],
-            [t.firstEvent, time(record.first_event_ms)],
-            [t.duration, time(record.duration_ms)],
-            [t.attempts, t.attemptsOf(record.attempts, record.failovers)],
-            [
-              t.tokens,
-              record.usage === null ? "–" : t.tokensOf(
-                number(record.usage.prompt_tokens),
-                number(record.usage.completion_tokens),
-                number(record.usage.reasoning_tokens)
-              )
-            ],
-            [t.serverTiming, record.server_timing ?? "–"]
-          ]}
-        />
-      </div>
-    </section>
+    <Section name={t.conversation}>
+      {conversation === null ?
+        <p class="hint">{t.notDecoded}</p> :
+        (
+          <div class="card log" tabIndex={0} role="group" aria-label={t.conversation}>
+            {conversation.slice(-100).map((turn, index) => (
+              <div key={index} class={`turn ${turn.role}`}>
+                <p class="who">{turn.role}{turn.call_id ? ` · ${turn.call_id}` : ""}</p>
+                {turn.text.trim() !== "" && <p class="said">{turn.text.trim()}</p>}
+                {turn.calls.map((call) => (
+                  <p key={call.id} class="call">
+                    <code>{call.name}({call.arguments})</code>
+                  </p>
+                ))}
+              </div>
+            ))}
+          </div>
+        )}
+    </Section>
+  )
+}
+
+const Side = ({ children, name }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <Section name={name}>
+    <div class="card">{children}</div>
+  </Section>
+)
+
+const Client = ({ record: { reply, request } }: Shown) => {
+  const t = useTexts().inspector
+  return (
+    <div class="halves">
+      <Side name={t.clientRequest}>
+        <p class="text">
+          <code>{request.method} {request.path}</code>
+        </p>
+        <Headers headers={request.headers} name={t.requestHeaders} />
+        <Body name={t.body} text={request.body} />
+        {request.truncated && <p class="hint">{t.truncated}</p>}
+      </Side>
+      <Side name={t.clientReply}>
+        {reply === null ? <p class="hint">{t.noReply}</p> : (
+          <>
+            <p>{t.statusIs(reply.status)}</p>
+            <Headers headers={reply.headers} name={t.replyHeaders} />
+            <Frames name={t.framesSent} frames={reply.frames} truncated={reply.truncated} />
+          </>
+        )}
+      </Side>
+    </div>
+  )
+}
+
+const Rounds = ({ record: { upstream } }: Shown) => {
+  const { common, inspector: t } = useTexts()
+  return (
+    <Section name={t.rounds}>
+      {upstream.length === 0 && <p class="hint">{t.noRounds}</p>}
+      {upstream.map((round, index) => (
+        <div key={index} class="card">
+          <h3>{t.round(index + 1, round.label)}</h3>
+          <Facts
+            facts={[
+              [t.address, <code key="url">{round.url}</code>],
+              [t.account, round.account || common.none],
+              [t.attempt, String(round.attempt)],
+              [t.status, round.status === 0 ? t.noStatus : String(round.status)]
+            ]}
+          />
+          <Body name={t.sent} text={round.request_body} />
+          <Frames name={t.received} frames={round.frames} truncated={round.truncated} />
+        </div>
+      ))}
+    </Section>
   )
 }
 
 export const Inspector = ({ id }: { readonly id: string }) => {
-  const texts = useTexts()
-  const t = texts.inspector
+  const { inspector: t, requests } = useTexts()
   const { failure, gone, record, retry } = useRecord(id)
   if (record === undefined) {
     return (
       <>
         <Heading name={t.title(id)} />
-        {gone ? <p class="notice">{t.gone}</p> : failure === undefined
+        {gone
+          ? <p class="notice">{t.gone}</p>
+          : failure === undefined
           ? <Loading />
           : <LoadFailure text={failure} onRetry={retry} />}
         <p>
@@ -203,7 +279,6 @@ export const Inspector = ({ id }: { readonly id: string }) => {
     openTalk(form, turns)
     go("playground")
   }
-  const { reply, request } = record
   return (
     <>
       <Heading name={t.title(record.request_id)}>
@@ -211,44 +286,20 @@ export const Inspector = ({ id }: { readonly id: string }) => {
         <button type="button" disabled={record.conversation === null} onClick={open}>{t.openInPlayground}</button>
       </Heading>
       <p class="summary">
-        <Outcome item={record} />
+        <RequestBadge item={record} />
         <span>{record.status ?? ""}</span>
-        <span>{texts.requests.styles(record.style)}</span>
+        <span>{requests.styles(record.style)}</span>
         <span>{[...new Set([record.model, record.native_model])].filter((name) => name !== null).join(" → ")}</span>
         <span>{record.stream ? t.streamed : t.whole}</span>
-        {record.finish === null ? null : <span>{t.finish(record.finish)}</span>}
-        {record.error === null ? null : <span class="refused">{record.error}</span>}
+        {record.finish !== null && <span>{t.finish(record.finish)}</span>}
+        {record.error !== null && <span class="refused">{record.error}</span>}
       </p>
-      {record.bodies_kept ? null : <p class="notice">{t.bodiesGone}</p>}
+      {!record.bodies_kept && <p class="notice">{t.bodiesGone}</p>}
       <TimeLine record={record} />
       <Timing record={record} />
       <ToolCalls record={record} />
       <Conversation record={record} />
-      <div class="halves">
-        <section role="region" aria-label={t.clientRequest}>
-          <h2>{t.clientRequest}</h2>
-          <div class="card">
-            <p class="text">
-              <code>{request.method} {request.path}</code>
-            </p>
-            <Headers headers={request.headers} name={t.requestHeaders} />
-            <Body name={t.body} text={request.body} />
-            {request.truncated ? <p class="hint">{t.truncated}</p> : null}
-          </div>
-        </section>
-        <section role="region" aria-label={t.clientReply}>
-          <h2>{t.clientReply}</h2>
-          <div class="card">
-            {reply === null ? <p class="hint">{t.noReply}</p> : (
-              <>
-                <p>{t.statusIs(reply.status)}</p>
-                <Headers headers={reply.headers} name={t.replyHeaders} />
-                <Frames name={t.framesSent} frames={reply.frames} truncated={reply.truncated} />
-              </>
-            )}
-          </div>
-        </section>
-      </div>
+      <Client record={record} />
       <Rounds record={record} />
     </>
   )

@@ -1,25 +1,23 @@
 /**
- * The list of requests, live.
+ * The list of requests, updated live.
  */
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { recordedStyles } from "../../../api.ts"
+import { RequestBadge } from "../../parts/Badge.tsx"
+import { Search, Select } from "../../parts/Form.tsx"
 import { elapsed, number, timeOfDay } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { Select } from "../../parts/Select.tsx"
-import { Table } from "../../parts/Table.tsx"
-import { tell } from "../../state/actions.ts"
+import { numbers, Table } from "../../parts/Table.tsx"
+import { report } from "../../state/actions.ts"
+import type { RequestItem } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
-import type { RequestFilter } from "../../state/requests.ts"
-import { listRequests } from "../../state/requests.ts"
+import { listRequests, type RequestFilter } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
-import type { RequestItem } from "../../state/types.ts"
 import { Inspector } from "./Inspector.tsx"
-import type { ShownPage } from "./keepUp.ts"
-import { keepUp, pageSize } from "./keepUp.ts"
-import { Outcome } from "./Outcome.tsx"
+import { pageSize, type ShownPage, updatePage } from "./updatePage.ts"
 
 const statuses = ["open", "ok", "failed", "cancelled", "4xx", "5xx"] as const
 
@@ -34,9 +32,9 @@ const Row = ({ item }: { readonly item: RequestItem }) => {
         <a class="id" href={linkTo("requests", item.id)} title={item.request_id}>{item.request_id}</a>
       </th>
       <td class="nowrap">
-        <Outcome item={item} />
-        {item.status === null ? null : <span class="hint">{` ${item.status}`}</span>}
-        {item.error === null ? null : <p class="hint">{item.error}</p>}
+        <RequestBadge item={item} />
+        {item.status !== null && <span class="hint">{` ${item.status}`}</span>}
+        {item.error !== null && <p class="hint">{item.error}</p>}
       </td>
       <td>
         <span class="clip narrow" title={item.model ?? ""}>{item.model ?? "–"}</span>
@@ -46,11 +44,11 @@ const Row = ({ item }: { readonly item: RequestItem }) => {
         <code>{item.key}</code>
       </td>
       <td>
-        <span class="clip narrow" title={item.account}>{item.account === "" ? "–" : item.account}</span>
+        <span class="clip narrow" title={item.account}>{item.account || "–"}</span>
       </td>
       <td class="number">
         {item.duration_ms === null ? "–" : elapsed(item.duration_ms)}
-        {item.first_event_ms === null ? null : <p class="hint">{t.firstAfter(elapsed(item.first_event_ms))}</p>}
+        {item.first_event_ms !== null && <p class="hint">{t.firstAfter(elapsed(item.first_event_ms))}</p>}
       </td>
       <td class="number">
         {item.usage === null ? "–" : `${number(item.usage.prompt_tokens)} + ${number(item.usage.completion_tokens)}`}
@@ -59,8 +57,8 @@ const Row = ({ item }: { readonly item: RequestItem }) => {
   )
 }
 
-/** The page that is shown, kept up with events. */
-const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: boolean, asked: number) => {
+/** A page of the list, updated by events. Another value of `tries` loads it again. */
+const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: boolean, tries: number) => {
   const [page, setPage] = useState<ShownPage>()
   const [failure, setFailure] = useState<string>()
   const [waiting, setWaiting] = useState(true)
@@ -82,11 +80,11 @@ const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: 
       }
     )
     return () => loading.abort()
-  }, [filter, cursor, paused, asked, missed])
+  }, [filter, cursor, paused, tries, missed])
   useEffect(() => {
     if (paused) return
     const stop = onRequests((items) =>
-      setPage((now) => now === undefined ? now : keepUp(now, items, filter, cursor === undefined))
+      setPage((now) => now === undefined ? now : updatePage(now, items, filter, cursor === undefined))
     )
     const stopReset = onReset(() => setMissed((count) => count + 1))
     return () => {
@@ -98,97 +96,73 @@ const useRequests = (filter: RequestFilter, cursor: string | undefined, paused: 
 }
 
 const List = () => {
-  const texts = useTexts()
-  const t = texts.requests
+  const { common, requests: t } = useTexts()
   const [filter, setFilter] = useState(everything)
-  const [draft, setDraft] = useState(everything)
   const [cursor, setCursor] = useState<string>()
   const [paused, setPaused] = useState(false)
-  const [asked, setAsked] = useState(0)
-  const first = useRef(true)
-  useEffect(() => {
-    if (first.current) {
-      first.current = false
-      return
-    }
-    const timer = setTimeout(() => {
-      setFilter(draft)
-      setCursor(undefined)
-    }, 250)
-    return () => clearTimeout(timer)
-  }, [draft])
-  const { failure, page, waiting } = useRequests(filter, cursor, paused, asked)
-  const text = (name: "model" | "key" | "account", label: string) => (
-    <label class="field">
-      <span>{label}</span>
-      <input
-        type="text"
-        value={draft[name]}
-        autocomplete="off"
-        spellcheck={false}
-        onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
-      />
-    </label>
-  )
+  const [tries, setTries] = useState(0)
+  const { failure, page, waiting } = useRequests(filter, cursor, paused, tries)
+  const narrow = (change: Partial<RequestFilter>) => {
+    setFilter((now) => ({ ...now, ...change }))
+    setCursor(undefined)
+  }
+  const retry = () => setTries(tries + 1)
   const newest = () => {
     setCursor(undefined)
     setPaused(false)
-    setAsked(asked + 1)
+    retry()
   }
   const older = async () => {
     if (page?.cut !== true) return setCursor(page?.next_cursor ?? undefined)
     try {
-      // The cursor was made before newer requests pushed some off the page.
+      // The page's cursor is from before newer requests pushed rows off the page.
       const now = await listRequests(filter, pageSize, undefined, new AbortController().signal)
       return setCursor(now.next_cursor ?? undefined)
     } catch (reason) {
-      return tell(failureText(reason), true)
+      return report(failureText(reason), true)
     }
   }
   const narrowed = Object.values(filter).some((value) => value !== "")
   return (
     <>
-      <Heading name={texts.common.pages.requests}>
+      <Heading name={common.pages.requests}>
         <button type="button" onClick={() => setPaused(!paused)}>{paused ? t.resume : t.pause}</button>
       </Heading>
       <div class="row filters">
         <Select
           label={t.status}
-          value={draft.status}
+          value={filter.status}
           options={[["", t.any], ...statuses.map((each) => [each, t.outcomes(each)] as const)]}
-          onValue={(status) => setDraft({ ...draft, status })}
+          onValue={(status) => narrow({ status })}
         />
         <Select
           label={t.style}
-          value={draft.style}
+          value={filter.style}
           options={[["", t.any], ...recordedStyles.map((each) => [each, t.styles(each)] as const)]}
-          onValue={(style) => setDraft({ ...draft, style })}
+          onValue={(style) => narrow({ style })}
         />
-        {text("model", t.model)}
-        {text("key", t.key)}
-        {text("account", t.account)}
+        <Search label={t.model} onSearch={(model) => narrow({ model })} />
+        <Search label={t.key} onSearch={(key) => narrow({ key })} />
+        <Search label={t.account} onSearch={(account) => narrow({ account })} />
       </div>
-      {paused ? <p class="notice">{t.paused}</p> : null}
-      {page?.enabled === false ? <p class="notice warn">{t.switchedOff}</p> : null}
-      {failure !== undefined && page === undefined
-        ? <LoadFailure text={failure} onRetry={() => setAsked(asked + 1)} />
-        : page === undefined
-        ? <Loading />
+      {paused && <p class="notice">{t.paused}</p>}
+      {page?.enabled === false && <p class="notice warn">{t.switchedOff}</p>}
+      {failure !== undefined && <LoadFailure text={failure} onRetry={retry} />}
+      {page === undefined
+        ? failure === undefined && <Loading />
         : (
           <>
-            {failure === undefined ? null : <LoadFailure text={failure} onRetry={() => setAsked(asked + 1)} />}
             <Table
-              name={texts.common.pages.requests}
+              name={common.pages.requests}
               busy={waiting && !paused}
               columns={[
-                { name: t.time, number: true },
-                { name: t.request },
-                { name: t.outcome },
-                { name: t.model },
-                { name: t.key },
-                { name: t.account },
-                { name: t.duration, number: true },
-                { name: t.tokens, number: true }
+                ...numbers(t.time),
+                t.request,
+                t.outcome,
+                t.model,
+                t.key,
+                t.account,
+                ...numbers(t.duration, t.tokens)
               ]}
               rows={page.items.length}
               empty={narrowed ? t.noneFit : t.empty}
@@ -212,5 +186,6 @@ const List = () => {
   )
 }
 
+/** The list of requests, or the inspector of request `of`. */
 export const Requests = ({ of }: { readonly of: string | undefined }) =>
   of === undefined ? <List /> : <Inspector key={of} id={of} />

@@ -9,7 +9,7 @@ import type { RequestRecord } from "../../state/requests.ts"
 
 const styleOf = (style: string): Style => styles.find((known) => known === style) ?? "chat"
 
-/** The form and the turns; the last thing that the user said stands in the form, to be sent again. */
+/** The form and the turns. The last user message is put into the form, to be sent again. */
 export const asTalk = (
   record: RequestRecord
 ): { readonly form: Partial<Form>; readonly turns: ReadonlyArray<Turn> } => {

@@ -1,12 +1,8 @@
 /**
- * A setting in the form: what is configured can be changed, what is in effect stands beside it.
+ * A setting in the form: an input for the configured value, and the effective value beside it.
  */
 import { useTexts } from "../../state/preferences.ts"
-import type { Field } from "./fields.ts"
-import { textOf } from "./fields.ts"
-
-const inputOf = (field: Field): "select" | "textarea" | "input" =>
-  field.type === "boolean" || field.type === "choice" ? "select" : field.type === "map" ? "textarea" : "input"
+import { type Field, textOf } from "./fields.ts"
 
 export const FieldView = ({ changed, fault, field, onText, text }: {
   readonly field: Field
@@ -15,68 +11,58 @@ export const FieldView = ({ changed, fault, field, onText, text }: {
   readonly fault: string | undefined
   readonly onText: (text: string) => void
 }) => {
-  const texts = useTexts()
-  const t = texts.settings
+  const { common, settings: t } = useTexts()
   const id = `setting-${field.path}`
-  const range = field.minimum !== null && field.maximum !== null
-    ? t.range(String(field.minimum), String(field.maximum))
-    : undefined
+  const isBoolean = field.type === "boolean"
   const shared = {
     id,
     value: text,
     "aria-invalid": fault !== undefined,
     "aria-describedby": `${id}-about`
   } as const
-  const choices = field.type === "boolean" ? ["true", "false"] : field.choices ?? []
-  const tag = inputOf(field)
+  const written = {
+    ...shared,
+    spellcheck: false,
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) => onText(event.currentTarget.value)
+  }
+  const word = (value: boolean) => value ? common.yes : common.no
+  const effective = typeof field.effective === "boolean"
+    ? word(field.effective)
+    : textOf(field.effective).replaceAll("\n", ", ") || common.none
   return (
     <div class={`setting ${changed ? "changed" : ""}`}>
       <label for={id}>
         <code>{field.path}</code>
-        {changed ? <span class="hint">{` ${t.changed}`}</span> : null}
+        {changed && <span class="hint">{` ${t.changed}`}</span>}
       </label>
-      {tag === "select"
+      {isBoolean || field.type === "choice"
         ? (
           <select {...shared} onChange={(event) => onText(event.currentTarget.value)}>
             <option value="">{t.notSet}</option>
-            {choices.map((choice) => (
-              <option key={choice} value={choice}>
-                {field.type === "boolean" ? (choice === "true" ? texts.common.yes : texts.common.no) : choice}
-              </option>
+            {(isBoolean ? ["true", "false"] : field.choices ?? []).map((choice) => (
+              <option key={choice} value={choice}>{isBoolean ? word(choice === "true") : choice}</option>
             ))}
           </select>
         )
-        : tag === "textarea"
-        ? (
-          <textarea
-            {...shared}
-            rows={3}
-            class="code"
-            spellcheck={false}
-            placeholder={t.mapPlaceholder}
-            onInput={(event) => onText(event.currentTarget.value)}
-          />
-        )
+        : field.type === "map"
+        ? <textarea {...written} rows={3} class="code" placeholder={t.mapPlaceholder} />
         : (
           <input
-            {...shared}
+            {...written}
             type="text"
             inputMode={field.type === "integer" || field.type === "number" ? "decimal" : "text"}
-            spellcheck={false}
             autocomplete="off"
             placeholder={field.default === null ? t.notSet : textOf(field.default)}
-            onInput={(event) => onText(event.currentTarget.value)}
           />
         )}
       <p class="hint" id={`${id}-about`}>
-        {fault === undefined ? null : <span class="refused">{fault}{" "}</span>}
-        <span>{t.effective(effectiveText(field, texts.common.yes, texts.common.no) || texts.common.none)}</span>
-        {field.description === "" ? null : <span>{` · ${field.description}`}</span>}
-        {range === undefined ? null : <span>{` · ${range}`}</span>}
+        {fault !== undefined && <span class="refused">{fault}{" "}</span>}
+        <span>{t.effective(effective)}</span>
+        {field.description !== "" && <span>{` · ${field.description}`}</span>}
+        {field.minimum !== null && field.maximum !== null && (
+          <span>{` · ${t.range(String(field.minimum), String(field.maximum))}`}</span>
+        )}
       </p>
     </div>
   )
 }
-
-const effectiveText = (field: Field, yes: string, no: string): string =>
-  typeof field.effective === "boolean" ? (field.effective ? yes : no) : textOf(field.effective).replaceAll("\n", ", ")

@@ -1,21 +1,20 @@
 /**
- * Settings: a form made from what the gateway says of its configuration. Changes are shown before they are saved.
+ * Settings: a form made from the gateway's description of its configuration. Changes are reviewed before they are saved.
  */
 import { useRef, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Heading } from "../../parts/Heading.tsx"
+import { Failure, Field, Form, type ReadField, useWork } from "../../parts/Form.tsx"
+import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Table } from "../../parts/Table.tsx"
-import { reload, tell } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
+import { act, reload, report } from "../../state/actions.ts"
+import { Admin, rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { rest } from "../../state/rest.ts"
-import { Durability } from "../Durability.tsx"
-import type { Drafts, Field, SettingsFields } from "./fields.ts"
+import { DurabilityNotice } from "../configuration.tsx"
+import type { Drafts, Field as Setting, SettingsFields } from "./fields.ts"
 import { changesOf, faultyLines, fieldAt, groupsOf, patchOf, textOf } from "./fields.ts"
 import { FieldView } from "./FieldView.tsx"
-import { Password } from "./Password.tsx"
 
 const fieldsAtom = Admin.query("admin-settings", "fields", { reactivityKeys: ["settings"] })
 
@@ -24,88 +23,125 @@ interface Refusal {
   readonly faults?: ReadonlyArray<{ readonly field: string; readonly message: string }>
 }
 
+/** Settings with two texts each: of now and of the change, or configured and in effect. */
+const FieldTable = ({ columns, empty = "", fields, name, second, first }: {
+  readonly name: string
+  readonly columns: ReadonlyArray<string>
+  readonly fields: ReadonlyArray<Setting>
+  readonly first: (field: Setting) => string
+  readonly second: (field: Setting) => string
+  readonly empty?: string
+}) => {
+  const t = useTexts().settings
+  const shown = (text: string) => text === "" ? <span class="hint">{t.notSet}</span> : <pre>{text}</pre>
+  return (
+    <Table name={name} columns={columns} rows={fields.length} empty={empty}>
+      {fields.map((field) => (
+        <tr key={field.path}>
+          <th scope="row" class="text">
+            <code>{field.path}</code>
+          </th>
+          <td>{shown(first(field))}</td>
+          <td>{shown(second(field))}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
 const Review = ({ busy, changes, drafts, onClose, onSave }: {
-  readonly changes: ReadonlyArray<Field>
+  readonly changes: ReadonlyArray<Setting>
   readonly drafts: Drafts
   readonly busy: boolean
   readonly onSave: () => void
   readonly onClose: () => void
 }) => {
-  const texts = useTexts()
-  const t = texts.settings
-  const shown = (text: string) => text === "" ? <span class="hint">{t.notSet}</span> : <pre>{text}</pre>
+  const { common, settings: t } = useTexts()
   return (
     <Dialog name={t.review} onClose={onClose} wide>
-      <Table
+      <FieldTable
         name={t.changes}
-        columns={[{ name: t.field }, { name: t.now }, { name: t.new }]}
-        rows={changes.length}
+        columns={[t.field, t.now, t.new]}
+        fields={changes}
+        first={(field) => textOf(field.configured)}
+        second={(field) => (drafts.get(field.path) ?? "").trim()}
         empty={t.noChanges}
-      >
-        {changes.map((field) => (
-          <tr key={field.path}>
-            <th scope="row" class="text">
-              <code>{field.path}</code>
-            </th>
-            <td>{shown(textOf(field.configured))}</td>
-            <td>{shown((drafts.get(field.path) ?? "").trim())}</td>
-          </tr>
-        ))}
-      </Table>
+      />
       <div class="actions">
-        <button type="button" onClick={onClose}>{texts.common.cancel}</button>
+        <button type="button" onClick={onClose}>{common.cancel}</button>
         <button type="button" class="primary" disabled={busy || changes.length === 0} onClick={onSave}>
-          {texts.common.save}
+          {common.save}
         </button>
       </div>
     </Dialog>
   )
 }
 
-const FromFile = ({ fields }: { readonly fields: ReadonlyArray<Field> }) => {
+const FromFile = ({ fields }: { readonly fields: ReadonlyArray<Setting> }) => {
   const t = useTexts().settings
   return (
-    <section>
-      <h2>{t.fromFile}</h2>
+    <Section name={t.fromFile}>
       <p class="hint">{t.fromFileHint}</p>
-      <Table
+      <FieldTable
         name={t.fromFile}
-        columns={[{ name: t.field }, { name: t.configured }, { name: t.inEffect }]}
-        rows={fields.length}
-        empty=""
-      >
-        {fields.map((field) => (
-          <tr key={field.path}>
-            <th scope="row" class="text">
-              <code>{field.path}</code>
-            </th>
-            <td>
-              {field.configured === null ? <span class="hint">{t.notSet}</span> : <pre>{textOf(field.configured)}</pre>}
-            </td>
-            <td>
-              <pre>{textOf(field.effective)}</pre>
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </section>
+        columns={[t.field, t.configured, t.inEffect]}
+        fields={fields}
+        first={(field) => textOf(field.configured)}
+        second={(field) => textOf(field.effective)}
+      />
+    </Section>
   )
 }
 
-const Form = ({ fields, revision }: SettingsFields) => {
-  const texts = useTexts()
-  const t = texts.settings
+/** Changes the admin password, which ends all sessions. */
+const Password = () => {
+  const t = useTexts().settings
+  const change = async (read: ReadField) => {
+    const payload = { current_password: read("present"), new_password: read("new") }
+    const reply = await act((client) => client["admin-settings"].password({ payload }), {
+      done: () => t.passwordChanged
+    })
+    if (reply?.force_relogin === true) signedOut()
+  }
+  return (
+    <Form class="card" onSubmit={change}>
+      {(busy) => (
+        <>
+          <h2>{t.password}</h2>
+          <div class="row">
+            <Field label={t.presentPassword}>
+              <input name="present" type="password" autocomplete="current-password" required />
+            </Field>
+            <Field label={t.newPassword}>
+              <input
+                name="new"
+                type="password"
+                autocomplete="new-password"
+                required
+                aria-describedby="password-hint"
+              />
+            </Field>
+            <button type="submit" disabled={busy}>{t.changePassword}</button>
+          </div>
+          <p class="hint" id="password-hint">{t.passwordHint}</p>
+        </>
+      )}
+    </Form>
+  )
+}
+
+const SettingsForm = ({ fields, revision }: SettingsFields) => {
+  const { failures, settings: t } = useTexts()
   const [drafts, setDrafts] = useState<Drafts>(new Map())
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
   const [failure, setFailure] = useState<string>()
   const [reviewing, setReviewing] = useState(false)
-  const [busy, setBusy] = useState(false)
-  // The configuration that the person at the page saw when they began to change it.
+  // The revision of the configuration that the form showed at the first change.
   const seen = useRef<string | undefined>(undefined)
   const writable = fields.filter((field) => field.writable)
   const changes = changesOf(writable, drafts)
 
-  const draft = (field: Field, text: string) => {
+  const draft = (field: Setting, text: string) => {
     seen.current ??= revision
     setDrafts((now) => new Map([...now, [field.path, text]]))
     setFaults((now) => new Map([...now].filter(([path]) => path !== field.path)))
@@ -131,17 +167,14 @@ const Form = ({ fields, revision }: SettingsFields) => {
     const [first] = found.keys()
     if (first !== undefined) setTimeout(() => document.getElementById(`setting-${first}`)?.focus())
   }
-  const save = async () => {
-    setBusy(true)
+  const [busy, save] = useWork(async () => {
     try {
-      const response = await rest("PUT", "/admin/settings", {
-        body: patchOf(changes, drafts),
-        headers: { "if-match": `"${seen.current ?? revision}"` }
-      })
+      const ifMatch = { "if-match": `"${seen.current ?? revision}"` }
+      const response = await rest("PUT", "/admin/settings", patchOf(changes, drafts), ifMatch)
       const reply = await response.json().catch(() => ({})) as Refusal
       setReviewing(false)
       if (response.ok) {
-        tell(t.saved)
+        report(t.saved)
         discard()
         reload("settings", "config", "host")
       } else if (response.status === 409) {
@@ -154,15 +187,13 @@ const Form = ({ fields, revision }: SettingsFields) => {
           const path = fieldAt(writable, field)?.path
           if (path !== undefined) found.set(path, message)
         }
-        refuse(found, reply.detail ?? texts.failures.status(response.status))
+        refuse(found, reply.detail ?? failures.status(response.status))
       }
     } catch (reason) {
       setReviewing(false)
       setFailure(failureText(reason))
-    } finally {
-      setBusy(false)
     }
-  }
+  })
 
   return (
     <>
@@ -184,24 +215,22 @@ const Form = ({ fields, revision }: SettingsFields) => {
             </div>
           </fieldset>
         ))}
-        {failure === undefined ? null : <p class="notice bad" role="alert">{failure}</p>}
+        <Failure text={failure} />
         <div class="actions sticky">
           <button type="submit" class="primary" disabled={changes.length === 0}>{t.review}</button>
           <button type="button" disabled={drafts.size === 0} onClick={discard}>{t.discard}</button>
-          {changes.length === 0 ? null : <span class="hint">{t.changeCount(changes.length)}</span>}
+          {changes.length > 0 && <span class="hint">{t.changeCount(changes.length)}</span>}
         </div>
       </form>
-      {reviewing
-        ? (
-          <Review
-            changes={changes}
-            drafts={drafts}
-            busy={busy}
-            onSave={() => void save()}
-            onClose={() => setReviewing(false)}
-          />
-        )
-        : null}
+      {reviewing && (
+        <Review
+          changes={changes}
+          drafts={drafts}
+          busy={busy}
+          onSave={() => save()}
+          onClose={() => setReviewing(false)}
+        />
+      )}
     </>
   )
 }
@@ -211,12 +240,12 @@ export const Settings = () => {
   return (
     <>
       <Heading name={t.common.pages.settings} />
-      <Durability />
+      <DurabilityNotice />
       <p class="lead">{t.settings.lead}</p>
       <Loaded atom={fieldsAtom}>
         {(settings) => (
           <>
-            <Form {...settings} />
+            <SettingsForm {...settings} />
             <Password />
             <FromFile fields={settings.fields.filter((field) => !field.writable)} />
           </>

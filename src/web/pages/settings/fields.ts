@@ -1,5 +1,5 @@
 /**
- * Settings as the form holds them: texts, and what they stand for.
+ * Settings as texts of the form, and the values of these texts.
  */
 import type { Reply } from "../../state/client.ts"
 
@@ -7,13 +7,13 @@ export type SettingsFields = Reply<"admin-settings", "fields">
 export type Field = SettingsFields["fields"][number]
 type Json = Field["configured"]
 
-/** Texts by the field's path; only of fields that were changed. */
+/** Texts of edited fields, by the field's path. */
 export type Drafts = ReadonlyMap<string, string>
 
 const isObject = (value: Json): value is { readonly [name: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A value as the form shows it; empty where it is not set. */
+/** The text of a value; empty if it is not set. */
 export const textOf = (value: Json): string => {
   if (value === null) return ""
   if (isObject(value)) {
@@ -24,7 +24,7 @@ export const textOf = (value: Json): string => {
   return typeof value === "string" ? value : JSON.stringify(value)
 }
 
-/** The value that a text stands for; what is no value of the type goes as it is, for the gateway to refuse. */
+/** The value of a text. A text that is not of the field's type is returned unchanged, for the gateway to refuse. */
 export const valueOf = (field: Field, text: string): Json => {
   const trimmed = text.trim()
   if (trimmed === "") return null
@@ -46,11 +46,11 @@ export const valueOf = (field: Field, text: string): Json => {
   }
 }
 
-/** The lines of a map that are no `name = value`, by their numbers from 1. */
+/** The numbers, from 1, of the lines of a map that are not of the form `name = value`. */
 export const faultyLines = (text: string): ReadonlyArray<number> =>
   text.split("\n").flatMap((line, index) => line.trim() === "" || /^[^=]*\S[^=]*=\s*\S/.test(line) ? [] : [index + 1])
 
-/** Those of the drafts that say something else than what is configured. */
+/** The fields whose draft differs from the configured value. */
 export const changesOf = (fields: ReadonlyArray<Field>, drafts: Drafts): ReadonlyArray<Field> =>
   fields.filter((field) => {
     const draft = drafts.get(field.path)
@@ -58,7 +58,7 @@ export const changesOf = (fields: ReadonlyArray<Field>, drafts: Drafts): Readonl
       JSON.stringify(valueOf(field, draft)) !== JSON.stringify(valueOf(field, textOf(field.configured)))
   })
 
-/** The body of a change: groups with their fields. */
+/** The request body of a change: groups with their fields. */
 export const patchOf = (changes: ReadonlyArray<Field>, drafts: Drafts): Readonly<Record<string, unknown>> => {
   const patch: Record<string, unknown> = {}
   for (const field of changes) {
@@ -71,16 +71,11 @@ export const patchOf = (changes: ReadonlyArray<Field>, drafts: Drafts): Readonly
   return patch
 }
 
-/** The field that a fault's place belongs to. */
+/** The field that contains the place of a fault. */
 export const fieldAt = (fields: ReadonlyArray<Field>, place: string): Field | undefined =>
   fields.find(({ path }) => place === path || place.startsWith(`${path}.`) || place.startsWith(`${path}[`))
 
-/** Fields by their group, in the order they came. */
-export const groupsOf = (fields: ReadonlyArray<Field>): ReadonlyArray<readonly [string, ReadonlyArray<Field>]> => {
-  const groups = new Map<string, Array<Field>>()
-  for (const field of fields) {
-    const name = field.path.split(".")[0]!
-    groups.set(name, [...(groups.get(name) ?? []), field])
-  }
-  return [...groups]
-}
+/** Fields by group, in order of first appearance. */
+export const groupsOf = (fields: ReadonlyArray<Field>): ReadonlyArray<readonly [string, ReadonlyArray<Field>]> => [
+  ...Map.groupBy(fields, ({ path }) => path.split(".")[0]!)
+]

@@ -1,14 +1,13 @@
 /**
- * Requests and tokens over time. The numbers stand in the table below: the drawing is for the eye alone.
+ * The chart of requests and tokens over time. It is hidden from screen readers, which read the table with the same numbers.
  */
 import { useEffect, useRef } from "preact/hooks"
 import UPlot from "uplot"
 import { themeAtom, useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import type { Usage } from "./rows.ts"
-import { seriesOf } from "./rows.ts"
+import { seriesOf, type Usage } from "./rows.ts"
 
-/** A colour of the style sheet as the drawing needs it. */
+/** The computed value of a colour of the style sheet. */
 const colourOf = (element: HTMLElement, name: string): string => {
   const probe = document.createElement("span")
   probe.style.color = `var(${name})`

@@ -1,15 +1,15 @@
 /**
- * Usage: what was asked for and what it cost, by key, model, account, style or time.
+ * Usage: requests and tokens by key, model, account, style or time.
  */
-import { useEffect, useMemo, useState } from "preact/hooks"
+import * as AsyncResult from "effect/reactivity/AsyncResult"
+import { useMemo, useState } from "preact/hooks"
+import { Select } from "../../parts/Form.tsx"
 import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
-import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { Select } from "../../parts/Select.tsx"
-import { Table } from "../../parts/Table.tsx"
-import { read } from "../../state/actions.ts"
-import { at } from "../../state/client.ts"
-import { failureText, isMissing } from "../../state/failure.ts"
+import { Loaded } from "../../parts/Loaded.tsx"
+import { numbers, Table } from "../../parts/Table.tsx"
+import { Admin, at } from "../../state/client.ts"
+import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { sessionAtom } from "../../state/session.ts"
@@ -26,37 +26,10 @@ const rowsAtMost = 200
 
 const day = 24 * 3600 * 1000
 
-interface UsageQuery {
-  readonly from: string
-  readonly by: Group
-  readonly limit: string
-}
-
-/** What the gateway is asked: the newest hours or days that fit in the table. */
-const queryOf = (range: Range, group: Group): UsageQuery => {
+/** The query of a range, with the limit of the API's reply for this group. */
+const queryOf = (range: Range, group: Group) => {
   const from = new Date(Date.now() - ranges[range] * day).toISOString()
   return { from, by: group, limit: group === "hour" ? "10000" : "1000" }
-}
-
-type Loaded =
-  | { readonly state: "loading" | "unavailable" }
-  | { readonly state: "failed"; readonly text: string }
-  | { readonly state: "there"; readonly reply: UsageReply }
-
-const useUsage = (query: UsageQuery): Loaded => {
-  const [loaded, setLoaded] = useState<Loaded>({ state: "loading" })
-  useEffect(() => {
-    const loading = new AbortController()
-    read((client) => client["admin-usage"].query({ query: { ...query } }), loading.signal).then(
-      (reply) => setLoaded({ state: "there", reply }),
-      (failure: unknown) => {
-        if (loading.signal.aborted) return
-        setLoaded(isMissing(failure) ? { state: "unavailable" } : { state: "failed", text: failureText(failure) })
-      }
-    )
-    return () => loading.abort()
-  }, [query])
-  return loaded
 }
 
 const nameOf = (row: UsageRow, group: Group): string => {
@@ -72,13 +45,12 @@ const nameOf = (row: UsageRow, group: Group): string => {
   }
 }
 
-/** What a reply's rows are by: until the next one is there, another group may be chosen already. */
+/** The group of a reply's rows. It differs from the chosen group until the next reply arrives. */
 const groupOf = (reply: UsageReply): Group => reply.by[0] ?? "hour"
 
-const UsageTable = ({ reply }: { readonly reply: UsageReply }) => {
+const UsageTable = ({ busy, reply }: { readonly reply: UsageReply; readonly busy: boolean }) => {
   const group = groupOf(reply)
-  const texts = useTexts()
-  const t = texts.usage
+  const { common, usage: t } = useTexts()
   const timed = group === "hour" || group === "day"
   const rows = timed ? reply.rows.toReversed() : reply.rows
   const cells = (measures: Measures) => (
@@ -95,16 +67,11 @@ const UsageTable = ({ reply }: { readonly reply: UsageReply }) => {
   return (
     <>
       <Table
-        name={texts.common.pages.usage}
+        name={common.pages.usage}
+        busy={busy}
         columns={[
-          { name: t.groups[group] },
-          { name: t.requests, number: true },
-          { name: t.failed, number: true },
-          { name: t.left, number: true },
-          { name: t.prompt, number: true },
-          { name: t.completion, number: true },
-          { name: t.total, number: true },
-          { name: t.mean, number: true }
+          t.groups[group],
+          ...numbers(t.requests, t.failed, t.left, t.prompt, t.completion, t.total, t.mean)
         ]}
         rows={rows.length}
         empty={t.empty}
@@ -120,7 +87,7 @@ const UsageTable = ({ reply }: { readonly reply: UsageReply }) => {
           {cells(reply.totals)}
         </tr>
       </Table>
-      {reply.truncated || rows.length > rowsAtMost ? <p class="hint">{t.cut(rowsAtMost)}</p> : null}
+      {(reply.truncated || rows.length > rowsAtMost) && <p class="hint">{t.cut(rowsAtMost)}</p>}
     </>
   )
 }
@@ -133,58 +100,56 @@ const UsageChart = ({ reply }: { readonly reply: UsageReply }) => {
 }
 
 export const Usage = () => {
-  const texts = useTexts()
-  const t = texts.usage
+  const { common, usage: t } = useTexts()
   const [range, setRange] = useState<Range>("day")
   const [group, setGroup] = useState<Group>("hour")
-  const [asked, setAsked] = useState(0)
-  const query = useMemo(() => queryOf(range, group), [range, group, asked])
-  const usage = useUsage(query)
+  const [tries, setTries] = useState(0)
+  const query = useMemo(() => queryOf(range, group), [range, group, tries])
+  const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
+  const isFailed = AsyncResult.isFailure(useAtom(usage))
   const session = useAtom(sessionAtom)
   return (
     <>
-      <Heading name={texts.common.pages.usage}>
-        {usage.state === "there" && !session.inMemory
-          ? (
-            <a
-              class="button"
-              href={at(`/admin/usage.csv?${new URLSearchParams({ ...query, limit: "100000" })}`)}
-              download="usage.csv"
-            >
-              {t.csv}
-            </a>
-          )
-          : null}
-        <button type="button" onClick={() => setAsked(asked + 1)}>{t.reload}</button>
+      <Heading name={common.pages.usage}>
+        {!isFailed && !session.inMemory && (
+          <a
+            class="button"
+            href={at(`/admin/usage.csv?${new URLSearchParams({ ...query, limit: "100000" })}`)}
+            download="usage.csv"
+          >
+            {t.csv}
+          </a>
+        )}
+        <button type="button" onClick={() => setTries(tries + 1)}>{t.reload}</button>
       </Heading>
       <div class="row">
         <Select
           label={t.range}
           value={range}
-          options={Object.keys(ranges).map((each) => [each, t.ranges[each as Range]] as const)}
-          onValue={(value) => setRange(value as Range)}
+          options={(Object.keys(ranges) as ReadonlyArray<Range>).map((each) => [each, t.ranges[each]] as const)}
+          onValue={setRange}
         />
         <Select
           label={t.groupBy}
           value={group}
           options={groups.map((each) => [each, t.groups[each]] as const)}
-          onValue={(value) => setGroup(value as Group)}
+          onValue={setGroup}
         />
       </div>
-      {usage.state === "loading" ? <Loading /> : null}
-      {usage.state === "unavailable" ? <p class="notice">{t.unavailable}</p> : null}
-      {usage.state === "failed" ? <LoadFailure text={usage.text} onRetry={() => setAsked(asked + 1)} /> : null}
-      {usage.state === "there"
-        ? (
+      <Loaded
+        atom={usage}
+        failed={(failure) => isMissing(failure) ? <p class="notice">{t.unavailable}</p> : undefined}
+      >
+        {(reply, waiting) => (
           <>
-            {usage.reply.store.persistent
-              ? null
-              : <p class="notice warn">{t.notKept}{usage.reply.store.detail ? ` ${usage.reply.store.detail}` : ""}</p>}
-            <UsageChart reply={usage.reply} />
-            <UsageTable reply={usage.reply} />
+            {!reply.store.persistent && (
+              <p class="notice warn">{t.notKept}{reply.store.detail ? ` ${reply.store.detail}` : ""}</p>
+            )}
+            <UsageChart reply={reply} />
+            <UsageTable reply={reply} busy={waiting} />
           </>
-        )
-        : null}
+        )}
+      </Loaded>
     </>
   )
 }

@@ -1,5 +1,5 @@
 /**
- * Rows of usage, as the admin API tells them.
+ * Rows of usage from the admin API, and the chart's series.
  */
 import type { Reply } from "../../state/client.ts"
 
@@ -10,12 +10,12 @@ export type Measures = Usage["totals"]
 
 const lengths = { hour: 3600, day: 24 * 3600 } as const
 
-/** A list by time each: seconds of Unix time, requests, tokens. */
+/** Parallel lists: Unix time in seconds, requests, tokens. */
 export type Series = [times: Array<number>, requests: Array<number>, tokens: Array<number>]
 
 /**
- * Requests and tokens of every hour or day that was asked for: where a reply has no row, there was nothing. What was cut off
- * its end is not known.
+ * Requests and tokens of every requested hour or day. A time without a row has zeros. A truncated reply ends at its last row,
+ * because later values are unknown.
  */
 export const seriesOf = (
   { from, rows, to, truncated }: Pick<Usage, "from" | "to" | "rows" | "truncated">,

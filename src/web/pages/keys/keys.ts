@@ -1,7 +1,12 @@
 /**
- * SHA-256 in plain code: browsers have it for secure contexts alone, and only in time, while the console is also opened by
- * plain http from another machine.
+ * Business keys: their values, ids and previews.
+ *
+ * SHA-256 is plain code: the browser's is asynchronous and limited to secure contexts, while the console also works over plain
+ * HTTP.
  */
+import type { Reply } from "../../state/client.ts"
+
+export type KeyItem = Reply<"admin-keys", "list">["items"][number]
 
 type Eight = [number, number, number, number, number, number, number, number]
 
@@ -21,7 +26,7 @@ const turn = (word: number, bits: number): number => (word >>> bits) | (word << 
 
 const encoder = new TextEncoder()
 
-/** The text's bytes with a bit, zeros and their length behind them, in whole blocks of 64 bytes. */
+/** The text's bytes, then a 1 bit, zeros and the length in bits, in whole blocks of 64 bytes. */
 const padded = (text: string): DataView => {
   const bytes = encoder.encode(text)
   const blocks = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64)
@@ -64,4 +69,27 @@ export const sha256Hex = (text: string): string => {
     for (let at = 0; at < ends.length; at++) state[at] = (state[at]! + ends[at]!) | 0
   }
   return state.map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("")
+}
+
+/** The id of a key in the admin API: the first 16 hex digits of the SHA-256 of the trimmed key. */
+export const keyIdOf = (key: string): string => sha256Hex(key.trim()).slice(0, 16)
+
+const indexes = new WeakMap<ReadonlyArray<string>, Map<string, string>>()
+
+/** The key with an id; `undefined` if the list does not contain it. Each key is hashed at most once. */
+export const keyOfId = (keys: ReadonlyArray<string>, id: string): string | undefined => {
+  const index = indexes.get(keys) ?? new Map<string, string>()
+  indexes.set(keys, index)
+  // The keys of a configuration are distinct, so the size of the index is the number of hashed keys.
+  for (let at = index.size; at < keys.length && !index.has(id); at++) index.set(keyIdOf(keys[at]!), keys[at]!)
+  return index.get(id)
+}
+
+/** The beginning of a key: at most eight characters, and at most a third of the key. */
+export const previewOf = (key: string): string => `${key.slice(0, Math.min(8, Math.floor(key.length / 3)))}...`
+
+/** A new key of 32 random bytes, in the form of the gateway's own. */
+export const randomKey = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(32))
+  return `sk-gw-${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`
 }

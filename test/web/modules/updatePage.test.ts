@@ -2,9 +2,9 @@
  * The list of requests as it keeps up with changes.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { ShownPage } from "../../../src/web/pages/requests/keepUp.ts"
-import { keepUp, pageSize } from "../../../src/web/pages/requests/keepUp.ts"
-import type { RequestItem } from "../../../src/web/state/types.ts"
+import type { ShownPage } from "../../../src/web/pages/requests/updatePage.ts"
+import { pageSize, updatePage } from "../../../src/web/pages/requests/updatePage.ts"
+import type { RequestItem } from "../../../src/web/state/client.ts"
 
 const everything = { status: "", style: "", model: "", key: "", account: "" }
 
@@ -52,15 +52,15 @@ describe("the list of requests", () => {
     const page = pageOf([itemAt(2), itemAt(1)])
     const ended = itemAt(1, { state: "done", outcome: "ok", status: 200 })
     for (const isNewest of [true, false]) {
-      assert.deepStrictEqual(timesOf(keepUp(page, [ended], { ...everything, status: "open" }, isNewest)), [2])
-      assert.deepStrictEqual(keepUp(page, [ended], everything, isNewest).items, [itemAt(2), ended])
+      assert.deepStrictEqual(timesOf(updatePage(page, [ended], { ...everything, status: "open" }, isNewest)), [2])
+      assert.deepStrictEqual(updatePage(page, [ended], everything, isNewest).items, [itemAt(2), ended])
     }
   })
 
   it("keeps the order of time, whenever a request comes to fit", () => {
     const failed = { state: "done", outcome: "failed", status: 502 } as const
     const page = pageOf([itemAt(5, failed), itemAt(2, failed)])
-    const now = keepUp(page, [itemAt(3, failed), itemAt(7, failed), itemAt(1, failed)], {
+    const now = updatePage(page, [itemAt(3, failed), itemAt(7, failed), itemAt(1, failed)], {
       ...everything,
       status: "5xx"
     }, true)
@@ -69,16 +69,16 @@ describe("the list of requests", () => {
 
   it("says so when rows were pushed off its end, and takes none that stands behind it", () => {
     const full = pageOf(Array.from({ length: pageSize }, (_, i) => itemAt(100 - i)))
-    assert.isFalse(keepUp(full, [itemAt(100)], everything, true).cut)
-    const cut = keepUp(full, [itemAt(101)], everything, true)
+    assert.isFalse(updatePage(full, [itemAt(100)], everything, true).cut)
+    const cut = updatePage(full, [itemAt(101)], everything, true)
     assert.isTrue(cut.cut)
     assert.deepStrictEqual([timesOf(cut)[0], timesOf(cut).at(-1), cut.items.length], [101, 52, pageSize])
-    assert.deepStrictEqual(timesOf(keepUp(cut, [itemAt(1)], everything, true)), timesOf(cut))
-    assert.isTrue(keepUp(cut, [], everything, true).cut)
+    assert.deepStrictEqual(timesOf(updatePage(cut, [itemAt(1)], everything, true)), timesOf(cut))
+    assert.isTrue(updatePage(cut, [], everything, true).cut)
   })
 
   it("takes nothing new on an older page", () => {
     const page = pageOf([itemAt(2)], "r2")
-    assert.deepStrictEqual(keepUp(page, [itemAt(3)], everything, false), page)
+    assert.deepStrictEqual(updatePage(page, [itemAt(3)], everything, false), page)
   })
 })

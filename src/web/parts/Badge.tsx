@@ -1,0 +1,78 @@
+/**
+ * States as a sign and words, never as a colour alone.
+ */
+import type { AccountItem, RequestItem } from "../state/client.ts"
+import { clockAtom } from "../state/live.ts"
+import { useTexts } from "../state/preferences.ts"
+import { useAtom } from "../state/registry.ts"
+import { countdown } from "./format.ts"
+
+type Sign = { readonly sign: string; readonly tone: string }
+
+/** A word with a sign in front. */
+export const Badge = ({ sign, text, tone }: Sign & { readonly text: string }) => (
+  <span class={`badge ${tone}`}>
+    <span aria-hidden="true">{sign}</span> {text}
+  </span>
+)
+
+export const accountStates = ["ready", "cooling", "out", "disabled", "failed"] as const
+export type AccountState = (typeof accountStates)[number]
+
+const accountSigns: Readonly<Record<AccountState, Sign>> = {
+  ready: { sign: "●", tone: "good" },
+  cooling: { sign: "◔", tone: "warn" },
+  out: { sign: "▲", tone: "bad" },
+  disabled: { sign: "○", tone: "muted" },
+  failed: { sign: "✕", tone: "bad" }
+}
+
+/** An account's state in one word. Being disabled ranks first, and the result of its last test last. */
+const stateOf = (item: AccountItem): AccountState => {
+  if (item.disabled) return "disabled"
+  if (item.health !== "ready") return item.health
+  return item.test_status === "failed" ? "failed" : "ready"
+}
+
+/** Redrawn every second, without what surrounds it. */
+const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; readonly receivedAt: number }) => {
+  const t = useTexts()
+  const left = Math.max(0, seconds - (useAtom(clockAtom) - receivedAt) / 1000)
+  return <span class="hint">{` ${t.backIn(countdown(left))}`}</span>
+}
+
+/** An account's state; while it is out of rotation, also why, and when it comes back. */
+export const AccountBadge = ({ item, receivedAt }: {
+  readonly item: AccountItem
+  /** When the page received `item`, in milliseconds of the page's clock. */
+  readonly receivedAt: number
+}) => {
+  const t = useTexts()
+  const state = stateOf(item)
+  const isHeldBack = item.health !== "ready" && !item.disabled
+  return (
+    <>
+      <Badge {...accountSigns[state]} text={t.states[state]} />
+      {isHeldBack && item.recovery_seconds !== null && (
+        <BackIn seconds={item.recovery_seconds} receivedAt={receivedAt} />
+      )}
+      {isHeldBack && item.health_reason !== null && (
+        <p class="hint clip" title={item.health_reason}>{item.health_reason}</p>
+      )}
+    </>
+  )
+}
+
+const outcomeSigns: Readonly<Record<string, Sign>> = {
+  open: { sign: "…", tone: "" },
+  ok: { sign: "✓", tone: "good" },
+  failed: { sign: "✕", tone: "bad" },
+  cancelled: { sign: "↩", tone: "muted" }
+}
+
+/** The state of a running request, or the outcome of a finished one. */
+export const RequestBadge = ({ item: { outcome, state } }: { readonly item: RequestItem }) => {
+  const t = useTexts().requests
+  const text = outcome === "open" ? t.states(state) : t.outcomes(outcome)
+  return <Badge {...outcomeSigns[outcome] ?? { sign: "", tone: "" }} text={text} />
+}

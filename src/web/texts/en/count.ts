@@ -1,2 +1,0 @@
-/** A number with what it counts. */
-export type Count = (n: number, one: string, many: string) => string
