@@ -1,7 +1,7 @@
-// Builds the console: `node scripts/console.ts [FOLDER]`, into node_modules/.cache/console unless told otherwise.
+// Builds the console: `node scripts/console.ts [FOLDER]`, by default into node_modules/.cache/console.
 //
-// What comes out is index.html and assets/, whose files are named by their content; beside each file stand its `.br` and
-// `.gz` forms. The build fails when a file names another host, or when too much has to be loaded before the first page.
+// The result is index.html and assets/, whose files are named by their content, each with its `.br` and `.gz` forms beside it.
+// The build fails when a file refers to another host, or when the first load exceeds its limit.
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -12,10 +12,10 @@ import type { OutputChunk } from "rolldown"
 const root = path.join(import.meta.dirname, "..")
 const source = path.join(root, "src/web")
 
-/** Where the console is built for a gateway that runs from its sources. */
+/** The folder of the console for a gateway that runs from its sources. */
 export const cachedConsole = path.join(root, "node_modules/.cache/console")
 
-/** At most so many bytes, compressed by gzip, are loaded until the overview can be used. */
+/** The limit of the first load, everything that the overview needs, in bytes of gzip. */
 export const firstLoadLimit = 160_000
 
 /** Files by their path below the console's folder. */
@@ -23,10 +23,10 @@ type Files = Map<string, Buffer>
 
 const gzip = (bytes: Buffer): Buffer => gzipSync(bytes, { level: 9 })
 
-/** How much work compression is: a start does not wait for the last per cent. */
+/** The effort of compression: quick at a start, best for a release. */
 export type Effort = "quick" | "best"
 
-/** Compresses for a reader that takes `br`. */
+/** Compresses by Brotli, for clients that accept `br`. */
 export const brotli = (bytes: Buffer, effort: Effort): Buffer =>
   brotliCompressSync(bytes, {
     params: {
@@ -41,7 +41,7 @@ const hashed = (name: string, bytes: Buffer): string => {
   return `assets/${stem}-${createHash("sha256").update(bytes).digest("hex").slice(0, 10)}${ext}`
 }
 
-/** The chunks that are loaded with a chunk: what it imports, and what that imports. */
+/** The chunks that are loaded with a chunk: its imports, and theirs. */
 const loadedWith = (chunk: OutputChunk, chunks: ReadonlyMap<string, OutputChunk>): Set<string> => {
   const loaded = new Set<string>()
   const visit = (name: string) => {
@@ -60,7 +60,7 @@ const scripts = async (): Promise<ReadonlyMap<string, OutputChunk>> => {
     write: false,
     tsconfig: path.join(source, "tsconfig.json"),
     transform: { target: "es2022" },
-    // Modules of the contract that the console does not use are left out: importing them does nothing.
+    // Leaves out modules of the contract that the console does not use: importing them has no side effect.
     treeshake: { moduleSideEffects: false },
     output: {
       format: "esm",
@@ -72,7 +72,7 @@ const scripts = async (): Promise<ReadonlyMap<string, OutputChunk>> => {
   return new Map(output.filter((part) => part.type === "chunk").map((chunk) => [chunk.fileName, chunk]))
 }
 
-/** Without comments and indentation. */
+/** The style sheet, without comments and indentation. */
 const style = (): Buffer =>
   Buffer.from(
     ["node_modules/uplot/dist/uPlot.min.css", "src/web/style.css"]
@@ -85,9 +85,9 @@ const style = (): Buffer =>
 
 interface Made {
   readonly files: Files
-  /** Those that are loaded first. */
+  /** The files of the first load. */
   readonly first: ReadonlySet<string>
-  /** What they were made of: paths of modules. */
+  /** The modules (absolute paths) whose code is in the files. */
   readonly modules: ReadonlyArray<string>
 }
 
@@ -124,14 +124,14 @@ const make = async (): Promise<Made> => {
   }
 }
 
-/** What the console's files may not hold: addresses of other hosts that a browser would ask, and data in addresses. */
+/** Matches what the console's files may not contain: addresses of other hosts that a browser would request, and data URLs. */
 const foreign =
   /\b(?:src|href|action)\s*=\s*["'`]?(?:https?:|\/|data:)|url\(\s*["']?(?:https?:|\/|data:)|@import|import\(\s*["'`](?:https?:|\/)/
 
 /** The console's files, each also as `.gz` and `.br`. */
 export interface Console {
   readonly files: ReadonlyMap<string, Buffer>
-  /** The first load in bytes of gzip. */
+  /** The first load, in bytes of gzip. */
   readonly size: number
   /** The modules (absolute paths) whose code is in it. */
   readonly modules: ReadonlyArray<string>
@@ -144,7 +144,7 @@ export const makeConsole = async (effort: Effort): Promise<Console> => {
   let size = 0
   for (const [name, bytes] of files) {
     const found = foreign.exec(bytes.toString())
-    if (found !== null) throw new Error(`${name} names another place: ${found[0]}`)
+    if (found !== null) throw new Error(`${name} refers to another host: ${found[0]}`)
     const zipped = gzip(bytes)
     if (first.has(name)) size += zipped.length
     all.set(name, bytes).set(`${name}.gz`, zipped).set(`${name}.br`, brotli(bytes, effort))
@@ -155,7 +155,7 @@ export const makeConsole = async (effort: Effort): Promise<Console> => {
   return { files: all, size, modules }
 }
 
-/** Builds the console into a folder, which it takes the place of. Resolves to the first load's size in bytes of gzip. */
+/** Builds the console into a folder, replacing it. Resolves to the size of the first load in bytes of gzip. */
 export const buildConsole = async (folder: string): Promise<number> => {
   const { files, size } = await makeConsole("best")
   const next = `${folder}.${process.pid}.new`
@@ -163,11 +163,11 @@ export const buildConsole = async (folder: string): Promise<number> => {
   rmSync(next, { recursive: true, force: true })
   mkdirSync(path.join(next, "assets"), { recursive: true })
   for (const [name, bytes] of files) writeFileSync(path.join(next, name), bytes)
-  // At no time is the folder half full.
+  // Renames, so that the folder is complete at all times.
   try {
     renameSync(folder, last)
   } catch {
-    // There was none.
+    // The folder did not exist.
   }
   renameSync(next, folder)
   rmSync(last, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /**
- * Builds the console before the tests, unless it is there already and nothing has changed since.
+ * Builds the console before the tests if a source has changed since the last build.
  */
 import { readdirSync, statSync } from "node:fs"
 import path from "node:path"

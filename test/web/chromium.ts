@@ -1,6 +1,6 @@
 /**
- * A Chromium to test in: one that is installed, or one that is brought. Says what it does, and fails where it can do
- * neither.
+ * Finds the Chromium of the tests: an installed one, or one that it downloads. Reports what it downloads, and throws if both
+ * fail.
  */
 import { execFile, execFileSync } from "node:child_process"
 import { accessSync, constants, existsSync, readdirSync } from "node:fs"
@@ -13,7 +13,7 @@ import { type Browser, chromium } from "playwright-core"
 const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
 
-/** The package that ships a build of Chromium, and where it is installed when there is no other. */
+/** The package that contains a build of Chromium, and the folder where it is installed if no other is found. */
 const brought = {
   name: "@sparticuz/chromium",
   version: "153.0.0",
@@ -39,7 +39,7 @@ const usualPlaces = [
   "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe"
 ]
 
-/** Builds that tools of tests have fetched for themselves. */
+/** Builds that test tools have downloaded. */
 const fetched = (): Array<string> => {
   const folder = process.env["PLAYWRIGHT_BROWSERS_PATH"] ?? path.join(homedir(), ".cache/ms-playwright")
   if (!existsSync(folder)) return []
@@ -77,14 +77,14 @@ const answers = async (file: string): Promise<boolean> => {
   }
 }
 
-/** The registry's package with a build; `undefined` where it is none for this machine. */
+/** The build of the registry's package; `undefined` if it does not run on this machine. */
 const fromRegistry = async (): Promise<string | undefined> => {
   const { folder, name, version } = brought
   const entry = path.join(folder, "node_modules", name, "build/index.js")
   if (process.platform !== "linux") return undefined
   try {
     if (!existsSync(entry)) {
-      console.error(`No Chrome or Chromium is installed: getting ${name} ${version}…`)
+      console.error(`No Chrome or Chromium is installed: downloading ${name} ${version}…`)
       const npm = ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", `${name}@${version}`]
       await run("npm", npm, { cwd: root })
     }
@@ -98,7 +98,7 @@ const fromRegistry = async (): Promise<string | undefined> => {
   }
 }
 
-/** Debian's package, where one may install it. */
+/** Debian's package, if this process may install it. */
 const fromDebian = (): string | undefined => {
   if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return undefined
   console.error("Installing Debian's chromium…")
@@ -116,13 +116,13 @@ const fromDebian = (): string | undefined => {
 
 let found: Promise<string> | undefined
 
-/** Where the Chromium is; brings one where there is none, which no two processes may do at once. */
+/** The path of the Chromium. Downloads one if necessary, which two processes must not do concurrently. */
 export const executable = (): Promise<string> =>
   found ??= (async () => {
     const file = installed() ?? await fromRegistry() ?? fromDebian()
     if (file !== undefined) return file
     throw new Error(
-      "The console's tests need Chrome or Chromium, and none could be found or brought: install one, or name it in CHROME_PATH"
+      "The console's tests need Chrome or Chromium, which could not be found or downloaded: install it, or set CHROME_PATH"
     )
   })()
 
@@ -130,6 +130,6 @@ export const executable = (): Promise<string> =>
 export const launch = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: await executable(),
-    // Containers have no sandbox for it, and little shared memory.
+    // Containers lack a sandbox for it, and have little shared memory.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
   })

@@ -1,5 +1,5 @@
 /**
- * Everything that is pressed, in Chromium: its words can be read whatever state it is in, light and dark.
+ * The contrast of buttons and links in every state, light and dark, in Chromium.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, Locator, Page } from "playwright-core"
@@ -21,10 +21,10 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-/** What WCAG asks of text, and of what shows where the focus is. */
+/** The contrast that WCAG requires of text, and of focus indicators. */
 const [readable, visible] = [4.5, 3]
 
-/** Every kind of what is pressed: its element, and its class. */
+/** Kinds of buttons and links: element and class. */
 const kinds = [
   ["button", ""],
   ["button", "primary"],
@@ -35,10 +35,10 @@ const kinds = [
   ["a", ""]
 ] as const
 
-/** What they stand on; in the first two they are used. */
+/** The surfaces below them. Their interaction states are tested on the first two. */
 const grounds = ["", "toast good", "card", "notice", "notice warn", "notice bad", "notice good"]
 
-/** The page's function `contrasts(element)`: its words, and how far they stand out from what is behind them, and its outline from what surrounds it. */
+/** Defines `contrasts(element)` in the page: the contrast of its text with its background, and of its outline with its surroundings. */
 const measuring = `
   globalThis.contrasts = (element) => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
@@ -69,7 +69,7 @@ const measuring = `
   }
 `
 
-/** Puts every kind, usable and not, on every ground, in the page's content. */
+/** Adds every kind, enabled and disabled, on every ground to the page. */
 const samples = `
   const box = document.createElement("div")
   box.id = "samples"
@@ -102,8 +102,8 @@ const contrasts = (elements: Locator): Promise<ReadonlyArray<Contrasts>> =>
 
 const choose = (page: Page, theme: string) => page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
 
-describe("what is pressed", () => {
-  it.each(["Light", "Dark"])("can be read under the mouse before one has signed in: %s", async (theme) => {
+describe("buttons and links", () => {
+  it.each(["Light", "Dark"])("the sign-in button is readable under the mouse: %s", async (theme) => {
     const { page } = watched
     await page.evaluate(measuring)
     await choose(page, theme)
@@ -112,7 +112,7 @@ describe("what is pressed", () => {
     for (const { text } of await contrasts(button)) assert.isAtLeast(text, readable)
   })
 
-  it("can be read at rest, under the mouse, pressed, with the focus and disabled, on every ground", async () => {
+  it("are readable at rest, under the mouse, pressed, focused and disabled, on every ground", async () => {
     const { page } = watched
     await signIn(page, adminKey)
     await goTo(page, "About")
@@ -137,7 +137,7 @@ describe("what is pressed", () => {
         await look(`${theme}, pressed`, sample)
         await page.mouse.move(0, 0)
         await page.mouse.up()
-        // The browser shows the focus after a key.
+        // The browser shows the focus only after a key press.
         await page.keyboard.press("Shift")
         await sample.focus()
         await look(`${theme}, focus`, sample)

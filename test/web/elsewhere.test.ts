@@ -1,6 +1,6 @@
 /**
- * The console where it is not at the root: behind a proxy that takes a prefix off, mounted in another app, and on a page
- * that is no secure context. In Chromium.
+ * The console away from the root, in Chromium: behind a proxy that strips a prefix, mounted in another app, and on a page that
+ * is not a secure context.
  */
 import { NodeHttpClient, NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -27,7 +27,7 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-/** A proxy that passes on to the gateway what comes below a prefix, without the prefix. */
+/** A proxy that forwards requests below a prefix to the gateway, without the prefix. */
 const startProxy = (prefix: string, host: string): Promise<Server> =>
   new Promise((resolve) => {
     const proxy = createServer((incoming, outgoing) => {
@@ -54,7 +54,7 @@ const stop = (server: Server): Promise<void> =>
     server.close(() => resolve())
   })
 
-/** Signs in at an address, uses the admin API and a style, and comes back signed in. */
+/** Signs in, reloads, uses the admin API and a style, and signs out. */
 const works = async (base: string): Promise<void> => {
   const { close, page } = await open(browser, `${base}/console`)
   await signIn(page)
@@ -73,8 +73,8 @@ const works = async (base: string): Promise<void> => {
   await close()
 }
 
-describe("the console, elsewhere", () => {
-  it("works behind a proxy that takes a prefix off", async () => {
+describe("the console away from the root", () => {
+  it("works behind a proxy that strips a prefix", async () => {
     const proxy = await startProxy("/team/gateway", "127.0.0.1")
     try {
       await works(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/team/gateway`)
@@ -83,7 +83,7 @@ describe("the console, elsewhere", () => {
     }
   })
 
-  it("works mounted in another app, whose own pages stay its own", async () => {
+  it("works mounted in another app, and leaves the app's pages alone", async () => {
     const App = Layer.mergeAll(
       mountGateway("/ai"),
       mountConsole("/ai"),
@@ -107,11 +107,11 @@ describe("the console, elsewhere", () => {
     }
   })
 
-  it("keeps the sign-in in memory where the browser tells no origin, and says so", async (context) => {
+  it("keeps the sign-in in memory on a page that is not a secure context, and says so", async (context) => {
     const address = Object.values(networkInterfaces()).flat().find((each) =>
       each !== undefined && !each.internal && each.family === "IPv4"
     )?.address
-    // A machine without a network has no address that is no secure context.
+    // Without a network, every address of the machine is a secure context.
     if (address === undefined) return context.skip()
     const proxy = await startProxy("", address)
     try {

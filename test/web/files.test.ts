@@ -19,7 +19,7 @@ const text = (file: string): string => readFileSync(path.join(folder, file), "ut
 const plain = (): Array<string> => files.filter((file) => !/\.(?:br|gz)$/.test(file))
 
 describe("the console's files", () => {
-  it("are loaded within the limit until the first page", () => {
+  it("the first load is within its limit", () => {
     assert.isAbove(size, 0)
     assert.isAtMost(size, firstLoadLimit)
     const first = [...text("index.html").matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => name!)
@@ -31,18 +31,18 @@ describe("the console's files", () => {
     assert.strictEqual(loaded, size)
   })
 
-  it("are named by their content, but the page", () => {
+  it("all names but the page's contain a hash of the content", () => {
     for (const file of plain()) assert.match(file, /^index\.html$|^assets\/[\w.]+-[\w-]{8,}\.(?:js|css|svg)$/)
   })
 
-  it("stand compressed beside themselves", () => {
+  it("each file has its compressed forms beside it", () => {
     for (const file of plain()) {
       assert.strictEqual(gunzipSync(readFileSync(path.join(folder, `${file}.gz`))).toString(), text(file))
       assert.strictEqual(brotliDecompressSync(readFileSync(path.join(folder, `${file}.br`))).toString(), text(file))
     }
   })
 
-  it("have addresses relative to themselves alone, and nothing inline that their policy forbids", () => {
+  it("addresses are relative, and the page contains nothing that its policy forbids", () => {
     const page = text("index.html")
     for (const [, address] of page.matchAll(/(?:src|href)="([^"]+)"/g)) assert.match(address!, /^assets\/[^/]+$/)
     assert.notMatch(page, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=|data:/)

@@ -1,5 +1,5 @@
 /**
- * What people do at the console, from end to end, in Chromium.
+ * Journeys at the console, from end to end, in Chromium.
  */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import type { Browser, Page } from "playwright-core"
@@ -38,8 +38,8 @@ const admin = async (path: string, init: RequestInit = {}): Promise<Readonly<Rec
 const button = (name: string) => page.getByRole("button", { name, exact: true })
 const dialog = (name: string) => page.getByRole("dialog", { name })
 
-describe("at the console", () => {
-  it("one signs in and out; nothing readable is left in the browser, and the session is over for copies too", async () => {
+describe("journeys at the console", () => {
+  it("sign-in and sign-out: the browser stores nothing readable, and a copied cookie is no longer valid", async () => {
     watched = await open(browser, `${gateway.url}/console/`)
     ;({ page } = watched)
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
@@ -62,7 +62,7 @@ describe("at the console", () => {
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
   })
 
-  it("one is asked to sign in again when the session has ended", async () => {
+  it("an ended session leads to the sign-in form, and back to the page", async () => {
     await signedIn("keys")
     await admin("/admin/settings/password", { method: "POST", body: JSON.stringify({ new_password: "long enough" }) })
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
@@ -71,10 +71,10 @@ describe("at the console", () => {
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
   })
 
-  it("accounts are added from lines after a look at what would happen, noted, disabled, found, tested and deleted", async () => {
+  it("accounts: added after a preview, noted, disabled, searched, tested and deleted", async () => {
     await signedIn("accounts")
     await button("Add accounts").click()
-    await page.getByRole("textbox", { name: "Accounts, one a line" })
+    await page.getByRole("textbox", { name: "Accounts, one per line" })
       .fill(
         "bob@example.com secret\n13800138000----pw\n\n# none\nada@example.com: again\nwhat is this\na-token-of-someone"
       )
@@ -129,7 +129,7 @@ describe("at the console", () => {
     assert.strictEqual((await admin("/admin/accounts"))["total"], 1)
   })
 
-  it("a key is generated, shown, limited and deleted; callers are told at once", async () => {
+  it("keys: generated, shown, limited and deleted, with immediate effect for callers", async () => {
     await signedIn("keys")
     await button("Generate").click()
     const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
@@ -148,10 +148,10 @@ describe("at the console", () => {
     assert.strictEqual(await asCaller(), 200)
     await button(`Edit ${preview}`).click()
     await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Name" }).fill("team a")
-    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Requests, a day" }).fill("1")
+    await dialog(`Edit ${preview}`).getByRole("textbox", { name: "Requests, per day" }).fill("1")
     await button("Save").click()
     await page.getByRole("table", { name: "Keys" }).getByText("team a").waitFor()
-    await page.getByRole("table", { name: "Keys" }).getByText("1 of 1 requests a day").waitFor()
+    await page.getByRole("table", { name: "Keys" }).getByText("1 of 1 requests per day").waitFor()
     assert.strictEqual(await asCaller(), 429)
     await button(`Delete ${preview}`).click()
     await dialog(`Delete ${preview}`).getByRole("button", { name: "Delete" }).click()
@@ -159,7 +159,7 @@ describe("at the console", () => {
     assert.strictEqual(await button(`Show ${preview}`).count(), 0)
   })
 
-  it("a key is shown for itself alone, where keys of the same beginning come in the order of before too", async () => {
+  it("keys: a key with the same preview as a deleted one does not show the deleted key", async () => {
     await signedIn("keys")
     const keys = page.getByRole("table", { name: "Keys" })
     const add = async (key: string) => {
@@ -170,7 +170,7 @@ describe("at the console", () => {
     await result(page).getByText("was added.").waitFor()
     await button("Show sk-team-...").click()
     await keys.getByText("sk-team-of-the-first-floor").waitFor()
-    // From here on the page has the configuration of before, while its list of keys is the newest.
+    // From now on the page keeps the old configuration, while its list of keys is current.
     await page.route("**/admin/config", (route) => route.fulfill({ status: 503, json: { detail: "Busy" } }))
     await admin("/admin/keys/sk-team-of-the-first-floor", { method: "DELETE" })
     await admin("/admin/keys", { method: "POST", body: JSON.stringify({ key: "sk-team-of-the-second-floor" }) })
@@ -180,9 +180,9 @@ describe("at the console", () => {
     assert.strictEqual(await keys.getByText("sk-team-of-the-first-floor").count(), 0)
   })
 
-  it("tests of accounts end when one signs out", async () => {
+  it("accounts: signing out cancels running tests", async () => {
     await signedIn("accounts")
-    // None is answered.
+    // The tests stay unanswered.
     await page.route("**/admin/accounts/test", () => undefined)
     const asked = page.waitForRequest("**/admin/accounts/test")
     await button("Test all").click()
@@ -196,20 +196,20 @@ describe("at the console", () => {
     assert.isFalse(await button("Stop tests").isVisible())
   })
 
-  it("a key is added once, however often one clicks", async () => {
+  it("keys: a double click adds a key once", async () => {
     await signedIn("keys")
     await button("Generate").click()
     const key = await page.getByRole("textbox", { name: "New key" }).inputValue()
-    const asked: Array<string> = []
+    const posted: Array<string> = []
     page.on("request", (request) => {
-      if (request.method() === "POST") asked.push(request.url())
+      if (request.method() === "POST") posted.push(request.url())
     })
     await button("Add key").dblclick()
     await result(page).getByText(`${key.slice(0, 8)}... was added.`).waitFor()
-    assert.deepStrictEqual(asked, [`${gateway.url}/admin/keys`])
+    assert.deepStrictEqual(posted, [`${gateway.url}/admin/keys`])
   })
 
-  it("a note that is refused says why in its dialog, and stays there", async () => {
+  it("accounts: a refused note stays in its dialog, with the reason", async () => {
     await signedIn("accounts")
     await button("Note of ada@example.com").click()
     const note = dialog("Note of ada@example.com")
@@ -220,7 +220,7 @@ describe("at the console", () => {
     assert.strictEqual(await note.getByRole("textbox", { name: "Note" }).inputValue(), "on holiday")
   })
 
-  it("a key's name is changed while somebody else disables it: it stays disabled, and expires to the second", async () => {
+  it("keys: renaming a key keeps a concurrent change, and its expiry to the second", async () => {
     const body = JSON.stringify({ generate: true, expires_at: "2035-01-01T10:20:30Z" })
     const { id, preview } = await admin("/admin/keys", { method: "POST", body })
     await signedIn("keys")
@@ -233,7 +233,7 @@ describe("at the console", () => {
     assert.deepInclude(key, { name: "team b", disabled: true, expires_at: "2035-01-01T10:20:30Z" })
   })
 
-  it("a setting is refused at its field, then saved; a change from elsewhere is told, not overwritten", async () => {
+  it("settings: a refusal is shown at its field, and a concurrent change is not overwritten", async () => {
     await signedIn("settings")
     const field = page.getByRole("textbox", { name: "runtime.account_max_inflight" })
     await field.fill("100000")
@@ -260,7 +260,7 @@ describe("at the console", () => {
     assert.deepInclude(responses as object, { store_ttl_seconds: 60 })
   })
 
-  it("the playground calls local tools in every style, whole and streamed, and the request can be looked at", async () => {
+  it("playground: local tools in every style, streamed and not, and the request in the inspector", async () => {
     await signedIn("playground")
     const log = page.getByRole("log", { name: "Conversation" })
     await page.getByRole("checkbox", { name: "Local tools" }).check()
@@ -290,7 +290,7 @@ describe("at the console", () => {
     assert.notInclude(curl, businessKey)
     await page.getByRole("region", { name: "SDK" }).getByText("GoogleGenAI").first().waitFor()
 
-    await page.getByRole("link", { name: "Look at the request" }).click()
+    await page.getByRole("link", { name: "Inspect the request" }).click()
     await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
     for (
       const name of [
@@ -298,7 +298,7 @@ describe("at the console", () => {
         "Conversation",
         "Upstream rounds",
         "Client reply",
-        "Time line",
+        "Timeline",
         "Tool calls",
         "Timing"
       ]
@@ -313,7 +313,7 @@ describe("at the console", () => {
     assert.match(await page.getByRole("textbox", { name: "Message" }).inputValue(), /!think I think/)
   })
 
-  it("the key of a start without keys serves the playground, and is shown until a key is added", async () => {
+  it("keys: the generated key of a start without keys serves the playground until a key is added", async () => {
     await gateway.stop()
     gateway = await startGateway({ keys: [], accounts: [{ email: "ada@example.com", password: "p" }] })
     await signedIn("playground")
@@ -321,7 +321,7 @@ describe("at the console", () => {
     await button("Send").click()
     await page.getByRole("log").getByText("I serve", { exact: true }).waitFor()
     await goTo(page, "Keys")
-    const generated = page.getByText("Generated at the start. It ends when a key is added.")
+    const generated = page.getByText("Generated at startup. It becomes invalid when a key is added.")
     await generated.waitFor()
     await page.getByRole("textbox", { name: "New key" }).fill("a-new-key")
     await button("Add key").click()
@@ -329,7 +329,7 @@ describe("at the console", () => {
     assert.lengthOf((await admin("/admin/keys"))["items"] as ReadonlyArray<unknown>, 1)
   })
 
-  it("a reply is stopped while it comes in, and the list of requests tells that the caller left", async () => {
+  it("playground: a stopped reply is a cancelled request in the list", async () => {
     await signedIn("playground")
     await page.getByRole("textbox", { name: "Message" }).fill("!pace 50ms\n!count 2000")
     await button("Send").click()
@@ -339,15 +339,15 @@ describe("at the console", () => {
     await goTo(page, "Requests")
     await page.getByRole("table", { name: "Requests" }).getByText("Cancelled").waitFor()
     await page.getByRole("combobox", { name: "Status" }).selectOption("OK")
-    await page.getByText("No request fits.").waitFor()
+    await page.getByText("No request matches.").waitFor()
     await page.getByRole("combobox", { name: "Status" }).selectOption("Cancelled")
     await page.getByRole("table", { name: "Requests" }).getByRole("link").click()
     await page.getByRole("heading", { level: 1, name: /^Request req_/ }).waitFor()
   })
 
-  it("the list of requests and the inspector fill while a request runs", async () => {
+  it("requests: the list and the inspector update while a request runs", async () => {
     await signedIn("requests")
-    await page.getByText("No request has come yet.").waitFor()
+    await page.getByText("No requests yet.").waitFor()
     const leaving = new AbortController()
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
@@ -368,7 +368,7 @@ describe("at the console", () => {
     await page.locator(".summary").getByText("Cancelled").waitFor()
   })
 
-  it("requests that newer ones pushed off the live list stand behind it, none left out", async () => {
+  it("requests: the next page begins with the first request that newer ones pushed off the list", async () => {
     const ask = async (times: number) => {
       for (let i = 0; i < times; i++) {
         const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -380,7 +380,7 @@ describe("at the console", () => {
       }
     }
     await signedIn("requests")
-    await page.getByText("No request has come yet.").waitFor()
+    await page.getByText("No requests yet.").waitFor()
     const rows = page.getByRole("table", { name: "Requests" }).locator("tbody th a")
     const shown = async () => (await rows.allTextContents()).length
     await ask(1)
@@ -393,7 +393,7 @@ describe("at the console", () => {
     assert.strictEqual(await shown(), 5)
   })
 
-  it("a configuration is exported, tried and imported", async () => {
+  it("transfer: a configuration is exported, previewed and imported", async () => {
     await signedIn("transfer")
     await button("Export").click()
     await result(page).getByText("The configuration was exported.").waitFor()
@@ -405,14 +405,14 @@ describe("at the console", () => {
     await page.getByRole("alert").getByText("must be between 1 and 256").waitFor()
     await field.fill(`{"keys":["another-key"]}`)
     await button("Preview import").click()
-    await page.getByText("It would bring 1 key and 0 accounts.").waitFor()
+    await page.getByText("This would import 1 key and 0 accounts.").waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey] })
     await button("Import").click()
     await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
   })
 
-  it("usage is told by hour and by model", async () => {
+  it("usage: shown by hour, model and day", async () => {
     await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}` },
@@ -424,7 +424,7 @@ describe("at the console", () => {
     await page.getByRole("combobox", { name: "Group by" }).selectOption("Model")
     await usage.getByRole("row", { name: /^upstream-chat 1 0 0/ }).waitFor()
 
-    // Rows keep their names until those of the next group are there.
+    // Rows keep their names until the next group arrives.
     const names = await usage.locator("th").allTextContents()
     const held = Promise.withResolvers<void>()
     await page.route("**/admin/usage?*", async (route) => {

@@ -1,6 +1,5 @@
 /**
- * Every page in Chromium: loads in silence, holds up to axe in light and dark, fits into 360 pixels, and can be used by
- * keyboard alone.
+ * Every page in Chromium: loads without errors, passes axe in light and dark, fits into 360 pixels, and works by keyboard.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
@@ -55,11 +54,11 @@ afterAll(async () => {
 })
 
 describe("the console's pages", () => {
-  it.each(names)("%s is named, and has the focus when one comes to it", async (name) => {
+  it.each(names)("%s: the title and the focus follow the navigation", async (name) => {
     const { page } = watched
     await goTo(page, name === "About" ? "Overview" : "About")
     await goTo(page, name)
-    // Focus and title follow the heading in an effect of their own.
+    // Title and focus are set after the heading is drawn.
     await page.locator("h1:focus", { hasText: name }).waitFor()
     await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Model Gateway`)}`)
     assert.strictEqual(await page.title(), `${name} – Model Gateway`)
@@ -70,7 +69,7 @@ describe("the console's pages", () => {
   })
 
   it.each(["overview", "keys"])(
-    "have the focus after one has signed in to %s, and leave it after a reload",
+    "%s: the heading has the focus after sign-in, and not after a reload",
     async (route) => {
       const signing = await openSignedIn(browser, gateway.url, route)
       const { page } = signing
@@ -83,7 +82,7 @@ describe("the console's pages", () => {
     }
   )
 
-  it.each(names)("%s has nothing serious for axe, light and dark, and fits into 360 pixels", async (name) => {
+  it.each(names)("%s: axe finds nothing serious in light and dark, and it fits into 360 pixels", async (name) => {
     const { page } = watched
     await goTo(page, name)
     await settled(page)
@@ -96,7 +95,7 @@ describe("the console's pages", () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
-  it("have their navigation behind a button where there is no room", async () => {
+  it("narrow windows have the navigation behind a menu button", async () => {
     const narrow = await openSignedIn(browser, gateway.url, "overview", { viewport: { width: 360, height: 740 } })
     const { page } = narrow
     const accountsLink = page.getByRole("link", { name: "Accounts", exact: true })
@@ -108,7 +107,7 @@ describe("the console's pages", () => {
     await narrow.close()
   })
 
-  it("speak the language that one chooses, after a reload too", async () => {
+  it("the chosen language remains after a reload", async () => {
     const chinese = await openSignedIn(browser, gateway.url)
     const { page } = chinese
     await page.getByRole("combobox", { name: "Language" }).selectOption("中文")
@@ -121,10 +120,10 @@ describe("the console's pages", () => {
     await chinese.close()
   })
 
-  it("can be used by keyboard alone", async () => {
+  it("the keyboard alone reaches everything", async () => {
     const keys = await open(browser, `${gateway.url}/console/`)
     const { page } = keys
-    // The field of the form has the focus at once.
+    // The form focuses its field.
     await page.locator("input:focus").waitFor()
     await page.keyboard.type(adminKey)
     await page.keyboard.press("Enter")
@@ -157,7 +156,7 @@ describe("the console's pages", () => {
     await keys.close()
   })
 
-  it("jump over the navigation by the skip link", async () => {
+  it("the skip link jumps over the navigation", async () => {
     const skipping = await open(browser, `${gateway.url}/console/`)
     await signIn(skipping.page)
     const link = skipping.page.getByRole("link", { name: "Skip to content" })

@@ -1,5 +1,5 @@
 /**
- * The console's pages when the connection was lost, or events told of a part alone, in Chromium.
+ * The console after a lost connection or incomplete events, in Chromium.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
@@ -20,13 +20,13 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-interface Told {
+interface SentEvent {
   readonly event: string
   readonly data: object
 }
 
-/** Opens a page whose first connection tells these events and is lost then; the next is the gateway's own. */
-const openAfter = async (route: string, events: ReadonlyArray<Told>): Promise<Watched> => {
+/** Opens a page whose first connection sends these events and closes; the next connection is to the gateway. */
+const openAfter = async (route: string, events: ReadonlyArray<SentEvent>): Promise<Watched> => {
   const watched = await open(browser, `${gateway.url}/console/#/${route}`)
   const text = events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
   await watched.page.route(
@@ -37,8 +37,8 @@ const openAfter = async (route: string, events: ReadonlyArray<Told>): Promise<Wa
   return watched
 }
 
-describe("the console, connected again", () => {
-  it("forgets accounts in use that are no longer", async () => {
+describe("a reconnected console", () => {
+  it("drops accounts that are no longer in use", async () => {
     const account = {
       identifier: "ada@example.com",
       in_use: 2,
@@ -71,7 +71,7 @@ describe("the console, connected again", () => {
     await close()
   })
 
-  it("reads the list of requests anew where an event told of a part of them", async () => {
+  it("reloads the list of requests after an incomplete event", async () => {
     const { close, page } = await openAfter("requests", [{ event: "requests", data: { items: [], more: true } }])
     let asked = 0
     const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)

@@ -1,6 +1,6 @@
 /**
- * What people do with samples at the console, in Chromium: capture a reply, find one that a caller got, save it, play it
- * again in every style, delete it.
+ * Samples at the console, in Chromium: capture a reply, find the reply of a caller, save it, replay it in every style, and
+ * delete it.
  */
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -24,12 +24,12 @@ afterAll(async () => {
   rmSync(home, { recursive: true })
 })
 
-it("at the console samples are captured, found, saved, played in every style and deleted", async () => {
+it("console samples: captured, found, saved, replayed in every style and deleted", async () => {
   const { close, page } = await openSignedIn(browser, gateway.url, "samples")
   const captured = page.getByRole("table", { name: "Captured replies" })
   const saved = page.getByRole("table", { name: "Saved samples" })
-  await captured.getByText("Nothing is captured yet.").waitFor()
-  await saved.getByText("No sample is saved yet.").waitFor()
+  await captured.getByText("No replies have been captured yet.").waitFor()
+  await saved.getByText("No samples have been saved yet.").waitFor()
 
   const capture = page.getByRole("button", { name: "Capture", exact: true })
   assert.isTrue(await capture.isDisabled())
@@ -40,7 +40,7 @@ it("at the console samples are captured, found, saved, played in every style and
   const first = await saved.getByRole("rowheader").textContent() ?? ""
   assert.deepStrictEqual(readdirSync(dir), [first])
 
-  // A caller's own exchanges are kept for a while too.
+  // Requests of callers are captured too.
   for (const said of ["Apples and pears.", "Nothing of the kind."]) {
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
@@ -51,7 +51,7 @@ it("at the console samples are captured, found, saved, played in every style and
   }
   const search = page.getByRole("textbox", { name: "Search captures" })
   await search.fill("in no reply at all")
-  await captured.getByText("No captured reply has that in it.").waitFor()
+  await captured.getByText("No captured reply contains this text.").waitFor()
   await search.fill("Apples and pears")
   await captured.getByRole("rowheader", { name: /Apples and pears/ }).waitFor()
   await captured.getByRole("row", { name: /Nothing of the kind/ }).waitFor({ state: "detached" })
@@ -74,7 +74,7 @@ it("at the console samples are captured, found, saved, played in every style and
     await page.getByRole("combobox", { name: "Style" }).selectOption(style)
     await page.getByRole("button", { name: `Replay ${second}`, exact: true }).click()
     await replay.getByText(event).waitFor()
-    // In frames, as a caller would get it: word by word.
+    // In frames, one word each, as a caller receives it.
     for (const word of ["Apples", "and", "pears"]) assert.include(await replay.textContent() ?? "", word)
   }
 

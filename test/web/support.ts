@@ -1,5 +1,5 @@
 /**
- * The console in a real browser: pages that are watched for what they must never do.
+ * The console in a real browser. Pages are watched for complaints and for requests to other origins.
  */
 import { assert } from "@effect/vitest"
 import { readFileSync } from "node:fs"
@@ -9,22 +9,22 @@ import { adminKey } from "../support/gateway.ts"
 
 export { launch } from "./chromium.ts"
 
-/** A page with what it did. */
+/** A page with its context and complaints. */
 export interface Watched {
   readonly page: Page
   readonly context: BrowserContext
-  /** Errors and warnings of its console, besides refusals that a test has asked for. */
+  /** Errors and warnings in its console, except for error responses. */
   readonly complaints: Array<string>
-  /** Addresses that it asked outside its own origin. */
+  /** Addresses of requests to other origins. */
   readonly foreign: Array<string>
   readonly close: () => Promise<void>
 }
 
-/** Chromium's own line for a reply with an error status; the tests look at what the page makes of it. */
+/** Whether a line is Chromium's own about an error response, which tests may cause. */
 const isRefusal = (text: string): boolean =>
   text.startsWith("Failed to load resource: the server responded with a status of")
 
-/** Opens a page at an address; closing it asserts that it kept to its origin and that its console stayed silent. */
+/** Opens a page. Closing it asserts that it stayed within its origin and that its console is empty. */
 export const open = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> => {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-GB", ...options })
   context.setDefaultTimeout(200_000)
@@ -60,7 +60,7 @@ export const signIn = async (page: Page, key: string = adminKey): Promise<void> 
   await page.getByRole("status", { name: "Connection" }).waitFor()
 }
 
-/** Opens the console at a page of its own, signed in. */
+/** Opens the console at a route, signed in. */
 export const openSignedIn = async (
   browser: Browser,
   gatewayUrl: string,
@@ -81,7 +81,7 @@ export const settled = (page: Page): Promise<void> =>
     return document.querySelector(".loading, [aria-busy=true]") === null
   }).then(() => undefined)
 
-/** Goes to a page by its link in the navigation. */
+/** Goes to a page through its link in the navigation. */
 export const goTo = async (page: Page, name: string): Promise<void> => {
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name, exact: true }).click()
   await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
@@ -98,9 +98,9 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>
 }
 
-/** What axe finds serious or critical, one line each. */
+/** The serious and critical findings of axe, one line each. */
 export const seriousFindings = async (page: Page): Promise<Array<string>> => {
-  // The page's policy forbids scripts in it; the debugger's own world is not held to it.
+  // The page's policy forbids inline scripts; it does not apply to the debugger.
   await page.evaluate(axeSource)
   const violations = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
@@ -114,7 +114,7 @@ export const seriousFindings = async (page: Page): Promise<Array<string>> => {
     )
 }
 
-/** By how many pixels a page is wider than its window. */
+/** The number of pixels by which a page is wider than its window. */
 export const sideways = (page: Page): Promise<number> =>
   page.evaluate(() => {
     const { documentElement } = (globalThis as unknown as {

@@ -1,5 +1,5 @@
 /**
- * The console's files as they were built: read when somebody first asks for them, and kept.
+ * The console's built files, read at the first request and kept in memory.
  */
 import * as Effect from "effect/Effect"
 import { assets } from "../assets.ts"
@@ -15,7 +15,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml"
 }
 
-/** The files among named contents. */
+/** The files of known types that have both compressed forms. */
 const filesOf = (contents: ReadonlyMap<string, Uint8Array>): ConsoleFiles => {
   const files = new Map<string, SentFile>()
   for (const [name, plain] of contents) {
@@ -39,7 +39,7 @@ const amongAssets = Effect.map(assets, (all) =>
 
 let read: ConsoleFiles | undefined
 
-/** All files; none where they cannot be had. */
+/** All files; empty when reading fails, which is logged. */
 export const consoleFiles: Effect.Effect<ConsoleFiles> = Effect.suspend(() => {
   if (read !== undefined) return Effect.succeed(read)
   return Effect.tap(amongAssets, (files) => {

@@ -1,8 +1,8 @@
 import { framingHeaders } from "../framing.ts"
 
 /**
- * What every reply below `/console/` says, whoever gives it: the page runs its own files, talks to its own origin and is
- * shown in no other page.
+ * The headers of every response below `/console/`, errors included: the page loads its own files only, calls its own origin
+ * only, and cannot be framed.
  */
 export const consoleHeaders = {
   ...framingHeaders,
@@ -11,5 +11,5 @@ export const consoleHeaders = {
   "referrer-policy": "no-referrer"
 }
 
-/** Whether a path of the gateway's own is one of the console's. */
+/** Whether a path of the gateway belongs to the console. */
 export const isConsolePath = (path: string): boolean => path === "/console" || path.startsWith("/console/")

@@ -1,5 +1,5 @@
 /**
- * The web console: one page and its files, below wherever the gateway is mounted.
+ * Serves the web console: one page and its files, below the path where the gateway is mounted.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,12 +17,12 @@ const plainText = (status: number, text: string, more: Readonly<Record<string, s
 
 const notFound = plainText(404, "Not found")
 
-const notBuilt = plainText(404, "The console's files are not there; the log says why.")
+const notBuilt = plainText(404, "The console's files are missing; the log says why.")
 
 const send = (request: HttpServerRequest.HttpServerRequest, file: SentFile, cacheControl: string) =>
   sendFile(request, file, { ...consoleHeaders, "cache-control": cacheControl })
 
-/** A route is asked with its path as it came: routers take `/console` and `/console/` for the same. */
+/** The path below `/console/`; `undefined` for `/console` itself, which routers do not distinguish from `/console/`. */
 const pathBelow = (url: string): string | undefined => {
   const path = url.split(/[?#]/, 1)[0]!
   return path.endsWith("/console") ? undefined : path.slice(path.lastIndexOf("/console/") + "/console/".length)
@@ -35,7 +35,7 @@ const serveConsole = Effect.fnUntraced(function*(config: Store) {
   if (!config.unsafeCurrent().console.enabled) return notFound
   const path = pathBelow(request.url)
   if (path === undefined) {
-    // Relative, as the gateway does not know what a proxy in front of it takes off.
+    // Relative, because a proxy in front of the gateway may strip a prefix that the gateway does not know.
     return HttpServerResponse.empty({ status: 308, headers: { ...consoleHeaders, location: "console/" } })
   }
   const files = yield* consoleFiles
@@ -51,10 +51,10 @@ const refuseMethod = (config: Store) =>
     config.unsafeCurrent().console.enabled ? plainText(405, "Method not allowed", { allow: "GET, HEAD" }) : notFound
   )
 
-/** The console's routes below a path of an app's router, where `mountGateway` has the gateway. */
+/** The console's routes below a path of an app's router, for the gateway that `mountGateway` mounts there. */
 export const mountConsole = (mountPath: `/${string}` | "") =>
   Layer.unwrap(Effect.map(ConfigStore, (config) => {
-    // Takes `/console` and `/console/` too.
+    // Matches `/console` and `/console/` too.
     const path: `/${string}` = `${mountPath}/console/*`
     return HttpRouter.addAll([
       HttpRouter.route("GET", path, serveConsole(config)),
@@ -64,7 +64,7 @@ export const mountConsole = (mountPath: `/${string}` | "") =>
     ])
   }))
 
-/** Whoever opens the gateway's address is led to the console, or to the documents where that is off. */
+/** `/` redirects to the console, or to the API documents when the console is disabled. */
 const Front = Layer.unwrap(Effect.map(ConfigStore, (config) =>
   HttpRouter.add(
     "GET",
@@ -72,11 +72,11 @@ const Front = Layer.unwrap(Effect.map(ConfigStore, (config) =>
     Effect.sync(() =>
       HttpServerResponse.empty({
         status: 302,
-        // Relative, as the gateway does not know what a proxy in front of it takes off.
+        // Relative, as above.
         headers: { location: config.unsafeCurrent().console.enabled ? "console/" : "docs", "cache-control": "no-store" }
       })
     )
   )))
 
-/** The console's routes beside the gateway's, in the same router, and where the gateway's address leads. */
+/** The console's routes for the gateway's own router, and the redirect from `/`. */
 export const ConsoleRoutes = Layer.merge(mountConsole(""), Front)

@@ -100,7 +100,7 @@ const Queue = () => {
 }
 
 export const Overview = () => {
-  const { common, overview: t } = useTexts()
+  const { common, overview: t, states } = useTexts()
   const pool = useAtom(poolAtom)
   const queue = useAtom(queueAtom)
   const running = useAtom(runningAtom)
@@ -135,9 +135,9 @@ export const Overview = () => {
             <Figure name={t.ready} of={t.of(pool.total)}>
               {number(Math.max(0, pool.total - pool.cooling - pool.out))}
             </Figure>
-            <Figure name={t.cooling} tone={pool.cooling > 0 ? "warn" : ""}>{number(pool.cooling)}</Figure>
-            <Figure name={t.out} tone={pool.out > 0 ? "bad" : ""}>{number(pool.out)}</Figure>
-            <Figure name={t.disabled}>{number(pool.disabled)}</Figure>
+            <Figure name={states.cooling} tone={pool.cooling > 0 ? "warn" : ""}>{number(pool.cooling)}</Figure>
+            <Figure name={states.out} tone={pool.out > 0 ? "bad" : ""}>{number(pool.out)}</Figure>
+            <Figure name={states.disabled}>{number(pool.disabled)}</Figure>
           </div>
           <div class="columns">
             <AccountsInUse pool={pool} />

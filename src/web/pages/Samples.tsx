@@ -88,7 +88,7 @@ const Captured = () => {
                 <td class="tools">
                   <RowButton
                     text={t.save}
-                    name={t.saveOf(chain_key)}
+                    of={chain_key}
                     disabled={saving}
                     onClick={() => save(chain_key)}
                   />
@@ -154,14 +154,14 @@ const Saved = () => {
                 <td class="tools">
                   <RowButton
                     text={t.replay}
-                    name={t.replayOf(id)}
+                    of={id}
                     onClick={() =>
                       void replay(id)}
                   />
                   <RowButton
                     danger
                     text={t.delete}
-                    name={t.deleteOf(id)}
+                    of={id}
                     onClick={() => setDeleting(id)}
                   />
                 </td>

@@ -1,5 +1,5 @@
 /**
- * The configuration as several pages use it: its keys, and whether changes of it last.
+ * Parts of the configuration that several pages use: the accepted keys, and the notice that changes are lost.
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
@@ -13,8 +13,8 @@ const configAtom = Admin.query("admin-config", "get", { reactivityKeys: ["config
 const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
 
 /**
- * The keys that the gateway accepts: the configured ones, or the generated one of a start without keys. The same list while the
- * configuration is the same; `undefined` until it is loaded.
+ * The keys that the gateway accepts: the configured ones, or the generated one of a start without keys. `undefined` until
+ * the configuration is loaded. The list stays the same object until the configuration changes.
  */
 export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
   const config = useConfiguration()

@@ -92,7 +92,7 @@ export const DeleteDialog = ({ children, name, onClose, onDelete }: {
   const t = useTexts().common
   const [busy, start] = useWork(() => onDelete().then(onClose))
   return (
-    <Dialog name={t.deleteOf(name)} onClose={onClose}>
+    <Dialog name={t.actionOn(t.delete, name)} onClose={onClose}>
       <p>{children ?? t.deleteAsk}</p>
       <div class="actions">
         <button type="button" onClick={onClose}>{t.cancel}</button>

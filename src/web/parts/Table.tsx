@@ -61,24 +61,28 @@ export const Table = ({ busy = false, children, columns, compact = false, empty,
   </div>
 )
 
-/** A button of a row: `text` is short, and `name` says which row it acts on. */
-export const RowButton = ({ danger = false, disabled = false, name, onClick, text }: {
+/** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. */
+export const RowButton = ({ danger = false, disabled = false, name, of, onClick, text }: {
   readonly text: string
-  readonly name: string
+  readonly of: string
+  readonly name?: string | undefined
   readonly onClick: () => void
   readonly danger?: boolean
   readonly disabled?: boolean
-}) => (
-  <button
-    type="button"
-    class={`quiet ${danger ? "danger" : ""}`}
-    aria-label={name}
-    disabled={disabled}
-    onClick={onClick}
-  >
-    {text}
-  </button>
-)
+}) => {
+  const t = useTexts().common
+  return (
+    <button
+      type="button"
+      class={`quiet ${danger ? "danger" : ""}`}
+      aria-label={name ?? t.actionOn(text, of)}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {text}
+    </button>
+  )
+}
 
 const Turn = ({ onPage, page, pages, text }: {
   readonly page: number

@@ -6,7 +6,7 @@ import { registry } from "../state/registry.ts"
 
 const locale = (): string => registry.get(languageAtom) === "zh" ? "zh-CN" : "en-GB"
 
-/** A number with its thousands apart. */
+/** A number with thousands separators. */
 export const number = (value: number): string => value.toLocaleString(locale())
 
 /** A duration: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 07 min`. */
@@ -21,7 +21,7 @@ export const duration = (milliseconds: number): string => {
     : `${Math.floor(whole / 3600)} h ${pad(Math.floor(whole / 60) % 60)} min`
 }
 
-/** Whole seconds, for what counts down. */
+/** A duration in whole seconds, for countdowns. */
 export const countdown = (seconds: number): string =>
   seconds < 60 ? `${Math.max(0, Math.ceil(seconds))} s` : duration(Math.ceil(seconds) * 1000)
 
@@ -39,7 +39,7 @@ export const timeOfDay = (milliseconds: number): string =>
 export const dateTime = (milliseconds: number): string =>
   new Date(milliseconds).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "medium" })
 
-/** A size in bytes. */
+/** A size: `512 B`, `1.5 KiB`, `20.0 MiB`. */
 export const bytes = (size: number): string => {
   if (size < 1024) return `${size} B`
   const kib = size / 1024

@@ -8,7 +8,7 @@ import { copyText } from "../state/actions.ts"
 import { useTexts } from "../state/preferences.ts"
 import { linkTo } from "../state/route.ts"
 import { curlOf, sdkOf } from "./code.ts"
-import type { Ask } from "./conversation.ts"
+import type { Prompt } from "./conversation.ts"
 import type { Round } from "./state.ts"
 
 export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> }) => {
@@ -21,7 +21,7 @@ export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> })
       name={t.frames}
       actions={status !== undefined && (
         <p class="hint">
-          {t.status(status)}
+          {t.statusIs(status)}
           {requestId !== undefined && (
             <>
               {" · "}
@@ -59,11 +59,13 @@ export const Reasoning = ({ text }: { readonly text: string }) => (
 )
 
 const CodeBlock = ({ code, name }: { readonly name: string; readonly code: string }) => {
-  const t = useTexts().playground
+  const t = useTexts().common
   return (
     <Section
       name={name}
-      actions={<button type="button" onClick={() => void copyText(code, t.copied(name))}>{t.copy(name)}</button>}
+      actions={
+        <button type="button" onClick={() => void copyText(code, t.copied(name))}>{t.actionOn(t.copy, name)}</button>
+      }
     >
       <div class="code-box" tabIndex={0} role="group" aria-label={name}>
         <pre>{code}</pre>
@@ -72,12 +74,12 @@ const CodeBlock = ({ code, name }: { readonly name: string; readonly code: strin
   )
 }
 
-export const Code = ({ ask }: { readonly ask: Ask }) => {
+export const Code = ({ prompt }: { readonly prompt: Prompt }) => {
   const t = useTexts().playground
   return (
     <div class="halves">
-      <CodeBlock name={t.curl} code={curlOf(ask)} />
-      <CodeBlock name={t.sdk} code={sdkOf(ask)} />
+      <CodeBlock name={t.curl} code={curlOf(prompt)} />
+      <CodeBlock name={t.sdk} code={sdkOf(prompt)} />
     </div>
   )
 }

@@ -17,7 +17,16 @@ import { useAtom } from "../state/registry.ts"
 import { linkTo } from "../state/route.ts"
 import { styles, type Turn } from "./conversation.ts"
 import { Code, RawFrames, Reasoning } from "./Output.tsx"
-import { askOf, formAtom, newTalk, setForm, startTalk, stopTalk, type Talk, talkAtom } from "./state.ts"
+import {
+  type Conversation,
+  conversationAtom,
+  formAtom,
+  newConversation,
+  promptOf,
+  sendForm,
+  setForm,
+  stopReply
+} from "./state.ts"
 
 /** The models that the gateway lists to callers. */
 const modelsAtom = Atom.make(
@@ -50,17 +59,17 @@ const TurnView = ({ turn }: { readonly turn: Turn }) => {
   )
 }
 
-const Conversation = ({ talk }: { readonly talk: Talk }) => {
+const ConversationLog = ({ conversation }: { readonly conversation: Conversation }) => {
   const t = useTexts().playground
   const box = useRef<HTMLDivElement>(null)
-  const { answer, failure, finish, note, running, turns } = talk
+  const { answer, failure, finish, note, running, turns } = conversation
   useEffect(() => {
     const element = box.current
     // Scrolls along with the reply, unless the reader has scrolled back.
     if (element !== null && element.scrollHeight - element.scrollTop - element.clientHeight < 240) {
       element.scrollTop = element.scrollHeight
     }
-  }, [talk])
+  }, [conversation])
   return (
     <div ref={box} class="log" role="log" aria-label={t.conversation} aria-busy={running} tabIndex={0}>
       {turns.length === 0 && !running && <p class="empty">{t.empty}</p>}
@@ -79,7 +88,7 @@ const Conversation = ({ talk }: { readonly talk: Talk }) => {
 export const Playground = () => {
   const { common, playground: t, requests } = useTexts()
   const form = useAtom(formAtom)
-  const talk = useAtom(talkAtom)
+  const conversation = useAtom(conversationAtom)
   const [code, setCode] = useState(false)
   const models = Option.getOrElse(AsyncResult.value(useAtom(modelsAtom)), (): ReadonlyArray<string> => [])
   const accepted = useAcceptedKeys()
@@ -87,15 +96,21 @@ export const Playground = () => {
   const key = keys[form.key] ?? keys[0]
   const send = (event: Event) => {
     event.preventDefault()
-    if (key !== undefined) void startTalk(key)
+    if (key !== undefined) void sendForm(key)
   }
-  const ready = key !== undefined && !talk.running && form.model.trim() !== "" &&
-    (form.message.trim() !== "" || talk.turns.at(-1)?.role === "user")
+  const ready = key !== undefined && !conversation.running && form.model.trim() !== "" &&
+    (form.message.trim() !== "" || conversation.turns.at(-1)?.role === "user")
   return (
     <>
       <Heading name={common.pages.playground}>
         <button type="button" aria-expanded={code} onClick={() => setCode(!code)}>{t.code}</button>
-        <button type="button" disabled={talk.turns.length === 0 && !talk.running} onClick={newTalk}>{t.newTalk}</button>
+        <button
+          type="button"
+          disabled={conversation.turns.length === 0 && !conversation.running}
+          onClick={newConversation}
+        >
+          {t.newConversation}
+        </button>
       </Heading>
       {accepted?.length === 0 && (
         <p class="notice warn">
@@ -151,7 +166,7 @@ export const Playground = () => {
           </div>
         </form>
         <div class="card talk">
-          <Conversation talk={talk} />
+          <ConversationLog conversation={conversation} />
           <TextArea
             label={t.message}
             form="playground-form"
@@ -165,14 +180,14 @@ export const Playground = () => {
           />
           <div class="actions">
             <button type="submit" form="playground-form" class="primary" disabled={!ready}>{t.send}</button>
-            {talk.running && <button type="button" onClick={stopTalk}>{t.stop}</button>}
+            {conversation.running && <button type="button" onClick={stopReply}>{t.stop}</button>}
             <span class="hint">{t.sendHint}</span>
           </div>
         </div>
       </div>
-      {code && <Code ask={askOf(form, talk.turns)} />}
-      {talk.reasoning !== "" && <Reasoning text={talk.reasoning} />}
-      {talk.rounds.length > 0 && <RawFrames rounds={talk.rounds} />}
+      {code && <Code prompt={promptOf(form, conversation.turns)} />}
+      {conversation.reasoning !== "" && <Reasoning text={conversation.reasoning} />}
+      {conversation.rounds.length > 0 && <RawFrames rounds={conversation.rounds} />}
     </>
   )
 }

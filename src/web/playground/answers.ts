@@ -44,10 +44,8 @@ const chat: Take = (growing, value) => {
 
 const outputItem = (growing: Growing, item: Readonly<Record<string, unknown>>, place: number | string): void => {
   if (item["type"] === "function_call") {
-    const call = callAt(growing, place)
-    call.id = string(item["call_id"])
-    call.name = string(item["name"])
-    if (string(item["arguments"]) !== "") call.arguments = string(item["arguments"])
+    const call = Object.assign(callAt(growing, place), { id: string(item["call_id"]), name: string(item["name"]) })
+    call.arguments = string(item["arguments"]) || call.arguments
   }
 }
 
@@ -95,9 +93,7 @@ const messages: Take = (growing, value) => {
     if (block["type"] === "text") growing.text += string(block["text"])
     if (block["type"] === "thinking") growing.reasoning += string(block["thinking"])
     if (block["type"] === "tool_use") {
-      const call = callAt(growing, at)
-      call.id = string(block["id"])
-      call.name = string(block["name"])
+      const call = Object.assign(callAt(growing, at), { id: string(block["id"]), name: string(block["name"]) })
       if (whole) call.arguments = JSON.stringify(block["input"] ?? {})
     }
   }
@@ -131,11 +127,9 @@ const generate: Take = (growing, value) => {
     if (part["thought"] === true) growing.reasoning += string(part["text"])
     else growing.text += string(part["text"])
     if (part["functionCall"] !== undefined) {
-      const given = record(part["functionCall"])
-      const call = callAt(growing, growing.calls.size)
-      call.id = string(given["id"])
-      call.name = string(given["name"])
-      call.arguments = JSON.stringify(given["args"] ?? {})
+      const { args, id, name } = record(part["functionCall"])
+      const call = { id: string(id), name: string(name), arguments: JSON.stringify(args ?? {}) }
+      growing.calls.set(growing.calls.size, call)
     }
   }
   if (typeof candidate["finishReason"] === "string") growing.finish = candidate["finishReason"]
@@ -167,9 +161,9 @@ export const collect = (style: Style) => {
       finish: growing.finish,
       error: growing.error,
       calls: [...growing.calls.values()].map((call, index): Call => ({
-        id: call.id === "" ? `call_${index}` : call.id,
-        name: call.name,
-        arguments: call.arguments === "" ? "{}" : call.arguments
+        ...call,
+        id: call.id || `call_${index}`,
+        arguments: call.arguments || "{}"
       }))
     })
   }

@@ -2,39 +2,39 @@
  * A request as code, for `curl` and for the vendor's SDK. The key is read from the environment variable `GATEWAY_KEY`.
  */
 import { base } from "../state/client.ts"
-import type { Ask } from "./conversation.ts"
+import type { Prompt } from "./conversation.ts"
 import { wireOf } from "./wire.ts"
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-export const curlOf = (ask: Ask): string => {
-  const { body, path } = wireOf(ask)
+export const curlOf = (prompt: Prompt): string => {
+  const { body, path } = wireOf(prompt)
   return [
-    `curl ${ask.stream ? "-N " : ""}${quoted(base + path)} \\`,
+    `curl ${prompt.stream ? "-N " : ""}${quoted(base + path)} \\`,
     `  -H "Authorization: Bearer $GATEWAY_KEY" -H "Content-Type: application/json" \\`,
     `  -d ${quoted(JSON.stringify(body, null, 2))}`
   ].join("\n")
 }
 
-const openai = (call: string, show: string) => (ask: Ask, body: Readonly<Record<string, unknown>>): string =>
+const openai = (call: string, show: string) => (prompt: Prompt, body: Readonly<Record<string, unknown>>): string =>
   [
     `import OpenAI from "openai"`,
     ``,
     `const client = new OpenAI({ baseURL: "${base}/v1", apiKey: process.env.GATEWAY_KEY })`,
     `const reply = await client.${call}(${JSON.stringify(body, null, 2)})`,
-    ask.stream ? `for await (const event of reply) console.log(event)` : `console.log(${show})`
+    prompt.stream ? `for await (const event of reply) console.log(event)` : `console.log(${show})`
   ].join("\n")
 
-const anthropic = (ask: Ask, body: Readonly<Record<string, unknown>>): string =>
+const anthropic = (prompt: Prompt, body: Readonly<Record<string, unknown>>): string =>
   [
     `import Anthropic from "@anthropic-ai/sdk"`,
     ``,
     `const client = new Anthropic({ baseURL: "${base}", apiKey: process.env.GATEWAY_KEY })`,
     `const reply = await client.messages.create(${JSON.stringify(body, null, 2)})`,
-    ask.stream ? `for await (const event of reply) console.log(event)` : `console.log(reply.content)`
+    prompt.stream ? `for await (const event of reply) console.log(event)` : `console.log(reply.content)`
   ].join("\n")
 
-const genai = (ask: Ask, { contents, ...config }: Readonly<Record<string, unknown>>): string =>
+const genai = (prompt: Prompt, { contents, ...config }: Readonly<Record<string, unknown>>): string =>
   [
     `import { GoogleGenAI } from "@google/genai"`,
     ``,
@@ -42,10 +42,14 @@ const genai = (ask: Ask, { contents, ...config }: Readonly<Record<string, unknow
     `  apiKey: process.env.GATEWAY_KEY,`,
     `  httpOptions: { baseUrl: "${base}", apiVersion: "v1beta" }`,
     `})`,
-    `const reply = await client.models.${ask.stream ? "generateContentStream" : "generateContent"}(${
-      JSON.stringify({ model: ask.model, contents, ...(Object.keys(config).length === 0 ? {} : { config }) }, null, 2)
+    `const reply = await client.models.${prompt.stream ? "generateContentStream" : "generateContent"}(${
+      JSON.stringify(
+        { model: prompt.model, contents, ...(Object.keys(config).length === 0 ? {} : { config }) },
+        null,
+        2
+      )
     })`,
-    ask.stream ? `for await (const chunk of reply) console.log(chunk)` : `console.log(reply.text)`
+    prompt.stream ? `for await (const chunk of reply) console.log(chunk)` : `console.log(reply.text)`
   ].join("\n")
 
 const sdks = {
@@ -55,4 +59,4 @@ const sdks = {
   generate: genai
 } as const
 
-export const sdkOf = (ask: Ask): string => sdks[ask.style](ask, wireOf(ask).body)
+export const sdkOf = (prompt: Prompt): string => sdks[prompt.style](prompt, wireOf(prompt).body)

@@ -24,7 +24,7 @@ export type Turn =
   | { readonly role: "tool"; readonly call: Call; readonly result: string }
 
 /** A request of the playground, independent of the API style. */
-export interface Ask {
+export interface Prompt {
   readonly style: Style
   readonly model: string
   readonly system: string

@@ -4,7 +4,7 @@
 import { at } from "../state/client.ts"
 import { parsed } from "../state/json.ts"
 import { collect, errorOf } from "./answers.ts"
-import type { Answer, Ask } from "./conversation.ts"
+import type { Answer, Prompt } from "./conversation.ts"
 import { wireOf } from "./wire.ts"
 
 /** An event as it came over the wire, or a whole body. `at` is in milliseconds since the request. */
@@ -34,15 +34,15 @@ const dataOf = (frame: string): string =>
  * the final state. Rejects when the gateway is not reached or the signal aborts.
  */
 export const send = async (
-  ask: Ask,
+  prompt: Prompt,
   key: string,
   signal: AbortSignal,
   onChange: (sent: Sent) => void
 ): Promise<Sent> => {
-  const { body, path } = wireOf(ask)
+  const { body, path } = wireOf(prompt)
   const started = performance.now()
   const frames: Array<Frame> = []
-  const reply = collect(ask.style)
+  const reply = collect(prompt.style)
   const response = await fetch(at(path), {
     method: "POST",
     signal,

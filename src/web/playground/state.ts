@@ -4,7 +4,7 @@
 import * as Atom from "effect/reactivity/Atom"
 import { failureText } from "../state/failure.ts"
 import { registry } from "../state/registry.ts"
-import type { Answer, Ask, Style, Turn } from "./conversation.ts"
+import type { Answer, Prompt, Style, Turn } from "./conversation.ts"
 import { type Frame, send, type Sent } from "./send.ts"
 import { runTool } from "./tools.ts"
 
@@ -44,7 +44,7 @@ export interface Round {
   readonly frames: ReadonlyArray<Frame>
 }
 
-export interface Talk {
+export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
   /** The arriving reply. */
   readonly answer: Answer | undefined
@@ -59,7 +59,7 @@ export interface Talk {
   readonly finish: string | undefined
 }
 
-const fresh: Talk = {
+const fresh: Conversation = {
   turns: [],
   answer: undefined,
   rounds: [],
@@ -70,9 +70,10 @@ const fresh: Talk = {
   finish: undefined
 }
 
-export const talkAtom = Atom.keepAlive(Atom.make<Talk>(fresh))
+export const conversationAtom = Atom.keepAlive(Atom.make<Conversation>(fresh))
 
-const change = (part: Partial<Talk>): void => registry.update(talkAtom, (talk) => ({ ...talk, ...part }))
+const change = (part: Partial<Conversation>): void =>
+  registry.update(conversationAtom, (conversation) => ({ ...conversation, ...part }))
 
 /** The limit of requests that follow one another because of calls of local tools. */
 const maxRounds = 8
@@ -80,23 +81,23 @@ const maxRounds = 8
 let running: AbortController | undefined
 
 /** Stops the arriving reply. */
-export const stopTalk = (): void => running?.abort()
+export const stopReply = (): void => running?.abort()
 
 /** Clears the conversation. */
-export const newTalk = (): void => {
+export const newConversation = (): void => {
   running?.abort()
-  registry.set(talkAtom, fresh)
+  registry.set(conversationAtom, fresh)
 }
 
 /** Opens a conversation. */
-export const openTalk = (form: Partial<Form>, turns: ReadonlyArray<Turn>): void => {
+export const openConversation = (form: Partial<Form>, turns: ReadonlyArray<Turn>): void => {
   running?.abort()
   setForm(form)
-  registry.set(talkAtom, { ...fresh, turns })
+  registry.set(conversationAtom, { ...fresh, turns })
 }
 
 /** The request that the form would send. */
-export const askOf = (form: Form, turns: ReadonlyArray<Turn>): Ask => ({
+export const promptOf = (form: Form, turns: ReadonlyArray<Turn>): Prompt => ({
   style: form.style,
   model: form.model,
   system: form.system.trim(),
@@ -115,7 +116,12 @@ const asTurn = (answer: Answer): Turn => ({
 const roundOf = (number: number, { frames, requestId, status }: Sent): Round => ({ number, frames, requestId, status })
 
 /** Sends one request. Redraws at most once per frame of the screen. */
-const oneRound = async (ask: Ask, key: string, signal: AbortSignal, before: ReadonlyArray<Round>): Promise<Sent> => {
+const oneRound = async (
+  prompt: Prompt,
+  key: string,
+  signal: AbortSignal,
+  before: ReadonlyArray<Round>
+): Promise<Sent> => {
   let latest: Sent | undefined
   let asked = 0
   const draw = () => {
@@ -129,7 +135,7 @@ const oneRound = async (ask: Ask, key: string, signal: AbortSignal, before: Read
     })
   }
   try {
-    const sent = await send(ask, key, signal, (next) => {
+    const sent = await send(prompt, key, signal, (next) => {
       latest = next
       if (asked === 0) asked = requestAnimationFrame(draw)
     })
@@ -142,10 +148,10 @@ const oneRound = async (ask: Ask, key: string, signal: AbortSignal, before: Read
 }
 
 /** Sends the form. While replies call local tools, runs these tools and sends their results, up to 8 rounds. */
-export const startTalk = async (key: string): Promise<void> => {
+export const sendForm = async (key: string): Promise<void> => {
   const form = registry.get(formAtom)
-  const first = askOf(form, registry.get(talkAtom).turns)
-  if (registry.get(talkAtom).running || first.turns.length === 0) return
+  const first = promptOf(form, registry.get(conversationAtom).turns)
+  if (registry.get(conversationAtom).running || first.turns.length === 0) return
   const own = running = new AbortController()
   const turns = [...first.turns]
   setForm({ message: "" })
@@ -156,7 +162,7 @@ export const startTalk = async (key: string): Promise<void> => {
         { ...first, turns: [...turns] },
         key,
         own.signal,
-        registry.get(talkAtom).rounds
+        registry.get(conversationAtom).rounds
       )
       if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) {
         turns.push(asTurn(answer))
@@ -171,7 +177,7 @@ export const startTalk = async (key: string): Promise<void> => {
       change({ turns: [...turns] })
     }
   } catch (failure) {
-    const { answer } = registry.get(talkAtom)
+    const { answer } = registry.get(conversationAtom)
     if (own !== running) return
     const kept = answer === undefined || (answer.text === "" && answer.reasoning === "" && answer.calls.length === 0)
       ? turns

@@ -2,7 +2,7 @@
  * Requests of each style, as the vendor's SDK sends them.
  */
 import { parsed, record } from "../state/json.ts"
-import type { Ask, Turn } from "./conversation.ts"
+import type { Prompt, Turn } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
 export interface WireRequest {
@@ -13,13 +13,13 @@ export interface WireRequest {
 
 const functions = () => localTools.map(({ description, name, parameters }) => ({ name, description, parameters }))
 
-const chat = (ask: Ask): WireRequest => ({
+const chat = (prompt: Prompt): WireRequest => ({
   path: "/v1/chat/completions",
   body: {
-    model: ask.model,
+    model: prompt.model,
     messages: [
-      ...(ask.system === "" ? [] : [{ role: "system", content: ask.system }]),
-      ...ask.turns.map((turn) => {
+      ...(prompt.system === "" ? [] : [{ role: "system", content: prompt.system }]),
+      ...prompt.turns.map((turn) => {
         if (turn.role === "user") return { role: "user", content: turn.text }
         if (turn.role === "tool") return { role: "tool", tool_call_id: turn.call.id, content: turn.result }
         return {
@@ -35,17 +35,17 @@ const chat = (ask: Ask): WireRequest => ({
         }
       })
     ],
-    stream: ask.stream,
-    ...(ask.tools ? { tools: functions().map((each) => ({ type: "function", function: each })) } : {})
+    stream: prompt.stream,
+    ...(prompt.tools ? { tools: functions().map((each) => ({ type: "function", function: each })) } : {})
   }
 })
 
-const responses = (ask: Ask): WireRequest => ({
+const responses = (prompt: Prompt): WireRequest => ({
   path: "/v1/responses",
   body: {
-    model: ask.model,
-    ...(ask.system === "" ? {} : { instructions: ask.system }),
-    input: ask.turns.flatMap((turn): ReadonlyArray<unknown> => {
+    model: prompt.model,
+    ...(prompt.system === "" ? {} : { instructions: prompt.system }),
+    input: prompt.turns.flatMap((turn): ReadonlyArray<unknown> => {
       if (turn.role === "user") return [{ role: "user", content: turn.text }]
       if (turn.role === "tool") return [{ type: "function_call_output", call_id: turn.call.id, output: turn.result }]
       return [
@@ -58,9 +58,9 @@ const responses = (ask: Ask): WireRequest => ({
         }))
       ]
     }),
-    stream: ask.stream,
+    stream: prompt.stream,
     store: false,
-    ...(ask.tools ? { tools: functions().map((each) => ({ type: "function", ...each, strict: false })) } : {})
+    ...(prompt.tools ? { tools: functions().map((each) => ({ type: "function", ...each, strict: false })) } : {})
   }
 })
 
@@ -80,13 +80,13 @@ const grouped = <A>(
   return found
 }
 
-const messages = (ask: Ask): WireRequest => ({
+const messages = (prompt: Prompt): WireRequest => ({
   path: "/v1/messages",
   body: {
-    model: ask.model,
+    model: prompt.model,
     max_tokens: 8192,
-    ...(ask.system === "" ? {} : { system: ask.system }),
-    messages: grouped<unknown>(ask.turns, (turn) => {
+    ...(prompt.system === "" ? {} : { system: prompt.system }),
+    messages: grouped<unknown>(prompt.turns, (turn) => {
       if (turn.role === "user") return { role: "user", parts: [{ type: "text", text: turn.text }] }
       if (turn.role === "tool") {
         return { role: "user", parts: [{ type: "tool_result", tool_use_id: turn.call.id, content: turn.result }] }
@@ -104,20 +104,20 @@ const messages = (ask: Ask): WireRequest => ({
         ]
       }
     }).map(({ parts, role }) => ({ role, content: parts })),
-    stream: ask.stream,
-    ...(ask.tools
+    stream: prompt.stream,
+    ...(prompt.tools
       ? { tools: functions().map(({ parameters, ...each }) => ({ ...each, input_schema: parameters })) }
       : {})
   }
 })
 
-const generate = (ask: Ask): WireRequest => ({
-  path: `/v1beta/models/${encodeURIComponent(ask.model)}:${
-    ask.stream ? "streamGenerateContent?alt=sse" : "generateContent"
+const generate = (prompt: Prompt): WireRequest => ({
+  path: `/v1beta/models/${encodeURIComponent(prompt.model)}:${
+    prompt.stream ? "streamGenerateContent?alt=sse" : "generateContent"
   }`,
   body: {
-    ...(ask.system === "" ? {} : { systemInstruction: { parts: [{ text: ask.system }] } }),
-    contents: grouped<unknown>(ask.turns, (turn) => {
+    ...(prompt.system === "" ? {} : { systemInstruction: { parts: [{ text: prompt.system }] } }),
+    contents: grouped<unknown>(prompt.turns, (turn) => {
       if (turn.role === "user") return { role: "user", parts: [{ text: turn.text }] }
       if (turn.role === "tool") {
         const { id, name } = turn.call
@@ -133,7 +133,7 @@ const generate = (ask: Ask): WireRequest => ({
         ]
       }
     }),
-    ...(ask.tools
+    ...(prompt.tools
       ? {
         tools: [{
           functionDeclarations: functions().map(({ parameters, ...each }) => ({
@@ -149,4 +149,4 @@ const generate = (ask: Ask): WireRequest => ({
 const wires = { chat, responses, messages, generate } as const
 
 /** The request in its style. */
-export const wireOf = (ask: Ask): WireRequest => wires[ask.style](ask)
+export const wireOf = (prompt: Prompt): WireRequest => wires[prompt.style](prompt)

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 /**
- * The console's shared components, each by itself in Chromium: tables, what is loaded, dialogs.
+ * The console's shared components, each by itself in Chromium: tables, loaded values, pagers, dialogs.
  */
 import * as Effect from "effect/Effect"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
@@ -19,16 +19,16 @@ const columns = [{ name: "Account" }, { name: "In use", number: true }, { name: 
 const button = (name: string) => page.getByRole("button", { name, exact: true })
 const focused = (): string | null | undefined => document.activeElement?.textContent
 
-describe("a table", () => {
-  it("says what is missing over its whole width where it has no rows", async () => {
+describe("Table", () => {
+  it("an empty table shows its notice over the whole width", async () => {
     draw(<Table name="Accounts" columns={columns} rows={0} empty="No account yet.">{null}</Table>)
     const table = page.getByRole("table", { name: "Accounts" })
     await expect.element(table.getByRole("cell", { name: "No account yet." })).toHaveAttribute("colspan", "3")
-    // Its hidden column has a name all the same.
+    // A hidden column has a name for screen readers.
     await expect.element(table.getByRole("columnheader", { name: "Actions" })).toBeInTheDocument()
   })
 
-  it("scrolls names of any length in a box of its own, which the keyboard reaches", async () => {
+  it("a long name scrolls in the table's box, which the keyboard can focus", async () => {
     await page.viewport(360, 740)
     const name = `${"a-name-without-an-end".repeat(40)}@example.com`
     draw(
@@ -51,8 +51,8 @@ describe("a table", () => {
   })
 })
 
-describe("what is loaded", () => {
-  it("is told while it loads, when it fails, and when another try brings it; the last one stays while the next loads", async () => {
+describe("Loaded", () => {
+  it("shows the loading notice, the failure, then the value, which stays while the next one loads", async () => {
     const answers: Array<(answer: Effect.Effect<string, { readonly message: string }>) => void> = []
     const atom = Atom.make(Effect.callback<string, { readonly message: string }>((resume) => {
       answers.push(resume)
@@ -77,7 +77,7 @@ describe("what is loaded", () => {
     assert.isTrue(AsyncResult.isSuccess(registry.get(atom)))
   })
 
-  it("keeps what was written into it when reading it anew fails, below the reason", async () => {
+  it("keeps typed text, below the reason, when reloading fails", async () => {
     let isAway = false
     const atom = Atom.make(
       Effect.suspend(() => isAway ? Effect.fail({ message: "The gateway is away." }) : Effect.succeed("Name"))
@@ -96,13 +96,13 @@ describe("what is loaded", () => {
   })
 })
 
-describe("pages of a list", () => {
+describe("Pager", () => {
   const List = ({ pages }: { readonly pages: number }) => {
     const [at, setAt] = useState(1)
     return <Pager page={at} shown={at} pages={pages} total="some keys" onPage={setAt} />
   }
 
-  it("lead to each of them, and back to the last one when the list becomes shorter", async () => {
+  it("leads to each page, and back to the last page when the list becomes shorter", async () => {
     draw(<List pages={3} />)
     await expect.element(button("Previous page")).toBeDisabled()
     await button("Next page").click()
@@ -114,7 +114,7 @@ describe("pages of a list", () => {
   })
 })
 
-describe("a dialog", () => {
+describe("Dialog", () => {
   const Opener = () => {
     const [open, setOpen] = useState(false)
     return (
@@ -134,7 +134,7 @@ describe("a dialog", () => {
     )
   }
 
-  it("takes the focus to its first field, keeps it in the dialog in both directions, and gives it back", async () => {
+  it("focuses its first field, keeps the focus inside in both directions, and gives it back", async () => {
     draw(<Opener />)
     await button("Open").click()
     await expect.element(page.getByRole("dialog", { name: "A name" })).toBeVisible()
@@ -142,7 +142,7 @@ describe("a dialog", () => {
     const behind = new Set<string | null | undefined>(["Before", "Open", "After"])
     for (const shift of [false, true]) {
       const seen = new Set<string | null>()
-      // More often than there are places to go to: round and round.
+      // More often than the dialog has elements to focus.
       for (let i = 0; i < 6; i++) {
         await userEvent.tab({ shift })
         assert.isFalse(behind.has(focused()), `${focused()} has the focus`)
@@ -155,7 +155,7 @@ describe("a dialog", () => {
     await expect.poll(focused).toBe("Open")
   })
 
-  it("asks once before something is deleted, and is gone when it is", async () => {
+  it("a delete dialog deletes once, and closes afterwards", async () => {
     const deleted: Array<() => void> = []
     const Deleting = () => {
       const [open, setOpen] = useState(true)

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 /**
- * Components of pages that show much or refuse something, each by itself in Chromium: the time line of a request, the
- * form's fields.
+ * Components of pages, each by itself in Chromium: the timeline of a request, the fields of the settings form.
  */
 import { useState } from "preact/hooks"
 import { assert, describe, expect, it } from "vitest"
@@ -12,7 +11,7 @@ import { FieldView } from "../../../src/web/pages/settings/FieldView.tsx"
 import type { RequestRecord } from "../../../src/web/state/requests.ts"
 import { draw } from "./support.tsx"
 
-/** A record with so many frames on each side, the client's half a millisecond after the upstream's. */
+/** A record with `frames` frames on each side, the client's half a millisecond after the upstream's. */
 const recordOf = (frames: number): RequestRecord => ({
   id: "1",
   request_id: "req_1",
@@ -59,11 +58,11 @@ const recordOf = (frames: number): RequestRecord => ({
   server_timing: null
 })
 
-describe("the time line", () => {
+describe("TimeLine", () => {
   const frames = page.getByRole("table", { name: "Frames" })
   const rows = () => frames.element().querySelectorAll("tbody tr")
 
-  it("shows 5,000 frames of each side in a document whose size does not grow with them", async () => {
+  it("the size of the document does not grow with the number of frames", async () => {
     const place = draw(<TimeLine record={recordOf(5_000)} />)
     await expect.element(page.getByText("1–100 of 10000")).toBeVisible()
     const elements = place.querySelectorAll("*").length
@@ -80,7 +79,7 @@ describe("the time line", () => {
     assert.isAtMost(Math.abs(place.querySelectorAll("*").length - elements), 4)
   })
 
-  it("leads to its last frame, and to one side alone", async () => {
+  it("leads to the last frame, and filters by side", async () => {
     draw(<TimeLine record={recordOf(125)} />)
     const next = page.getByRole("button", { name: "Next page" })
     await next.click()
@@ -94,7 +93,7 @@ describe("the time line", () => {
     assert.strictEqual(frames.getByRole("cell", { name: "upstream", exact: true }).elements().length, 0)
   })
 
-  it("says so where nothing was kept", async () => {
+  it("a record without frames has one row that says so", async () => {
     draw(<TimeLine record={{ ...recordOf(0), upstream: [], reply: null }} />)
     assert.strictEqual(rows().length, 1)
     assert.strictEqual(document.querySelectorAll(".tracks, .pager").length, 0)
@@ -114,15 +113,15 @@ const field: Field = {
   description: "Requests at once of one account."
 }
 
-describe("a field of the form", () => {
-  /** Refuses what is no number, as the gateway would on saving. */
+describe("FieldView", () => {
+  /** Refuses everything but numbers, like the gateway on saving. */
   const Form = ({ of }: { readonly of: Field }) => {
     const [text, setText] = useState("")
     const fault = text === "" || /^\d+$/.test(text) ? undefined : "must be an integer"
     return <FieldView field={of} text={text} changed={text !== ""} fault={fault} onText={setText} />
   }
 
-  it("tells what is in effect, and a refusal as its description, until it is mended", async () => {
+  it("the effective value and a refusal are the field's description", async () => {
     draw(<Form of={field} />)
     const input = page.getByRole("textbox", { name: /^runtime\.account_max_inflight/ })
     await expect.element(input).toHaveAttribute("aria-invalid", "false")
@@ -132,14 +131,14 @@ describe("a field of the form", () => {
     await input.fill("many")
     await expect.element(input).toHaveAttribute("aria-invalid", "true")
     await expect.element(input).toHaveAccessibleDescription(/^must be an integer Effective: 2/)
-    // Said in words beside the name, not by colour.
+    // In words, not by colour.
     await expect.element(page.getByText("(changed)")).toBeVisible()
     await input.fill("3")
     await expect.element(input).toHaveAttribute("aria-invalid", "false")
     await expect.element(input).toHaveAccessibleDescription(/^Effective: 2/)
   })
 
-  it("is a choice where there are few values, and lines where it is a map", async () => {
+  it("a boolean is a choice, and a map is lines", async () => {
     draw(<Form of={{ ...field, path: "captures.enabled", type: "boolean", default: true, effective: true }} />)
     const choice = page.getByRole("combobox", { name: "captures.enabled" })
     assert.deepStrictEqual(

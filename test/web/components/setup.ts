@@ -1,6 +1,5 @@
 /**
- * Finds or brings the Chromium that the components' tests run in. Where there is none it says so, and these tests fail when
- * they are to begin: the others run all the same.
+ * Finds the Chromium for the tests of components. Without one these tests fail at their start, and the others run.
  */
 import { executable } from "../chromium.ts"
 

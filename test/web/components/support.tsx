@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 /**
- * Draws a component on a page of its own, in the console's style.
+ * Draws a component by itself, with the console's style sheet.
  */
 /// <reference types="vite/client" />
 import type { ComponentChildren } from "preact"
@@ -10,7 +10,7 @@ import "../../../src/web/style.css"
 
 let drawn: HTMLElement | undefined
 
-/** Draws in the place of what was drawn before in the same test. */
+/** Draws a view, replacing the previous one of the same test. */
 export const draw = (view: ComponentChildren): HTMLElement => {
   if (drawn === undefined) {
     drawn = document.createElement("main")

@@ -1,5 +1,5 @@
 /**
- * The console's parts that need no browser: lines of accounts, settings as texts, local tools, replies of each style.
+ * Modules of the console that need no browser: parsed accounts, settings as texts, local tools, replies of each style.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -14,7 +14,7 @@ import { businessKey, type RunningGateway, startGateway } from "../../support/ga
 
 const accountsIn = (text: string) => parseAccounts(text).map(({ account }) => account)
 
-describe("lines of accounts", () => {
+describe("parseAccounts", () => {
   it.each([
     ["ada@example.com\tpass word", { email: "ada@example.com", password: "pass word" }],
     ["ada@example.com   secret", { email: "ada@example.com", password: "secret" }],
@@ -34,7 +34,7 @@ describe("lines of accounts", () => {
     assert.deepStrictEqual(accountsIn(line), [account])
   })
 
-  it("keep their numbers where blank lines and comments are left out", () => {
+  it("skipped blank lines and comments count in line numbers", () => {
     assert.deepStrictEqual(
       parseAccounts("\n# mine\r\nada@example.com x\n\n  # theirs\na-token\n"),
       [
@@ -44,7 +44,7 @@ describe("lines of accounts", () => {
     )
   })
 
-  it("may be JSON as a whole: a list, one account, or a configuration", () => {
+  it("accepts JSON: a list, one account, or a configuration", () => {
     const account = { email: "a@b.c", password: "x" }
     for (const whole of [[account, "a-token"], { accounts: [account, "a-token"] }]) {
       assert.deepStrictEqual(accountsIn(JSON.stringify(whole, null, 2)), [account, { token: "a-token" }])
@@ -52,14 +52,14 @@ describe("lines of accounts", () => {
     assert.deepStrictEqual(accountsIn(JSON.stringify(account, null, 2)), [account])
   })
 
-  it("bring identity and password through whatever stands between them", () => {
+  it("splits identity and password at any separator", () => {
     const word = fc.stringMatching(/^[\w.+-]{1,12}$/)
     const separator = fc.constantFrom("\t", " ", "   ", "----", ",", ";", "|", ":", " , ", " ---- ")
     const password = fc.stringMatching(/^[\w!$%][ -~]{0,12}$/).map((text) => text.trim())
     fc.assert(fc.property(
       fc.array(fc.tuple(word, separator, password), { minLength: 1, maxLength: 20 }),
       (lines) => {
-        // Four dashes within the identity would end it.
+        // Four dashes end an identity.
         fc.pre(lines.every(([name]) => !name.includes("----") && !name.endsWith("-")))
         assert.deepStrictEqual(
           accountsIn(lines.map(([name, between, secret]) => `x${name}@example.com${between}${secret}`).join("\n")),
@@ -69,7 +69,7 @@ describe("lines of accounts", () => {
     ))
   })
 
-  it("never throw, whatever the text is", () => {
+  it("accepts any text without throwing", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
       for (const { line } of parseAccounts(text)) assert.isAtLeast(line, 1)
     }))
@@ -90,7 +90,7 @@ const field = (path: string, type: Field["type"], configured: Field["configured"
 })
 
 describe("settings as texts", () => {
-  it("stand for the value that they were made of", () => {
+  it("a text gives back the value that it was made from", () => {
     fc.assert(fc.property(
       fc.oneof(
         fc.integer().map((value) => field("a.b", "integer", value)),
@@ -109,7 +109,7 @@ describe("settings as texts", () => {
     ))
   })
 
-  it("become a change of what differs alone; an empty one unsets", () => {
+  it("a patch contains only changed values; an empty text unsets", () => {
     const fields = [
       field("a.b", "integer", 1),
       field("a.c", "integer", 2),
@@ -121,7 +121,7 @@ describe("settings as texts", () => {
     assert.deepStrictEqual(patchOf(changes, drafts), { a: { c: null }, m: { x: "y" }, d: false })
   })
 
-  it("go as they are where they are no value of the type, for the gateway to refuse", () => {
+  it("a text that is not of the field's type is sent unchanged", () => {
     assert.strictEqual(valueOf(field("a", "integer"), "many"), "many")
     assert.deepStrictEqual(faultyLines("a = b\n\nc\n= d\ne ="), [3, 4, 5])
     assert.strictEqual(fieldAt([field("m", "map"), field("mm", "map")], "m.some.alias")?.path, "m")
@@ -129,7 +129,7 @@ describe("settings as texts", () => {
 })
 
 describe("local tools", () => {
-  it("answer as they are described", () => {
+  it("return the documented results", () => {
     const call = (name: string, given: unknown) => runTool({ id: "1", name, arguments: JSON.stringify(given) })
     assert.strictEqual(call("get_weather", { city: "Oslo" }), `{"city":"Oslo","temperature_c":21,"sky":"clear"}`)
     assert.strictEqual(call("add", { a: 2, b: 40 }), "42")
@@ -139,14 +139,14 @@ describe("local tools", () => {
   })
 })
 
-describe("replies of each style", () => {
+describe("collected replies", () => {
   let gateway: RunningGateway
   beforeAll(async () => {
     gateway = await startGateway()
   })
   afterAll(() => gateway.stop())
 
-  it.each(styles)("%s: a streamed one is the same as the whole one", async (style) => {
+  it.each(styles)("%s: a streamed reply gives the same answer as a whole one", async (style) => {
     const answers = []
     for (const stream of [true, false]) {
       const { body, path } = wireOf({
@@ -183,7 +183,7 @@ describe("replies of each style", () => {
     assert.strictEqual(streamed!.reasoning, whole!.reasoning)
   })
 
-  it.each(styles)("%s: a refusal is told in its words", (style) => {
+  it.each(styles)("%s: a refusal gives the gateway's error message", (style) => {
     for (
       const refusal of [{ error: { message: "No." } }, { type: "error", error: { message: "No." } }, { detail: "No." }]
     ) {

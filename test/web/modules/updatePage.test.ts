@@ -1,5 +1,5 @@
 /**
- * The list of requests as it keeps up with changes.
+ * How events update a page of the list of requests.
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { ShownPage } from "../../../src/web/pages/requests/updatePage.ts"
@@ -47,8 +47,8 @@ const pageOf = (items: ReadonlyArray<RequestItem>, next_cursor: string | null = 
 
 const timesOf = (page: ShownPage) => page.items.map((item) => item.started_at)
 
-describe("the list of requests", () => {
-  it("lets a request go that it is no longer narrowed to", () => {
+describe("updatePage", () => {
+  it("removes a request that no longer matches the filter", () => {
     const page = pageOf([itemAt(2), itemAt(1)])
     const ended = itemAt(1, { state: "done", outcome: "ok", status: 200 })
     for (const isNewest of [true, false]) {
@@ -57,7 +57,7 @@ describe("the list of requests", () => {
     }
   })
 
-  it("keeps the order of time, whenever a request comes to fit", () => {
+  it("keeps the order of time when a request begins to match", () => {
     const failed = { state: "done", outcome: "failed", status: 502 } as const
     const page = pageOf([itemAt(5, failed), itemAt(2, failed)])
     const now = updatePage(page, [itemAt(3, failed), itemAt(7, failed), itemAt(1, failed)], {
@@ -67,7 +67,7 @@ describe("the list of requests", () => {
     assert.deepStrictEqual(timesOf(now), [7, 5, 3, 2, 1])
   })
 
-  it("says so when rows were pushed off its end, and takes none that stands behind it", () => {
+  it("marks a page whose rows were pushed off, and ignores requests of later pages", () => {
     const full = pageOf(Array.from({ length: pageSize }, (_, i) => itemAt(100 - i)))
     assert.isFalse(updatePage(full, [itemAt(100)], everything, true).cut)
     const cut = updatePage(full, [itemAt(101)], everything, true)
@@ -77,7 +77,7 @@ describe("the list of requests", () => {
     assert.isTrue(updatePage(cut, [], everything, true).cut)
   })
 
-  it("takes nothing new on an older page", () => {
+  it("adds new requests to the newest page alone", () => {
     const page = pageOf([itemAt(2)], "r2")
     assert.deepStrictEqual(updatePage(page, [itemAt(3)], everything, false), page)
   })

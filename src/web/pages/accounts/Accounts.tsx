@@ -34,13 +34,14 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
   readonly onSelect: (selected: boolean) => void
   readonly onAction: (action: Action) => void
 }) => {
-  const t = useTexts().accounts
+  const { accounts: t, common } = useTexts()
   const received = useAtom(receivedAtom).get(listed.identifier)
   const { at, item } = received !== undefined && received.at > listedAt ? received : { at: listedAt, item: listed }
   const id = item.identifier
-  const button = (action: Action, text: string, name: string) => (
+  const button = (action: Action, text: string, name?: string) => (
     <RowButton
       text={text}
+      of={id}
       name={name}
       danger={action === "delete"}
       disabled={busy}
@@ -52,7 +53,7 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
       <td class="select">
         <input
           type="checkbox"
-          aria-label={t.select(id)}
+          aria-label={common.actionOn(t.selectColumn, id)}
           checked={selected}
           onChange={(event) => onSelect(event.currentTarget.checked)}
         />
@@ -66,11 +67,11 @@ const Row = ({ busy, item: listed, listedAt, onAction, onSelect, selected }: {
       </td>
       <td class="number">{number(item.in_use)}</td>
       <td class="tools">
-        {item.disabled ? button("toggle", t.enable, t.enableOf(id)) : button("toggle", t.disable, t.disableOf(id))}
-        {button("test", t.test, t.testOf(id))}
+        {button("toggle", item.disabled ? t.enable : t.disable)}
+        {button("test", t.test)}
         {button("note", t.note, t.noteOf(id))}
         {button("sessions", t.clear, t.clearOf(id))}
-        {button("delete", t.delete, t.deleteOf(id))}
+        {button("delete", t.delete)}
       </td>
     </tr>
   )
@@ -111,6 +112,12 @@ const Tests = () => {
   )
 }
 
+interface Filter {
+  readonly page: number
+  readonly q: string
+  readonly state: AccountState | ""
+}
+
 type Open =
   | { readonly name: "add" }
   | { readonly name: "note"; readonly item: AccountItem }
@@ -118,22 +125,18 @@ type Open =
 
 export const Accounts = () => {
   const { accounts: t, addAccounts, common, states } = useTexts()
-  const [page, setPage] = useState(1)
-  const [q, setQ] = useState("")
-  const [state, setState] = useState<AccountState | "">("")
+  const [filter, setFilter] = useState<Filter>({ page: 1, q: "", state: "" })
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [open, setOpen] = useState<Open>()
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
   const testing = useAtom(progressAtom) !== undefined
 
-  const list = useMemo(
-    () =>
-      Admin.query("admin-accounts", "list", {
-        query: { page, page_size: pageSize, ...(q === "" ? {} : { q }), ...(state === "" ? {} : { state }) },
-        reactivityKeys: ["accounts"]
-      }),
-    [page, q, state]
-  )
+  const narrow = (change: Partial<Filter>) => setFilter((now) => ({ ...now, page: 1, ...change }))
+  const list = useMemo(() => {
+    const { page, q, state } = filter
+    const query = { page, page_size: pageSize, ...(q === "" ? {} : { q }), ...(state === "" ? {} : { state }) }
+    return Admin.query("admin-accounts", "list", { query, reactivityKeys: ["accounts"] })
+  }, [filter])
 
   const select = (identifiers: ReadonlyArray<string>, on: boolean) =>
     setSelected((now) => {
@@ -188,21 +191,12 @@ export const Accounts = () => {
       </Heading>
       <DurabilityNotice />
       <div class="row">
-        <Search
-          label={t.search}
-          onSearch={(text) => {
-            setQ(text)
-            setPage(1)
-          }}
-        />
+        <Search label={t.search} onSearch={(q) => narrow({ q })} />
         <Select<AccountState | "">
           label={t.show}
-          value={state}
+          value={filter.state}
           options={[["", t.all], ...accountStates.map((each) => [each, states[each]] as const)]}
-          onValue={(value) => {
-            setState(value)
-            setPage(1)
-          }}
+          onValue={(state) => narrow({ state })}
         />
       </div>
       <div class="actions">
@@ -261,7 +255,7 @@ export const Accounts = () => {
                   { name: t.actions, hidden: true }
                 ]}
                 rows={accounts.items.length}
-                empty={q === "" && state === "" ? t.empty : t.noneFound}
+                empty={filter.q === "" && filter.state === "" ? t.empty : t.noneFound}
               >
                 {accounts.items.map((item) => (
                   <Row
@@ -276,11 +270,11 @@ export const Accounts = () => {
                 ))}
               </Table>
               <Pager
-                page={page}
+                page={filter.page}
                 shown={accounts.page}
                 pages={accounts.total_pages}
                 total={t.total(accounts.total)}
-                onPage={setPage}
+                onPage={(page) => narrow({ page })}
               />
             </>
           )

@@ -18,7 +18,7 @@ const written = (text: string): number | null | undefined =>
   text.trim() === "" ? null : /^\d+$/.test(text.trim()) ? Number(text.trim()) : undefined
 
 export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly onClose: () => void }) => {
-  const t = useTexts().keys
+  const { common, keys: t } = useTexts()
   const save = async (read: ReadField) => {
     const numbers = new Map<string, number | null>()
     for (const name of ["max_inflight", ...windows.flatMap((window) => counts.map((each) => `${window}.${each}`))]) {
@@ -47,7 +47,7 @@ export const EditKey = ({ item, onClose }: { readonly item: KeyItem; readonly on
     })
   }
   return (
-    <FormDialog name={t.editOf(item.preview)} onClose={onClose} onSave={save}>
+    <FormDialog name={common.actionOn(t.edit, item.preview)} onClose={onClose} onSave={save}>
       <TextField label={t.name} name="name" defaultValue={item.name ?? ""} />
       <TextField label={t.note} name="note" defaultValue={item.note ?? ""} />
       <div class="row">

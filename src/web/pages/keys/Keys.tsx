@@ -118,18 +118,18 @@ const KeyRow = ({ item, onDelete, onEdit, value }: {
       <td class="tools">
         <RowButton
           text={shown ? t.hide : t.show}
-          name={shown ? t.hideOf(preview) : t.showOf(preview)}
+          of={preview}
           disabled={isUnknown}
           onClick={() => setShown(!shown)}
         />
         <RowButton
           text={t.copy}
-          name={t.copyOf(preview)}
+          of={preview}
           disabled={isUnknown}
           onClick={() => void copyText(value ?? "", t.copied(preview))}
         />
-        <RowButton text={t.edit} name={t.editOf(preview)} onClick={onEdit} />
-        <RowButton danger text={t.delete} name={t.deleteOf(preview)} onClick={onDelete} />
+        <RowButton text={t.edit} of={preview} onClick={onEdit} />
+        <RowButton danger text={t.delete} of={preview} onClick={onDelete} />
       </td>
     </tr>
   )

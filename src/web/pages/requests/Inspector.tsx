@@ -8,7 +8,7 @@ import { dateTime, elapsed, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
 import { Facts, numbers, Table } from "../../parts/Table.tsx"
-import { openTalk } from "../../playground/state.ts"
+import { openConversation } from "../../playground/state.ts"
 import { failureText } from "../../state/failure.ts"
 import { parsed } from "../../state/json.ts"
 import { onRequests, onReset } from "../../state/live.ts"
@@ -16,7 +16,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { readRequest, type RecordedFrame, type RequestRecord } from "../../state/requests.ts"
 import { go, linkTo } from "../../state/route.ts"
 import { TimeLine } from "./TimeLine.tsx"
-import { asTalk } from "./toPlayground.ts"
+import { asConversation } from "./toPlayground.ts"
 
 /** The record. Reloaded on each event about it, and every second while it is open, because frames cause no events. */
 const useRecord = (id: string) => {
@@ -50,15 +50,15 @@ const useRecord = (id: string) => {
         if (again) void read()
       }, 1_000)
     }
-    const ask = () => {
+    const prompt = () => {
       if (reading) again = true
       else void read()
     }
     const stop = onRequests((items) => {
-      if (items.some((item) => item.id === (known ?? id) || item.request_id === id)) ask()
+      if (items.some((item) => item.id === (known ?? id) || item.request_id === id)) prompt()
     })
-    const stopReset = onReset(ask)
-    ask()
+    const stopReset = onReset(prompt)
+    prompt()
     return () => {
       ending.abort()
       clearTimeout(timer)
@@ -93,7 +93,7 @@ const Body = ({ name, text }: { readonly name: string; readonly text: string }) 
   )
 }
 
-/** A single frame as a body; otherwise the number of frames, which the time line shows. */
+/** A single frame as a body; otherwise the number of frames, which the timeline shows. */
 const Frames = ({ frames, name, truncated }: {
   readonly frames: ReadonlyArray<RecordedFrame>
   readonly name: string
@@ -275,8 +275,8 @@ export const Inspector = ({ id }: { readonly id: string }) => {
     )
   }
   const open = () => {
-    const { form, turns } = asTalk(record)
-    openTalk(form, turns)
+    const { form, turns } = asConversation(record)
+    openConversation(form, turns)
     go("playground")
   }
   return (

@@ -1,5 +1,5 @@
 /**
- * The time line: the frames of both sides in order of time.
+ * The timeline: the frames of both sides in order of time.
  */
 import { useMemo, useState } from "preact/hooks"
 import { Select } from "../../parts/Form.tsx"

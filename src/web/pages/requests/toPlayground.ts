@@ -1,16 +1,13 @@
 /**
  * A recorded request as a conversation of the playground.
  */
-import type { Style, Turn } from "../../playground/conversation.ts"
-import { styles } from "../../playground/conversation.ts"
+import { styles, type Turn } from "../../playground/conversation.ts"
 import type { Form } from "../../playground/state.ts"
 import { localTools } from "../../playground/tools.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 
-const styleOf = (style: string): Style => styles.find((known) => known === style) ?? "chat"
-
 /** The form and the turns. The last user message is put into the form, to be sent again. */
-export const asTalk = (
+export const asConversation = (
   record: RequestRecord
 ): { readonly form: Partial<Form>; readonly turns: ReadonlyArray<Turn> } => {
   const recorded = record.conversation ?? []
@@ -33,7 +30,7 @@ export const asTalk = (
   const local = new Set(localTools.map((tool) => tool.name))
   return {
     form: {
-      style: styleOf(record.style),
+      style: styles.find((known) => known === record.style) ?? "chat",
       model: record.model ?? "",
       stream: record.stream,
       system: recorded.filter((turn) => turn.role === "system").map((turn) => turn.text).join("\n\n"),

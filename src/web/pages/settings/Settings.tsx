@@ -23,7 +23,7 @@ interface Refusal {
   readonly faults?: ReadonlyArray<{ readonly field: string; readonly message: string }>
 }
 
-/** Settings with two texts each: of now and of the change, or configured and in effect. */
+/** A table of settings with two texts each, such as the configured and the effective value. */
 const FieldTable = ({ columns, empty = "", fields, name, second, first }: {
   readonly name: string
   readonly columns: ReadonlyArray<string>
