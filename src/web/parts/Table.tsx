@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
 
-export interface Column {
+interface Column {
   readonly name: string
   /** Numbers are aligned right. */
   readonly number?: boolean

@@ -123,9 +123,9 @@ const oneRound = async (
   before: ReadonlyArray<Round>
 ): Promise<Sent> => {
   let latest: Sent | undefined
-  let asked = 0
+  let frame = 0
   const draw = () => {
-    asked = 0
+    frame = 0
     if (latest === undefined) return
     const { answer } = latest
     change({
@@ -137,12 +137,12 @@ const oneRound = async (
   try {
     const sent = await send(prompt, key, signal, (next) => {
       latest = next
-      if (asked === 0) asked = requestAnimationFrame(draw)
+      if (frame === 0) frame = requestAnimationFrame(draw)
     })
     latest = sent
     return sent
   } finally {
-    if (asked !== 0) cancelAnimationFrame(asked)
+    if (frame !== 0) cancelAnimationFrame(frame)
     draw()
   }
 }
@@ -158,15 +158,9 @@ export const sendForm = async (key: string): Promise<void> => {
   change({ ...fresh, turns: first.turns, running: true })
   try {
     for (let round = 1;; round++) {
-      const { answer } = await oneRound(
-        { ...first, turns: [...turns] },
-        key,
-        own.signal,
-        registry.get(conversationAtom).rounds
-      )
-      if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) {
-        turns.push(asTurn(answer))
-      }
+      const { rounds } = registry.get(conversationAtom)
+      const { answer } = await oneRound({ ...first, turns: [...turns] }, key, own.signal, rounds)
+      if (answer.error === undefined || answer.text !== "" || answer.calls.length > 0) turns.push(asTurn(answer))
       change({ turns: [...turns], answer: undefined, failure: answer.error, finish: answer.finish })
       if (answer.error !== undefined || !form.tools || answer.calls.length === 0) break
       if (round === maxRounds) {

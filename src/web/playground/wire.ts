@@ -5,7 +5,7 @@ import { parsed, record } from "../state/json.ts"
 import type { Prompt, Turn } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
-export interface WireRequest {
+interface WireRequest {
   /** Relative to the gateway's address. */
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>

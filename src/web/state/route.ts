@@ -18,7 +18,7 @@ export const pages = [
 
 export type Page = (typeof pages)[number]
 
-export interface Route {
+interface Route {
   readonly page: Page
   /** The part behind the page's name: the id of a request. */
   readonly of: string | undefined

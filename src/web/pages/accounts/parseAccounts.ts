@@ -8,7 +8,7 @@
 import { parsed, record, string } from "../../state/json.ts"
 
 /** An account to add. Fields that are not given are absent. */
-export interface ParsedAccount {
+interface ParsedAccount {
   readonly email?: string
   readonly mobile?: string
   readonly password?: string
@@ -17,7 +17,7 @@ export interface ParsedAccount {
 }
 
 /** A line with its number, from 1. `account` is `undefined` if the line cannot be parsed. */
-export interface ParsedLine {
+interface ParsedLine {
   readonly line: number
   readonly account: ParsedAccount | undefined
 }

@@ -10,7 +10,7 @@ import { texts } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 
 /** The progress of running tests. */
-export interface Progress {
+interface Progress {
   readonly total: number
   readonly passed: number
   readonly failed: number

@@ -4,7 +4,6 @@
 import type { KeyItem } from "./keys.ts"
 
 export const windows = ["minute", "hour", "day", "week", "month"] as const
-export type Window = (typeof windows)[number]
 
 /** The form's fields. An empty number is `null`. */
 export interface KeyDraft {

@@ -11,7 +11,7 @@ export type Measures = Usage["totals"]
 const lengths = { hour: 3600, day: 24 * 3600 } as const
 
 /** Parallel lists: Unix time in seconds, requests, tokens. */
-export type Series = [times: Array<number>, requests: Array<number>, tokens: Array<number>]
+type Series = [times: Array<number>, requests: Array<number>, tokens: Array<number>]
 
 /**
  * Requests and tokens of every requested hour or day. A time without a row has zeros. A truncated reply ends at its last row,
