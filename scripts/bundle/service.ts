@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { build, type Plugin } from "rolldown"
-import type { BuildInfo } from "../../src/admin/system/build.ts"
+import type { BuildInfo } from "../../src/admin/version/buildInfo.ts"
 import { brotli, type Effort, makeConsole } from "../console.ts"
 import { noticesOf, type Package, packagesOf } from "./packages.ts"
 
@@ -14,7 +14,7 @@ export const noticesAsset = "THIRD_PARTY_LICENSES.txt"
 
 const swaggerAsset = "swagger.json.br"
 
-/** Keeps what is made, by a key: a release has the same pages in several forms. */
+/** Memoizes by key and effort, because a release needs the same assets several times. */
 const kept = <A>(make: (key: string, effort: Effort) => Promise<A>) => {
   const made = new Map<string, Promise<A>>()
   return (key: string, effort: Effort): Promise<A> => {
@@ -31,7 +31,7 @@ const compressSwagger = kept(async (file, effort) => {
 
 const builtConsole = kept((_, effort) => makeConsole(effort))
 
-/** Swagger UI is more text than all the rest: the bundle has it compressed, among its assets. */
+/** Moves Swagger UI, which is larger than all other code, into a compressed asset. */
 const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => ({
   name: "swagger",
   load: {
@@ -48,49 +48,49 @@ const swaggerPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin 
   }
 })
 
-/** Puts the texts of Lua scripts where they are read from files. */
+/** Replaces each read of a Lua script by the script's text. */
 export const luaTexts: Plugin = {
   name: "lua-texts",
   transform: {
-    filter: { id: /[\\/]src[\\/]cluster[\\/]store[\\/]scripts\.ts$/ },
+    filter: { id: /[\\/]src[\\/].*\.ts$/, code: /\.lua"/ },
     handler(code, id) {
       const whole = code.replaceAll(
         /text\(new URL\("([^"]+\.lua)", import\.meta\.url\)\)/g,
         (_, file: string) => JSON.stringify(readFileSync(path.join(path.dirname(id), file), "utf8"))
       )
-      // Each text takes the one line that its reading took.
+      // Each text stays on one line, so line numbers do not change.
       return { code: whole, map: null }
     }
   }
 }
 
-/** A build's own facts, for code that reads them (src/admin/system/build.ts). */
+/** The constants of a build that src/admin/version/buildInfo.ts reads. */
 export const defineBuild = (info: BuildInfo): Readonly<Record<string, string>> => ({
   GATEWAY_BUILD: JSON.stringify(info)
 })
 
-/** The service as it was built. */
+/** A built service. */
 export interface Service {
   readonly code: string
   readonly assets: ReadonlyMap<string, Uint8Array>
-  /** The packages whose code is in it. */
+  /** The packages whose code the bundle contains. */
   readonly packages: ReadonlyArray<Package>
 }
 
 /**
- * Writes what is not ASCII as escapes, which mean the same in texts, patterns and names: a text of ASCII alone is read in
- * half the time and takes half the memory, for as long as the service runs.
+ * Escapes all characters outside ASCII, which is equivalent in strings, patterns and names. V8 parses an ASCII source in half the time
+ * and keeps it in half the memory.
  */
 const inAscii = (code: string): string =>
   code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** A module with all that it imports, and the modules (absolute paths) whose code is in it. */
+/** A bundled module, and the modules (absolute paths) whose code it contains. */
 export interface Bundle {
   readonly code: string
   readonly modules: ReadonlyArray<string>
 }
 
-/** Bundles a module of src into one. What `elsewhere` names is left to be imported from another place: `{from: to}`. */
+/** Bundles a module of src and its imports. Imports in `elsewhere` (`{from: to}`) stay imports, from `to`. */
 export const bundle = async (
   input: string,
   info: BuildInfo,
@@ -108,14 +108,14 @@ export const bundle = async (
     write: false,
     checks: { pluginTimings: false },
     plugins: [left, ...plugins],
-    // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
+    // The client alone: the optional modules of `redis` double the code and are unused.
     resolve: { alias: { redis: "@redis/client" } },
     transform: { define: defineBuild(info) },
     output: {
       file: "bundle.js",
       format: "esm",
       codeSplitting: false,
-      // Classes keep their names, for whoever reads a heap snapshot.
+      // Heap snapshots show class names.
       minify: {
         compress: { keepNames: { class: true, function: false } },
         mangle: { keepNames: { class: true, function: false } }
@@ -128,14 +128,14 @@ export const bundle = async (
   }
 }
 
-/** Bundles the service from a module of src, in memory. Rejects with what is wrong in the sources. */
+/** Bundles the service from a module of src, in memory. Rejects with the errors in the sources. */
 export const buildService = async (input: string, info: BuildInfo, effort: Effort): Promise<Service> => {
   const assets = new Map<string, Uint8Array>()
   const [{ code, modules }, pages] = await Promise.all([
     bundle(input, info, [swaggerPlugin(assets, effort), luaTexts]),
     builtConsole("", effort)
   ])
-  if (!assets.has(swaggerAsset)) throw new Error("the script of the API's page was not found: it has moved")
+  if (!assets.has(swaggerAsset)) throw new Error("Swagger UI was not found in effect: its module has moved")
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
   const packages = packagesOf([...modules, ...pages.modules])
   assets.set(noticesAsset, Buffer.from(noticesOf(packages)))

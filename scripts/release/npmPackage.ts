@@ -1,6 +1,5 @@
-// The npm package: the library as ES modules with their types, and the service as one file behind a launcher that tells an
-// older Node what is needed. The library leaves out what an app has already (Effect, its platform, a store's client); the
-// service has it all.
+// The npm package: the library as ES modules with types, and the service as one file behind a launcher that rejects an older Node. The
+// library imports Effect, its platform and the store's client from the app; the service bundles them.
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import type { SourceMapPayload } from "node:module"
@@ -21,12 +20,12 @@ export type Files = ReadonlyMap<string, Uint8Array>
 
 const assetsFile = "service.assets"
 
-/** Commit and date of a build, where they are known. */
+/** Commit and date of a build, or `null`. */
 export type Origin = Pick<BuildInfo, "commit" | "date">
 
 const infoOf = (origin: Origin): BuildInfo => ({ form: "package", ...origin, assets: `./${assetsFile}` })
 
-/** The modules that `exports` names, as they stand in src. */
+/** The modules in src that `exports` names. */
 const entries = Object.keys(manifest.exports).filter((name) => name !== "./package.json")
   .map((name) => name === "." ? "index" : name.slice(2))
 
@@ -39,14 +38,14 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
     external: [/^effect(?:\/|$)/, /^@effect\//, "redis"],
     plugins: [luaTexts],
     transform: { define: defineBuild(infoOf(origin)) },
-    // All in one folder: whichever has the code that reads the assets finds them beside itself.
+    // One folder, so that the module that reads the assets finds them in its own folder.
     output: { format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js", sourcemap: true }
   })
   return output.flatMap((part) => {
     if (part.type !== "chunk") return []
     const code = Buffer.from(part.code)
     if (part.map === null) return [[part.fileName, code]]
-    // Whoever looks into a failure sees the sources' own files and lines.
+    // Stack traces name the files and lines of the sources.
     const map = lineMap(
       part.code,
       JSON.parse(part.map.toString()) as SourceMapPayload,
@@ -71,7 +70,7 @@ const types = async (): Promise<Array<[string, Uint8Array]>> => {
   }
 }
 
-/** Plain enough for a Node that is too old to say so. */
+/** In old syntax, so that an old Node can run it and print the message. */
 const launcher = `#!/usr/bin/env node
 var version = process.versions.node.split(".").map(Number)
 if (version[0] > 22 || (version[0] === 22 && version[1] >= 19)) {
@@ -85,7 +84,7 @@ if (version[0] > 22 || (version[0] === 22 && version[1] >= 19)) {
 }
 `
 
-/** The published manifest: nothing to install besides, and optional peers for whoever embeds. */
+/** The published manifest: no dependencies, and optional peers for apps that embed the library. */
 const publishedManifest = (): string => {
   const { dependencies, description, engines, exports, license, name, version } = manifest
   const peers = ["effect", "@effect/platform-node", "redis"]
@@ -109,7 +108,7 @@ const publishedManifest = (): string => {
   }\n`
 }
 
-/** What a release takes over from the package. */
+/** The built package, and the service in it for further files of a release. */
 export interface NpmPackage {
   readonly files: Files
   readonly service: Service
