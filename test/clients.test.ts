@@ -1,4 +1,4 @@
-/** The lines of docs/clients.md, as the SDK behind each client takes them; docs/operating.md names what there is. */
+/** The lines of docs/clients.md work with the SDK behind each client; docs/operating.md names real outcomes and metrics. */
 import Anthropic from "@anthropic-ai/sdk"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GoogleGenAI } from "@google/genai"
@@ -51,7 +51,7 @@ const chat = async (client: OpenAI, model: string) => {
   return choices[0]?.message.content
 }
 
-describe("what is pasted works with the SDK behind the client:", () => {
+describe("the lines of docs/clients.md work with the SDK behind", () => {
   it("codex", async () => {
     const toml = block("toml")
     const value = (name: string) => new RegExp(`^${name} = "(.*)"$`, "m").exec(toml)?.[1] ?? ""
@@ -112,7 +112,7 @@ describe("what is pasted works with the SDK behind the client:", () => {
     for (const { id } of models) assert.strictEqual(await chat(new OpenAI({ baseURL: baseUrl, apiKey }), id), "pasted")
   })
 
-  it("those of the messages family", () => {
+  it("agents of the messages API", () => {
     const environment = variables("sh messages")
     return within(environment, async () => {
       const stream = new Anthropic().messages.stream({
@@ -125,17 +125,17 @@ describe("what is pasted works with the SDK behind the client:", () => {
   })
 })
 
-describe("the page for operators", () => {
+describe("docs/operating.md", () => {
   const operating = page("operating.md")
 
-  it("says what every outcome means", () => {
-    const rows = /## What each log outcome means([^]*)$/.exec(operating)?.[1] ?? ""
+  it("explains every outcome of a log line", () => {
+    const rows = /## Log lines([^]*)$/.exec(operating)?.[1] ?? ""
     for (const code of [...Object.keys(errorTable), "ok", "client_left", "stop", "length", "tool_calls"]) {
       assert.include(rows, `\`${code}\``)
     }
   })
 
-  it("alerts on metrics that there are", async () => {
+  it("has alerts on metrics that the gateway exports", async () => {
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}` },

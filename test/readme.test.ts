@@ -1,33 +1,49 @@
 /**
- * The README's commands, as written: its blocks marked `sh run`, each in a folder of its own, beside a gateway that runs. (Its
- * blocks marked `ts run` are run where the package is installed, in `test/package`.) A block marked `output` after one is what
- * it prints.
+ * The README and the pages in docs, as readers use them: commands are run beside a running gateway, configurations are checked,
+ * recipes are served. Blocks marked `ts run` are run in `test/package`, and those of docs/nodes.md and docs/clients.md in tests of
+ * their own.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { execFile } from "node:child_process"
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
+import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { isJsonObject } from "../src/config/json.ts"
-import { limitRanges } from "../src/domain/limits.ts"
-import { adminKey, businessKey, type RunningGateway, startGateway } from "./support/gateway.ts"
+import { adminKey, businessKey, startGateway } from "./support/gateway.ts"
 import { json, startOpenAiServer, streamed } from "./support/openaiServer.ts"
 import { service, serviceEnvironment } from "./support/service.ts"
-import { snippetsOf } from "./support/snippets.ts"
+import { allSnippets, pageText } from "./support/snippets.ts"
 
-const root = path.join(import.meta.dirname, "..")
-const readme = path.join(root, "README.md")
-const text = readFileSync(readme, "utf8")
-const snippets = snippetsOf(text, "sh run")
+const snippets = allSnippets()
+const marked = (info: string) => snippets.filter((snippet) => snippet.info === info)
+const modules = path.join(import.meta.dirname, "../node_modules")
 
 describe("the README", () => {
-  it("names every limit that can be configured", () => {
-    for (const field of Object.keys(limitRanges)) assert.include(text, `\`${field}\``)
+  it("has at most 250 lines", () => {
+    assert.isAtMost(pageText("README.md").split("\n").length - 1, 250)
   })
 })
 
-/** What Claude Code and codex ask for by default: a model to answer, a fast one, a thinking one. */
+describe("the README and the pages", () => {
+  it("have no block that no test knows, except for other programs' configuration", () => {
+    const here = ["sh run", "ts client", "json"]
+    const inOtherTests = ["ts run", "sh nodes", "sh gemini-cli", "sh qwen-code", "sh messages", "toml", "yaml"]
+    const untested = ["text", "nginx", "ini", "sh docker", "json opencode", "json pi"]
+    for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)
+  })
+
+  it.each(marked("json"))("have a valid configuration: $name", async ({ text }) => {
+    const config: unknown = JSON.parse(text)
+    assert(isJsonObject(config))
+    const { warnings } = await Effect.runPromise(decodeConfig(config, { duplicates: "refuse" }))
+    assert.deepStrictEqual(warnings, [])
+  })
+})
+
+/** The models that agents ask for by default: for answers, for fast steps, for reasoning. */
 const defaultModels = [
   ["/v1/messages", "claude-sonnet-4-5-20250929"],
   ["/v1/messages", "claude-haiku-4-5-20251001"],
@@ -36,16 +52,16 @@ const defaultModels = [
   ["/v1/responses", "gpt-5"]
 ] as const
 
-describe("the README's recipes", () => {
-  const recipes = snippetsOf(text, "json").flatMap(({ text }) => {
+describe("the recipes for servers", () => {
+  const recipes = marked("json").flatMap(({ name, text }) => {
     const config: unknown = JSON.parse(text)
     if (!isJsonObject(config) || !isJsonObject(config["upstream"])) return []
-    const { base_url, models } = config["upstream"]
-    return isJsonObject(models) ? [{ config, models, name: String(base_url), upstream: config["upstream"] }] : []
+    const { models } = config["upstream"]
+    return isJsonObject(models) ? [{ config, models, name, upstream: config["upstream"] }] : []
   })
 
-  it.each(recipes)("serve agents' default models at $name", async ({ config, models, upstream }) => {
-    assert.isAtLeast(recipes.length, 5)
+  it.each(recipes)("serve agents' default models: $name", async ({ config, models, upstream }) => {
+    assert.isAtLeast(recipes.length, 6)
     const known = new Set(Object.values(models).map((model) => isJsonObject(model) ? model["model"] : model))
     const server = await startOpenAiServer()
     server.answer(({ body }) =>
@@ -53,7 +69,11 @@ describe("the README's recipes", () => {
         ? streamed({ content: "Hello" })
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
-    const gateway = await startGateway({ ...config, upstream: { ...upstream, base_url: server.baseUrl } })
+    const gateway = await startGateway({
+      ...config,
+      keys: [businessKey],
+      upstream: { ...upstream, base_url: server.baseUrl }
+    })
     try {
       for (const [place, model] of defaultModels) {
         const messages = place === "/v1/messages"
@@ -76,35 +96,56 @@ describe("the README's recipes", () => {
   })
 })
 
-describe("the README's commands", () => {
-  let gateway: RunningGateway
+describe("the commands of the README and the pages", () => {
   let folder: string
-  beforeAll(async () => {
-    gateway = await startGateway({ embeddings: { provider: "builtin" } })
+  beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), "readme-"))
     const command = path.join(folder, "model-gateway")
     writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${service}" "$@"\n`)
     chmodSync(command, 0o755)
+    // `curl -s` of a page shows a refusal and succeeds; here a refusal fails the block.
+    const curl = path.join(folder, "curl")
+    writeFileSync(curl, `#!/bin/sh\nPATH="${serviceEnvironment["PATH"]}" exec curl --fail-with-body "$@"\n`)
+    chmodSync(curl, 0o755)
   })
-  afterAll(async () => {
-    rmSync(folder, { recursive: true })
-    await gateway.stop()
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  /** Runs a block that uses a gateway at the pages' address. Each block has a new gateway. */
+  const beside = async (text: string, run: (text: string, env: Record<string, string>) => Promise<string>) => {
+    const gateway = await startGateway()
+    try {
+      return await run(text.replaceAll("http://127.0.0.1:5001", gateway.url), {
+        ...serviceEnvironment,
+        PATH: `${folder}:${serviceEnvironment["PATH"]}`,
+        GATEWAY_KEY: businessKey,
+        GATEWAY_ADMIN_KEY: adminKey
+      })
+    } finally {
+      await gateway.stop()
+    }
+  }
+
+  it.each(marked("sh run"))("run: $name", async ({ prints, text }) => {
+    const printed = await beside(text, async (script, env) => {
+      const cwd = mkdtempSync(path.join(folder, "block-"))
+      return (await promisify(execFile)("sh", ["-euc", script], { cwd, env })).stdout
+    })
+    if (prints !== undefined) assert.strictEqual(printed.trim(), prints.trim())
   })
 
-  it.each(snippets.map((snippet) => ({ ...snippet, name: snippet.text.split("\n")[0] })))(
-    "$name",
-    async ({ prints, text }) => {
-      const { stdout } = await promisify(execFile)("sh", ["-euc", text], {
-        cwd: mkdtempSync(path.join(folder, "block-")),
-        env: {
-          ...serviceEnvironment,
-          PATH: `${folder}:${serviceEnvironment["PATH"]}`,
-          GATEWAY_URL: gateway.url,
-          GATEWAY_KEY: businessKey,
-          GATEWAY_ADMIN_KEY: adminKey
-        }
+  it.each(marked("ts client"))("run with the SDK: $name", async ({ text }) => {
+    // The SDK is found from within node_modules, where Node runs no TypeScript.
+    mkdirSync(path.join(modules, ".cache"), { recursive: true })
+    const place = mkdtempSync(path.join(modules, ".cache/readme-"))
+    try {
+      const printed = await beside(text, async (script, env) => {
+        const file = path.join(place, "client.mjs")
+        writeFileSync(file, script)
+        return (await promisify(execFile)(process.execPath, [file], { env })).stdout
       })
-      if (prints !== undefined) assert.strictEqual(stdout.trim(), prints.trim())
+      assert.isNotEmpty(printed.trim())
+    } finally {
+      rmSync(place, { recursive: true })
     }
-  )
+  })
 })

@@ -1,14 +1,14 @@
-/** The README's section on many nodes, as it is pasted: on other ports, and with a configuration of its own. */
+/** The commands of docs/nodes.md as pasted, on other ports and with their own configuration. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
 import { keptName } from "../../src/config/keptDocument.ts"
 import { freePort } from "../support/redisServer.ts"
-import { snippetsOf } from "../support/snippets.ts"
+import { pageText, snippetsOf } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
 
 const root = path.join(import.meta.dirname, "../..")
@@ -16,11 +16,11 @@ const root = path.join(import.meta.dirname, "../..")
 const ready = (url: string): Promise<void> =>
   untilHolds(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
 
-describe("the README's section on many nodes", () => {
-  it("starts a store and two nodes that are one gateway", async () => {
+describe("the commands of docs/nodes.md", () => {
+  it("start a store and two nodes that are one gateway", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
-    const [begin = "", look = ""] = snippetsOf(readFileSync(path.join(root, "README.md"), "utf8"), "sh nodes")
+    const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")
       .map(({ text }) =>
         Object.entries(ports).reduce((script, [port, free]) => script.replaceAll(port, String(free)), text)
           .replaceAll(" data", ` ${folder}`)
@@ -29,7 +29,7 @@ describe("the README's section on many nodes", () => {
       PATH: process.env["PATH"],
       GATEWAY_CONFIG_PATH: path.join(folder, "config.json"),
       GATEWAY_DATA_DIR: folder,
-      // Its store may have to wait for its turn here.
+      // The store may be slow on a busy test machine.
       GATEWAY_STORE_TIMEOUT_MS: "1500"
     }
     const shell = spawn("sh", ["-euc", `${begin}\nwait`], { cwd: root, env, detached: true, stdio: "ignore" })
@@ -40,7 +40,7 @@ describe("the README's section on many nodes", () => {
       assert.include(stdout, "\"total_keys\":1")
       assert.include(stdout, "\"object\":\"chat.completion\"")
       assert.include(stdout, `"url":"redis://127.0.0.1:${ports[6379]}"`)
-      // What was changed outlives all three.
+      // The change is saved in the store and on the node.
       assert.isTrue(existsSync(path.join(folder, "appendonlydir")))
       assert.isTrue(existsSync(path.join(folder, keptName)))
       assert.lengthOf(stdout.match(/"self":/g) ?? [], 2)

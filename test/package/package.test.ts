@@ -1,5 +1,5 @@
 /**
- * The package in a fresh project: each way of embedding type-checks and runs, and so do the README's snippets.
+ * The package in a fresh project: each way of embedding type-checks and runs, and so do the snippets of the README and the pages in docs.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
@@ -10,21 +10,20 @@ import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { anyTypes, importedModules } from "../../scripts/release/declarations.ts"
 import { tar } from "../../scripts/release/tar.ts"
-import { snippetsOf } from "../support/snippets.ts"
+import { allSnippets } from "../support/snippets.ts"
 import { installPackage, type Project } from "./installed.ts"
 
 const run = promisify(execFile)
 const apps = path.join(import.meta.dirname, "apps")
 const names = readdirSync(apps)
-const readme = path.join(import.meta.dirname, "../../README.md")
-const snippets = snippetsOf(readFileSync(readme, "utf8"), "ts run")
+const snippets = allSnippets().filter(({ info }) => info === "ts run")
 
 describe("the package, installed", () => {
   let project: Project
   beforeAll(async () => {
     project = await installPackage()
     for (const name of names) project.add(name, readFileSync(path.join(apps, name), "utf8"))
-    snippets.forEach((snippet, i) => project.add(`readme${i}.ts`, snippet.text))
+    snippets.forEach((snippet, i) => project.add(`snippet${i}.ts`, snippet.text))
   })
   afterAll(() => project.remove())
 
@@ -155,10 +154,10 @@ await Effect.runPromise(failed)
     }
   )
 
-  it("runs the README's snippets as written", async () => {
+  it("runs the snippets of the README and the pages as written", async () => {
     for (const [i, snippet] of snippets.entries()) {
-      const printed = await project.run(path.join(project.folder, `readme${i}.ts`))
-      if (snippet.prints !== undefined) assert.strictEqual(printed.trim(), snippet.prints.trim())
+      const printed = await project.run(path.join(project.folder, `snippet${i}.ts`))
+      if (snippet.prints !== undefined) assert.strictEqual(printed.trim(), snippet.prints.trim(), snippet.name)
     }
   })
 })

@@ -14,7 +14,7 @@ import { serveCommand, serveFlags, serveWith } from "./serve.ts"
 import { sieveCommand } from "./sieve.ts"
 import { versionLine } from "./versionLine.ts"
 
-const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
+export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
   Command.withDescription("An HTTP gateway from four client API styles to one upstream. Without a command it serves."),
   Command.withSubcommands([
     serveCommand,
