@@ -1,5 +1,5 @@
-// `npm run build`: the npm package as a folder, dist/package, as somebody gets it who installs it. A build that fails leaves
-// the folder of the one before.
+// `npm run build`: writes the npm package to the folder dist/package, as npm would install it. A failed build leaves the previous
+// folder in place.
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { root } from "./release/facts.ts"

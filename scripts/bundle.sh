@@ -1,9 +1,9 @@
-# Sourced by scripts/start after install.sh: sets `service` to the bundle of the sources as they are, which it builds where
-# there is none, or to the sources where none can be built.
+# Sourced by scripts/start after install.sh. Sets `service` to the bundle of the current sources, and builds it if it does not exist. If
+# this machine cannot build, sets it to the sources.
 
 bundles=node_modules/.cache/service
 
-# What the bundle is made of. Contents alone decide: a file that is only touched changes nothing.
+# A checksum of the bundle's inputs. Only contents count, not modification times.
 fingerprint() {
   {
     find src scripts/bundle scripts/console.ts -type f -exec cksum {} + | LC_ALL=C sort
@@ -11,7 +11,7 @@ fingerprint() {
   } | cksum | tr ' ' -
 }
 
-# Builds, under the lock of the installation. Returns 1 where the sources do not build, 3 where nothing can be built.
+# Builds the bundle under the installation lock. Returns 1 if the sources have errors, 3 if this machine cannot build.
 build() {
   [ -w . ] && mkdir -p "$bundles" 2>/dev/null && [ -w "$bundles" ] || return 3
   locked
@@ -23,7 +23,7 @@ build() {
     wait "$pids" || status=$?
     pids=
     [ "$status" -eq 0 ] || break
-    # What was changed meanwhile may be in it or not.
+    # An edit during the build may be missing from it: build again.
     now=$(fingerprint)
     [ "$now" = "$made_of" ] || rm -f "$bundles/$made_of.js"
     made_of=$now

@@ -1,4 +1,4 @@
-// `npm run check`: all checks, without the tests.
+// `npm run check`: runs all checks, without the tests.
 import { runChecks } from "./checks.ts"
 
 const failed = await runChecks()

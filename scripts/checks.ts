@@ -1,9 +1,10 @@
-// Everything that is checked besides the tests: format, lint, types with Effect's diagnostics, floors, links. The tools
-// run at the same time, each in a process of its own.
+// All checks besides the tests: format, lint, types with Effect's diagnostics, floors, links, prose, rules of the tests. Tools run in
+// parallel, each in its own process.
 import { execFile } from "node:child_process"
 import path from "node:path"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
+import { proseViolations } from "./prose.ts"
 import { testRuleViolations } from "./testRules.ts"
 
 const root = path.join(import.meta.dirname, "..")
@@ -11,7 +12,7 @@ const inModules = (file: string): string => path.join(root, "node_modules", file
 
 interface Outcome {
   readonly passed: boolean
-  /** What was found; nothing of a pass. */
+  /** What the check found; empty if it passed. */
   readonly output: string
 }
 
@@ -34,8 +35,8 @@ const format = (): Promise<Outcome> => run(process.execPath, inModules("dprint/b
 
 const lint = (): Promise<Outcome> => run(process.execPath, inModules("oxlint/bin/oxlint"), "--deny-warnings")
 
-// Effect's build of the compiler is TypeScript with diagnostics of its own added, so one pass does for both. What it
-// remembers from run to run is its own: the plain compiler would write it without those diagnostics.
+// Effect's build of the compiler reports the compiler's errors and Effect's diagnostics in one pass. It has its own build info file,
+// because the plain compiler would write one without those diagnostics.
 const types = (project: string, name: string) => (): Promise<Outcome> =>
   run(
     inModules(`@effect/tsgo-${process.platform}-${process.arch}/lib/tsc`),
@@ -53,10 +54,11 @@ const checks: Readonly<Record<string, () => Promise<Outcome>>> = {
   "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   links: async () => report(brokenLinks(root)),
+  prose: async () => report(proseViolations()),
   "rules of the tests": async () => report(testRuleViolations(root))
 }
 
-/** Runs all checks, prints what they found, and returns the names of those that failed. */
+/** Runs all checks, prints their findings, and returns the names of the checks that failed. */
 export const runChecks = async (): Promise<Array<string>> => {
   const failed: Array<string> = []
   const outcomes = Object.entries(checks).map(async ([name, check]) => {

@@ -1,5 +1,5 @@
-// Kills a process that saves the configuration, two hundred times (or as often as the argument says), and checks that each
-// time the file loads and holds every change that was acknowledged.
+// Kills a process while it saves the configuration, 200 times (or as often as the argument says). After each kill the file must load
+// and contain every acknowledged change.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ let acknowledged = 0
 let lost = 0
 
 for (let round = 0; round < rounds; round++) {
-  // Each tenth round starts on a new file.
+  // Every tenth round starts with a new file.
   if (round % 10 === 0) writeFileSync(path, emptyConfig)
   const aftermath = await killWhileSaving(path, Math.random() * 60)
   acknowledged += aftermath.acknowledged

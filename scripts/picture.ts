@@ -1,5 +1,5 @@
-// Makes the README's picture of the console: `node scripts/picture.ts [FILE]`. Runs a gateway on the built-in upstream, lets
-// some requests run, and takes the overview as a browser shows it.
+// Makes the README's picture of the console: `node scripts/picture.ts [FILE]`. It starts a gateway on the built-in upstream, runs some
+// requests, and takes a screenshot of the overview page.
 import path from "node:path"
 import { businessKey, startGateway } from "../test/support/gateway.ts"
 import { launch, openSignedIn } from "../test/web/support.ts"

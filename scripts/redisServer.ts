@@ -1,10 +1,10 @@
-// Tests of many nodes need a real redis-server. Where there is none it is installed, if that can be done without asking;
-// else the run goes on, and those tests fail and say what to install.
+// Tests of several nodes need a real redis-server. If the machine has no redis-server, it is installed when that needs no password.
+// Otherwise the run continues, and those tests fail with a message that says what to install.
 import { spawnSync } from "node:child_process"
 
 const works = (command: string): boolean => spawnSync(command, ["--version"], { stdio: "ignore" }).status === 0
 
-/** Installs redis-server on Debian and its kin, for whoever may. */
+/** Installs redis-server with apt-get if the process runs as root. */
 export const provideRedisServer = (): void => {
   const named = process.env.REDIS_SERVER
   if ([...(named === undefined ? [] : [named]), "redis-server", "valkey-server"].some(works)) return

@@ -1,4 +1,4 @@
-# `sh scripts/run.sh FILE …`, in the repository's folder: runs a script of the workshop, with everything installed.
+# `sh scripts/run.sh FILE …`, in the repository's folder: runs a development script after installing all packages.
 set -eu
 
 scope=all

@@ -1,5 +1,5 @@
-// All checks, then all tests, or those that the arguments name (they are vitest's). One process from start to end, so
-// that a signal reaches the run once. The last line is `N passed, N failed`, whatever went before.
+// Runs all checks, then all tests or the tests that the arguments (vitest's) select. Everything runs in one process, so that a signal
+// reaches the run once. The last line is always `N passed, N failed`.
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { Vitest } from "vitest/node"
@@ -7,7 +7,7 @@ import { executable } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
 import { provideRedisServer } from "./redisServer.ts"
 
-/** The run in one line. Errors outside any test (a file that does not load, a failing hook) count as failed. */
+/** Summarizes the run in one line. Errors outside tests (a file that does not load, a failing hook) count as failed tests. */
 const summarize = ({ state }: Vitest): string => {
   const modules = state.getTestModules()
   const tests = modules.flatMap((module) => [...module.children.allTests()])
@@ -20,7 +20,7 @@ const summarize = ({ state }: Vitest): string => {
   return `${count("passed")} passed, ${count("failed") + errors} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`
 }
 
-/** The files that took longest, with what their imports took: what a slow run is to be asked about first. */
+/** The slowest files with their total time and their import time. */
 const slowest = ({ config, state }: Vitest): string => {
   const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`.padStart(8)
   const rows = state.getTestModules().map((module) => {
@@ -33,7 +33,7 @@ const slowest = ({ config, state }: Vitest): string => {
 
 const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)])
 
-// What several files need that may be missing is brought once, before they run side by side. Where it cannot be, they say so.
+// Installs once what several files need, before they run in parallel. If that fails, those tests report what is missing.
 const [failed] = await Promise.all([
   runChecks(),
   filter.length === 0 ? executable().catch(() => undefined) : undefined
@@ -43,12 +43,12 @@ provideRedisServer()
 const vitest = await startVitest("test", filter, options)
 await vitest.close()
 
-console.log(`The slowest files (in all, of that imports):\n${slowest(vitest)}`)
+console.log(`The slowest files (total, of which imports):\n${slowest(vitest)}`)
 
 if (failed.length > 0) {
   console.log(`Failed checks: ${failed.join(", ")}`)
   process.exitCode = 1
 }
 console.log(summarize(vitest))
-// Whatever a test left open must not keep the run from ending.
+// A handle that a test left open must not keep the process alive.
 process.exit()

@@ -1,14 +1,14 @@
-// Keeps the tests from the clock and from luck: no wait by the machine's time, no measure of time or of the process's memory,
-// no second try. What a test waits for tells it, or is looked at (test/support/until.ts); time is moved.
+// Keeps the tests deterministic: no sleep by the machine's clock, no measurement of time or of the process's memory, no retry. A test
+// waits for an event or polls for a condition (test/support/until.ts), and moves the clock.
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 
-/** Files that may, each with its reason. */
+/** Files that the rules do not apply to, each with its reason. */
 const exceptions: ReadonlyMap<string, string> = new Map([
-  ["support/until.ts", "the pace of looking at what tells nobody when it changes"],
-  ["support/movedClock.ts", "a running clock that tests move"],
-  ["scripts/testRules.test.ts", "says what is found"],
-  ["cluster/long/faults.ts", "hours of trouble in minutes, by hand: not part of the suite"]
+  ["support/until.ts", "the pause between two polls"],
+  ["support/movedClock.ts", "implements a running clock that tests move"],
+  ["scripts/testRules.test.ts", "contains examples of violations"],
+  ["cluster/long/faults.ts", "runs long faults by hand; not part of the suite"]
 ])
 
 const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
@@ -23,14 +23,14 @@ const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     /\b(?:connect|first_byte|silence|queue|client|drain|attempts): *0?\.\d/,
     "a limit is reached by moving the gateway's clock, not by being short"
   ],
-  [/\bAbortSignal\.timeout\(/, "a limit of the machine's time is a race"]
+  [/\bAbortSignal\.timeout\(/, "a timeout by the machine's clock is a race"]
 ]
 
-/** Effects of a live test run by the machine's time. */
+/** Effects of a live test use the machine's clock. */
 const live = /\bit\.live\b/
 const sleep = /\bEffect\.(?:sleep|delay|timeout\w*)\(/
 
-/** What breaks the rules in the text of a test file, by line. */
+/** The violations in the text of a test file, as `file:line: rule`. */
 export const ruleViolations = (file: string, text: string): Array<string> => {
   if (exceptions.has(file)) return []
   const isLive = live.test(text)
@@ -42,7 +42,7 @@ export const ruleViolations = (file: string, text: string): Array<string> => {
   ])
 }
 
-/** The same of all files of the tests. */
+/** The violations in all test files. */
 export const testRuleViolations = (root: string): Array<string> => {
   const folder = path.join(root, "test")
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => file.replaceAll(path.sep, "/"))

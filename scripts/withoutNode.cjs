@@ -1,5 +1,5 @@
-// `withoutNode.cjs FOLDER`: writes the repository's manifest and lock file to a folder without the packages of the Node
-// itself, of which fetchNode.cjs takes less than npm would, and npm's settings beside them.
+// `withoutNode.cjs FOLDER`: writes the repository's manifest, lock file and npm settings to a folder, without the packages of Node.
+// fetchNode.cjs installs Node, because it needs fewer files of the package than npm writes.
 const { copyFileSync, readFileSync, writeFileSync } = require("node:fs")
 const path = require("node:path")
 

@@ -1,10 +1,10 @@
-// The assets of the gateway: in one file for a build, and in memory for a gateway that runs from its sources.
+// The assets of the gateway: one file for a build, in memory for a gateway that runs from its sources.
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { buildConsole, cachedConsole } from "../console.ts"
 import { buildService, noticesAsset } from "./service.ts"
 
-/** The file that src/server/assets.ts reads. */
+/** Packs assets into the file that src/server/assets.ts reads. */
 export const packAssets = (assets: ReadonlyMap<string, Uint8Array>): Buffer => {
   const sorted = [...assets].sort(([a], [b]) => a < b ? -1 : 1)
   const lengths = Object.fromEntries(sorted.map(([name, bytes]) => [name, bytes.length]))
@@ -16,7 +16,7 @@ const readFolder = (folder: string): Array<[string, Uint8Array]> =>
     .map(({ name, parentPath }) => path.join(parentPath, name))
     .map((file) => [path.relative(folder, file).replaceAll(path.sep, "/"), readFileSync(file)])
 
-/** The assets that the sources need: the console, which is built unless it was already. */
+/** The assets of a gateway that runs from its sources: the console, built on first use. */
 export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => {
   const files = (): ReadonlyMap<string, Uint8Array> =>
     new Map(readFolder(cachedConsole).map(([name, bytes]) => [`console/${name}`, bytes]))
@@ -28,7 +28,7 @@ export const makeAssets = async (): Promise<ReadonlyMap<string, Uint8Array>> => 
   }
 }
 
-/** The notices of the packages that a build of these sources would have. */
+/** The licence notices of the packages that a build of these sources contains. */
 export const makeNotices = async (): Promise<Uint8Array> => {
   const { assets } = await buildService("main.ts", { form: "bundle", commit: null, date: null, assets: null }, "quick")
   return assets.get(noticesAsset)!

@@ -1,5 +1,5 @@
 // `main.ts FOLDER FINGERPRINT`: bundles the service for scripts/start into FOLDER/FINGERPRINT.js, and removes all older
-// bundles but one. Exit code 1: the sources do not build; 3: nothing could be built here, whatever the sources are.
+// bundles but one. Exit code 1: the sources have errors. 3: this machine cannot build any sources.
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
 
@@ -30,13 +30,13 @@ const service = await orEnd(
   () => buildService("main.ts", { form: "bundle", commit: null, date: null, assets: `./${files[0]}` }, "quick")
 )
 
-// The code comes last: where it is, all is.
+// The code is written last, so that its presence means that the bundle is complete.
 await orEnd(cannotBuild, () => {
   for (const [file, content] of [[files[0], packAssets(service.assets)], [files[1], service.code]] as const) {
     writeFileSync(path.join(folder, `${file}.new`), content)
     renameSync(path.join(folder, `${file}.new`), path.join(folder, file))
   }
-  // Node need not find out what kind of module it is.
+  // Saves Node the detection of the module type.
   writeFileSync(path.join(folder, "package.json"), "{\"type\":\"module\"}\n")
   const others = readdirSync(folder).filter((file) => file.endsWith(".js") && file !== files[1])
     .map((file) => ({ file, time: statSync(path.join(folder, file)).mtimeMs }))

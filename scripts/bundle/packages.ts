@@ -1,13 +1,13 @@
-// The packages whose code is in a bundle, found by the modules that the bundler took in.
+// The packages whose code is in a bundle, found by the paths of the bundled modules.
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 
-/** A package as it is installed. */
+/** An installed package. */
 export interface Package {
   readonly name: string
   readonly version: string
   readonly license: string
-  /** The licence's text, and the notices that must go with it; empty where there is none to be found. */
+  /** The licence's text and required notices. Empty if the package has no such file. */
   readonly text: string
 }
 
@@ -15,7 +15,7 @@ const inModules = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/
 
 const legalFile = /^(?:licen[cs]e|copying|notice)(?:[.-]|$)/i
 
-/** Texts of packages that come without one, by the first word of their names: `redis` and all of `@redis`. */
+/** Licence texts for packages that ship none, by the first word of the name: `redis` covers all of `@redis`. */
 const supplied = path.join(import.meta.dirname, "licenses")
 
 const suppliedText = (name: string): string => {
@@ -23,7 +23,7 @@ const suppliedText = (name: string): string => {
   return existsSync(file) ? readFileSync(file, "utf8").trim() : ""
 }
 
-/** A package by its folder. */
+/** Reads a package by its folder. */
 export const readPackage = (folder: string): Package => {
   const { license, name, version } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8")) as {
     readonly name: string
@@ -35,19 +35,19 @@ export const readPackage = (folder: string): Package => {
   return { name, version, license: license ?? "unknown", text: texts.join("\n\n") || suppliedText(name) }
 }
 
-/** The folders of the packages that modules belong to. */
+/** The package folders of the given modules. */
 const foldersOf = (modules: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(modules.flatMap((id) => inModules.exec(id.replace(/^\0/, ""))?.[1] ?? []))
 
 const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
 
-/** The packages that modules (absolute paths) belong to, by name and version. */
+/** The packages of the given modules (absolute paths), sorted by name and version. */
 export const packagesOf = (modules: ReadonlyArray<string>): Array<Package> =>
   [...foldersOf(modules)].map(readPackage).sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version))
 
 const rule = "=".repeat(80)
 
-/** The notices: who wrote what is in the gateway, and under which terms. */
+/** The text of all licence notices. */
 export const noticesOf = (packages: ReadonlyArray<Package>): string =>
   [
     "Model Gateway contains the packages below.",

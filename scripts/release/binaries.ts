@@ -1,6 +1,6 @@
-// What is read out of the headers of executables: for which machine one is, and which libraries it wants.
+// Reads the headers of executables: the machine, and the required libraries.
 
-/** A machine as Node names it. */
+/** A machine in Node's names. */
 export interface Machine {
   readonly format: "elf" | "mach-o" | "pe"
   readonly cpu: "x64" | "arm64"
@@ -20,18 +20,18 @@ const codeOf = (bytes: Buffer): readonly [Machine["format"], number] | undefined
   return bytes.toString("latin1", header, header + 4) === "PE\0\0" ? ["pe", bytes.readUInt16LE(header + 4)] : undefined
 }
 
-/** The machine that an executable is for; undefined where it is none of a known one. */
+/** The machine of an executable, or `undefined` if the format is unknown. */
 export const machineOf = (bytes: Buffer): Machine | undefined => {
   const [format, code] = codeOf(bytes) ?? []
   const cpu = format === undefined || code === undefined ? undefined : cpus[format][code]
   return format === undefined || cpu === undefined ? undefined : { format, cpu }
 }
 
-/** What an ELF file of 64 bits needs beside itself. */
+/** The files that a 64-bit ELF file needs. */
 export interface Needs {
-  /** The path of the loader; a library has none. */
+  /** The path of the loader; `undefined` for a library. */
   readonly loader: string | undefined
-  /** Names of libraries. */
+  /** Names of the required libraries. */
   readonly libraries: ReadonlyArray<string>
 }
 

@@ -1,4 +1,4 @@
-// Type declarations in one form: the compiler writes the members of a union in an order that changes from run to run.
+// Normalizes type declarations: the compiler writes union members in an order that differs between runs.
 import { parseSync, Visitor } from "rolldown/utils"
 
 const parsed = (file: string, text: string) => {
@@ -8,7 +8,7 @@ const parsed = (file: string, text: string) => {
   return program
 }
 
-/** The places of a declaration file, as line numbers, where a type is `any`. */
+/** The line numbers of a declaration file where a type is `any`. */
 export const anyTypes = (file: string, text: string): Array<number> => {
   const lines: Array<number> = []
   new Visitor({ TSAnyKeyword: ({ start }) => lines.push(text.slice(0, start).split("\n").length) }).visit(
@@ -17,7 +17,7 @@ export const anyTypes = (file: string, text: string): Array<number> => {
   return lines
 }
 
-/** The modules that a declaration file names. */
+/** The modules that a declaration file imports. */
 export const importedModules = (file: string, text: string): Array<string> => {
   const names: Array<string> = []
   new Visitor({
@@ -38,7 +38,7 @@ interface Union extends Span {
   readonly types: ReadonlyArray<Span>
 }
 
-/** Sorts the members of every union, which means the same. Throws where the text is no declaration file. */
+/** Sorts the members of every union. Throws if the text cannot be parsed. */
 export const sortUnions = (file: string, text: string): string => {
   const unions: Array<Union> = []
   new Visitor({ TSUnionType: (node) => unions.push(node) }).visit(parsed(file, text))
@@ -47,7 +47,7 @@ export const sortUnions = (file: string, text: string): string => {
     let written = ""
     let at = start
     for (const union of within) {
-      // One that is inside of another is sorted with that.
+      // A nested union is sorted with the outer one.
       if (union.start < at) continue
       const inside = within.filter((other) => other !== union && other.start >= union.start && other.end <= union.end)
       const members = union.types.map((member) => sorted(member, inside.filter((other) => isIn(other, member))))

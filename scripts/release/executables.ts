@@ -1,4 +1,4 @@
-// The single executables: a platform's Node with the service inside. Any platform's can be made on any.
+// The single executables: Node with the service inside. Every platform can build the executables of all platforms.
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -12,15 +12,15 @@ import { machineOf } from "./binaries.ts"
 import type { Platform } from "./nodes.ts"
 import type { Origin } from "./npmPackage.ts"
 
-/** What is put into a Node. */
+/** The content of an executable besides Node. */
 export interface Inside {
   readonly main: string
   readonly service: string
-  /** The assets, but the notices, which have the Node's licence too. */
+  /** The assets without the notices, because those also contain Node's licence. */
   readonly assets: ReadonlyMap<string, Uint8Array>
 }
 
-/** Builds what is the same in the executables of all platforms. */
+/** Builds the content that all platforms share. */
 export const buildInside = async (origin: Origin, effort: Effort): Promise<Inside> => {
   const info = { form: "executable", ...origin, assets: null } as const
   const [main, { assets, code }] = await Promise.all([
@@ -30,10 +30,10 @@ export const buildInside = async (origin: Origin, effort: Effort): Promise<Insid
   return { main: main.code, service: code, assets }
 }
 
-/** Node changes this mark in itself when something was put inside. */
+/** The marker in Node that changes when an application is injected. */
 const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1"
 
-/** Throws unless an executable is one of the platform, with everything inside. */
+/** Throws unless an executable is for the platform and has all content inside. */
 export const checkExecutable = (bytes: Buffer, { machine, name }: Platform, inside: Inside): void => {
   const found = machineOf(bytes)
   if (found?.format !== machine.format || found.cpu !== machine.cpu) throw new Error(`${name}: not for this machine`)
@@ -42,7 +42,7 @@ export const checkExecutable = (bytes: Buffer, { machine, name }: Platform, insi
   }
 }
 
-/** Makes the executable of a platform from its Node; `notices` are what `licenses` prints. */
+/** Builds the executable of a platform from its Node. `notices` is the text that `licenses` prints. */
 export const makeExecutable = async (
   platform: Platform,
   node: Buffer,
@@ -52,7 +52,7 @@ export const makeExecutable = async (
   const folder = mkdtempSync(path.join(tmpdir(), "executable-"))
   const file = (name: string) => path.join(folder, name)
   try {
-    // Names are part of what comes out: they are the same in every folder.
+    // Names become part of the bytes, so they must not depend on the folder.
     writeFileSync(file("node"), node)
     writeFileSync(file("main.mjs"), inside.main)
     writeFileSync(file("service.js"), inside.service)
@@ -81,7 +81,7 @@ export const makeExecutable = async (
 
 const longestRun = 30_000
 
-/** Runs an executable as if it were alone in the world, and throws unless it says its version, answers and has its pages. */
+/** Runs an executable in an empty environment. Throws unless it prints its version, serves requests and has its pages. */
 export const tryExecutable = async (executable: string, version: string): Promise<void> => {
   const folder = mkdtempSync(path.join(tmpdir(), "alone-"))
   const nothing = path.join(folder, "nothing")

@@ -1,4 +1,4 @@
-// What a release says of itself: made of the commit alone, so that two clones of it say the same.
+// The facts of a release. They follow from the commit alone, so that two clones agree.
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
@@ -26,7 +26,7 @@ export interface Locked {
   readonly cpu?: string | ReadonlyArray<string>
 }
 
-/** The lock file's packages by their places. */
+/** The lock file's packages by their paths. */
 export const locked = (JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
   readonly packages: Readonly<Record<string, Locked>>
 }).packages
@@ -34,18 +34,18 @@ export const locked = (JSON.parse(readFileSync(path.join(root, "package-lock.jso
 /** Facts of a release. */
 export interface Facts {
   readonly version: string
-  /** The commit, whole. */
+  /** The full commit id. */
   readonly revision: string
-  /** Whether the tree has changes that are not in the commit. */
+  /** Whether the tree has uncommitted changes. */
   readonly dirty: boolean
-  /** The time of everything in the release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else the commit's. */
+  /** The time of all files in the release, in seconds since 1970: `SOURCE_DATE_EPOCH`, else the commit's time. */
   readonly time: number
 }
 
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** Throws outside a git repository, and where `SOURCE_DATE_EPOCH` is no number. */
+/** Throws outside a git repository, and if `SOURCE_DATE_EPOCH` is not a number. */
 export const readFacts = (): Facts => {
   const epoch = process.env["SOURCE_DATE_EPOCH"]?.trim() || git("log", "-1", "--format=%ct")
   if (!/^\d+$/.test(epoch)) throw new Error("SOURCE_DATE_EPOCH must be a number of seconds since 1970")
@@ -68,8 +68,8 @@ const named = (commit: string, { dirty }: Facts): string => dirty ? `${commit}-d
 /** The commit's first 12 hex digits. */
 export const shortCommit = ({ revision }: Facts): string => revision.slice(0, 12)
 
-/** The commit as builds show it. */
+/** The commit as builds print it. */
 export const commitName = (facts: Facts): string => named(shortCommit(facts), facts)
 
-/** The commit as machines look it up. */
+/** The commit as a reference that machines resolve. */
 export const revisionName = (facts: Facts): string => named(facts.revision, facts)

@@ -1,5 +1,5 @@
-// The container image for linux/amd64, as an OCI image layout: the executable on the libraries that it names, and nothing
-// else. No shell, no package manager, no other program.
+// The container image for linux/amd64, as an OCI image layout: the executable and its libraries, without a shell, a package manager or
+// other programs.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
@@ -9,12 +9,12 @@ import { needsOf } from "./binaries.ts"
 import { type Facts, isoTime, manifest, revisionName } from "./facts.ts"
 import { type Entry, tar } from "./tar.ts"
 
-/** The user in the image. */
+/** The user that the image runs as. */
 const user = 65_532
 
 const program = "/usr/local/bin/model-gateway"
 
-/** What the image's configuration says of how to run it. */
+/** The image's run configuration. */
 export const runConfig = {
   User: `${user}:${user}`,
   Env: ["HOST=0.0.0.0", "PORT=5001", "GATEWAY_CONFIG_PATH=/data/config.json", "GATEWAY_DATA_DIR=/data"],
@@ -26,7 +26,7 @@ export const runConfig = {
   Healthcheck: { Test: ["CMD", program, "health"] }
 } as const
 
-/** Where the loaders of the usual distributions look. */
+/** Library folders of common distributions. */
 const libraryFolders = [
   "/lib/x86_64-linux-gnu",
   "/usr/lib/x86_64-linux-gnu",
@@ -42,7 +42,7 @@ const findLibrary = (name: string): string => {
   return found
 }
 
-/** The files that an executable needs, and what those need, by the paths where the loader looks. */
+/** The files that an executable needs, transitively, by the paths where the loader looks. */
 const librariesOf = (executable: Buffer): ReadonlyMap<string, Buffer> => {
   const files = new Map<string, Buffer>()
   const visit = (bytes: Buffer) => {
@@ -58,7 +58,7 @@ const librariesOf = (executable: Buffer): ReadonlyMap<string, Buffer> => {
   return files
 }
 
-/** Where distributions keep the terms of the libraries above. */
+/** The licence files of the libraries above. */
 const libraryTerms = ["libc6", "libgcc-s1", "libstdc++6", "libatomic1"]
 
 const licensesOf = (notices: string): Array<Entry> => [
@@ -70,7 +70,7 @@ const licensesOf = (notices: string): Array<Entry> => [
     .map(({ file, name }) => ({ path: `licenses/${name}.txt`, content: readFileSync(file) }))
 ]
 
-/** Every folder above the files, once. */
+/** All parent folders of the files, once each. */
 const withFolders = (entries: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
   const all = new Map(entries.map((entry) => [entry.path, entry]))
   for (const { path: file } of entries) {
@@ -100,7 +100,7 @@ const mediaTypes = {
   index: "application/vnd.oci.image.index.v1+json"
 } as const
 
-/** The image's files by their paths in its layout. */
+/** The image's files by their paths in the OCI layout. */
 export const makeImage = async (
   executable: Buffer,
   notices: string,

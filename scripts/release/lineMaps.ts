@@ -1,10 +1,10 @@
-// Source maps of lines alone: what a stack trace takes to name the file and line of the sources, in a twelfth of the room that
-// columns would take, and without the sources themselves.
+// Source maps with lines only. They let a stack trace name the source file and line, at a twelfth of the size of maps with columns, and
+// do not contain the sources.
 import { SourceMap, type SourceMapPayload, type SourceMapping } from "node:module"
 
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/** A number as a Base64 VLQ: the sign in the lowest bit, five bits a digit. */
+/** Encodes a number as a Base64 VLQ: the sign in the lowest bit, five bits a digit. */
 const vlq = (value: number): string => {
   let rest = value < 0 ? -value << 1 | 1 : value << 1
   let text = ""
@@ -16,10 +16,7 @@ const vlq = (value: number): string => {
   return text
 }
 
-/**
- * The map of a module's code with one mapping a line, of its first word; lines that come from sources that are not `kept`
- * have none.
- */
+/** The map of a module's code, with one mapping for each line whose source is `kept`. */
 export const lineMap = (
   code: string,
   map: SourceMapPayload,

@@ -1,5 +1,5 @@
-// `npm run release`: everything that is published, from the commit alone and without a network. What is published is
-// checked first; then the folder is there, whole, or not at all.
+// `npm run release`: builds everything that is published, from the commit alone and without a network. The files are checked first; the
+// output folder appears complete or not at all.
 import { createHash } from "node:crypto"
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -23,13 +23,13 @@ interface Options {
   readonly all: boolean
 }
 
-/** What a file of the release is. */
+/** A file of the release. */
 interface Published {
   readonly path: string
   readonly kind: "npm" | "chart" | "text" | "executable" | "image" | "sbom" | "notices"
   readonly content: Uint8Array
   readonly platform?: string
-  /** Of an executable for macOS, which runs only once it is signed. */
+  /** True for an executable for macOS, which must be signed before it runs. */
   readonly signed?: false
 }
 
@@ -44,7 +44,7 @@ const zipped = (bytes: Uint8Array): Promise<Buffer> => promisify(gzip)(bytes, { 
 
 const say = (text: string) => console.error(text)
 
-/** Throws where a package may not be published: nobody knows under which terms. */
+/** Throws if the licence of a package is unknown. */
 const checkTerms = (packages: ReadonlyArray<Package>): void => {
   for (const { license, name, text, version } of packages) {
     if (license === "unknown" || text === "") throw new Error(`${name} ${version} comes without a licence text`)
@@ -91,9 +91,9 @@ const make = async (options: Options, facts: Facts, node: string) => {
   published.push({ path: `${base}-chart.tgz`, kind: "chart", content: await chartArchive(texts, facts.time) })
 
   const found = platforms.map((platform) => ({ platform, node: findNode(platform, options.nodes) }))
-  // It is the same Node everywhere, and not every package has the licence with it.
+  // The Node packages have the same licence, but not every one contains it.
   const license = found.flatMap(({ node }) => "license" in node && node.license !== undefined ? [node.license] : [])[0]
-  if (license === undefined) throw new Error("there is no Node with its licence on this machine")
+  if (license === undefined) throw new Error("no package of Node on this machine contains its licence")
   const contained = [...packages, { name: "node", version: node, license: "MIT", text: license.trim() }]
   const notices = noticesOf(contained)
   for (const { node, platform } of found) {
@@ -130,7 +130,7 @@ const make = async (options: Options, facts: Facts, node: string) => {
   return { published: published.toSorted((a, b) => a.path < b.path ? -1 : 1), skipped }
 }
 
-/** The releases's own description. */
+/** The description of the release. */
 const describe = (
   facts: Facts,
   node: string,
@@ -157,7 +157,7 @@ const write = (folder: string, name: string, content: Uint8Array | string) => {
   writeFileSync(path.join(folder, name), content)
 }
 
-/** Reads everything back, and throws unless it is what the checksums say, and nothing else. */
+/** Reads all files back. Throws on a wrong checksum, a missing file or an additional file. */
 const checkSums = (folder: string): void => {
   const lines = readFileSync(path.join(folder, "SHA256SUMS"), "utf8").trimEnd().split("\n")
   const named = new Map(lines.map((line) => [line.slice(66), line.slice(0, 64)]))
@@ -167,7 +167,7 @@ const checkSums = (folder: string): void => {
     const name = file.replaceAll(path.sep, "/")
     if (named.get(name) !== sha256(readFileSync(path.join(folder, file)))) throw new Error(`${name}: wrong checksum`)
   }
-  if (there.length !== named.size) throw new Error("a file of the checksums is missing")
+  if (there.length !== named.size) throw new Error("a file that SHA256SUMS names is missing")
 }
 
 const release = async (options: Options): Promise<void> => {

@@ -1,5 +1,5 @@
-// The Node of each platform, of the pinned version: that of this machine is installed, the others' are where somebody put
-// their packages, or in npm's cache. Each is the package that the lock file names, or none.
+// The pinned Node for each platform. This machine's Node is installed; packages for other platforms come from a folder or from npm's
+// cache. Each package must have the checksum of the lock file.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
@@ -8,14 +8,14 @@ import { gunzipSync } from "node:zlib"
 import type { Machine } from "./binaries.ts"
 import { type Locked, locked, manifest, root } from "./facts.ts"
 
-/** A platform that there are executables for. */
+/** A platform with a released executable. */
 export interface Platform {
-  /** As in the names of files. */
+  /** The platform in file names. */
   readonly name: string
   readonly machine: Machine
-  /** The package of its Node. */
+  /** The npm package of its Node. */
   readonly node: string
-  /** How names of its executables end. */
+  /** The suffix of its executables. */
   readonly suffix: string
 }
 
@@ -36,7 +36,7 @@ export const runsHere = ({ machine }: Platform): boolean => {
   return machine.format === own && machine.cpu === process.arch
 }
 
-/** The content of one file in a tar archive. */
+/** Reads one file of a tar archive. */
 export const fileIn = (archive: Buffer, name: string): Buffer | undefined => {
   for (let at = 0; at + 512 <= archive.length;) {
     const text = (offset: number, length: number) =>
@@ -61,12 +61,12 @@ const inCache = ({ integrity }: Locked): string => {
   return path.join(cache, "_cacache/content-v2", algorithm, hex.slice(0, 2), hex.slice(2, 4), hex.slice(4))
 }
 
-/** A platform's Node, with its licence where that comes with it; else why there is none. */
+/** A platform's Node, with its licence if the package contains it; or the reason why the Node is missing. */
 export type Found =
   | { readonly program: Buffer; readonly license: string | undefined }
   | { readonly reason: string }
 
-/** Looks for a platform's Node: installed, in `folder` as `npm pack` names it, in npm's cache. */
+/** Finds a platform's Node: installed, in `folder` under `npm pack`'s name, or in npm's cache. */
 export const findNode = ({ node, suffix }: Platform, folder: string | undefined): Found => {
   const lock = locked[`node_modules/${node}`]
   if (lock === undefined || manifest.optionalDependencies[node] !== lock.version) {

@@ -1,4 +1,4 @@
-// The texts of `packaging`, with what a release knows put where they have @NAMES@, and the chart as an archive.
+// The files of `packaging` with their @STAMPS@ replaced, and the chart as an archive.
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -6,27 +6,27 @@ import { gzip } from "node:zlib"
 import { manifest, root } from "./facts.ts"
 import { type Entry, tar } from "./tar.ts"
 
-/** What is put into the texts. */
+/** The values of the stamps. */
 export interface Stamps {
   readonly VERSION: string
-  /** Where the npm package is. */
+  /** Address of the npm package. */
   readonly URL: string
-  /** The npm package's checksum. */
+  /** SHA-256 of the npm package. */
   readonly SHA256: string
-  /** The image's name, without a tag. */
+  /** Name of the image, without a tag. */
   readonly IMAGE: string
 }
 
-/** Stamps a text. Throws where it names a stamp that there is none of. */
+/** Replaces the stamps of a text. Throws on an unknown stamp. */
 export const stamp = (text: string, stamps: Stamps): string =>
   text.replaceAll(/@([A-Z][A-Z0-9]+)@/g, (whole, name: string) => {
-    if (!Object.hasOwn(stamps, name)) throw new Error(`there is no stamp ${whole}`)
+    if (!Object.hasOwn(stamps, name)) throw new Error(`unknown stamp ${whole}`)
     return stamps[name as keyof Stamps]
   })
 
 const folder = path.join(root, "packaging")
 
-/** The texts by their path below `packaging`, as they stand in the repository. */
+/** The texts of the repository by their paths below `packaging`. */
 export const readTexts = (): ReadonlyMap<string, string> =>
   new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -41,7 +41,7 @@ const chart = `helm/${manifest.name}/`
 export const stampTexts = (stamps: Stamps): ReadonlyMap<string, string> =>
   new Map([...readTexts()].map(([name, text]) => [name, stamp(text, stamps)]))
 
-/** The chart among stamped texts, as helm takes it. */
+/** The chart among the stamped texts, as Helm reads it. */
 export const chartArchive = (texts: ReadonlyMap<string, string>, time: number): Promise<Buffer> => {
   const entries = [...texts].flatMap(([name, text]): Array<Entry> =>
     name.startsWith(chart)

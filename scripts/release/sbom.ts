@@ -1,10 +1,10 @@
-// The bill of materials, CycloneDX JSON: each package whose code is in the service, and the Node that the executables are.
-// It is made of what the bundler took in. (`npm sbom` knows what is installed: more than is in the service, and less.)
+// The bill of materials as CycloneDX JSON: every package whose code is in the service, and the Node of the executables. It follows from
+// the bundled modules, because `npm sbom` lists installed packages instead.
 import { createHash } from "node:crypto"
 import type { Package } from "../bundle/packages.ts"
 import { commitName, type Facts, isoTime, locked, manifest } from "./facts.ts"
 
-/** A package's address among packages: `pkg:npm/%40scope/name@1.2.3`. */
+/** A package URL: `pkg:npm/%40scope/name@1.2.3`. */
 const purlOf = (name: string, version: string): string => `pkg:npm/${name.replace("@", "%40")}@${version}`
 
 const licenseOf = (license: string) =>
@@ -27,7 +27,7 @@ const component = ({ license, name, version }: Package) => {
   }
 }
 
-/** Digits in the form of a UUID, made of a text alone. */
+/** A UUID that follows from a text. */
 const uuidOf = (text: string): string => {
   const hex = createHash("sha256").update(text).digest("hex")
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
@@ -35,7 +35,7 @@ const uuidOf = (text: string): string => {
   )
 }
 
-/** The document, for a Node of the version. */
+/** The document; `node` is the version of Node. */
 export const makeSbom = (packages: ReadonlyArray<Package>, nodeVersion: string, facts: Facts): string => {
   const own = purlOf(manifest.name, facts.version)
   const node = `pkg:generic/node@${nodeVersion}`

@@ -1,12 +1,12 @@
-// Archives whose bytes follow from their content alone: entries sorted, one time for all, no names of users.
+// Reproducible archives: sorted entries, one time for all of them, no user names.
 
-/** Something in an archive, by its path there. A folder has no content. */
+/** An entry of an archive. A folder has no content. */
 export interface Entry {
   readonly path: string
   readonly content?: Uint8Array
-  /** Permissions; 0644, of a folder 0755, unless given. */
+  /** Permissions. Default: 0644, and 0755 for folders. */
   readonly mode?: number
-  /** User and group; 0 unless given. */
+  /** User and group id. Default: 0. */
   readonly owner?: number
 }
 
@@ -14,7 +14,7 @@ const block = 512
 
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`
 
-/** A path of more than 100 bytes is cut at a slash into a name and what stands before it. */
+/** Splits a path of more than 100 bytes at a slash into prefix and name. */
 const splitPath = (path: string): readonly [prefix: string, name: string] => {
   if (Buffer.byteLength(path) <= 100) return ["", path]
   for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
@@ -45,7 +45,7 @@ const header = ({ content, mode, owner = 0, path }: Entry, time: number): Buffer
 
 const compare = (a: Entry, b: Entry): number => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path))
 
-/** A tar archive (ustar); `time` in seconds since 1970 is every entry's. */
+/** A tar archive (ustar). `time` of all entries is in seconds since 1970. */
 export const tar = (entries: ReadonlyArray<Entry>, time: number): Buffer => {
   const parts: Array<Uint8Array> = []
   for (const entry of entries.toSorted(compare)) {

@@ -1,5 +1,5 @@
 /**
- * A checkout of its own, for tests of the scripts: no test lets a script install or build in the repository itself.
+ * A copy of the checkout for tests of the scripts, so that no script installs or builds in the repository itself.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync } from "node:fs"
@@ -10,7 +10,7 @@ export const root = path.join(import.meta.dirname, "../..")
 
 const own = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json", ".npmrc"]
 
-/** A folder with the sources and the repository's packages, without what was built of them. */
+/** A folder with the sources and the repository's packages, without build output. */
 export const unstamped = (): string => {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "checkout-")))
   for (const name of own) cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
@@ -22,7 +22,7 @@ export const unstamped = (): string => {
   return folder
 }
 
-/** The same, which the scripts take for installed. */
+/** The same, with the stamp of a complete installation. */
 export const checkout = (): string => {
   const folder = unstamped()
   execFileSync("sh", ["-c", `echo "$(uname -sm) $(cksum <package-lock.json)" >node_modules/.installed`], {

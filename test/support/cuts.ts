@@ -1,5 +1,5 @@
 /**
- * Generated cuts: the same text in every way in which a network can deliver it.
+ * Generated cuts: one text divided in the ways that a network can deliver it.
  */
 import * as fc from "fast-check"
 
@@ -15,6 +15,6 @@ export const cutAt = (text: string, positions: ReadonlyArray<number>): ReadonlyA
   return pieces
 }
 
-/** Arbitrary cuts of a text, none of which looks at what it cuts. */
+/** Arbitrary cuts of a text, independent of its contents. */
 export const cutsOf = (text: string): fc.Arbitrary<ReadonlyArray<string>> =>
   fc.array(fc.nat({ max: Math.max(0, text.length) }), { maxLength: 12 }).map((positions) => cutAt(text, positions))

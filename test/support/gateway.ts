@@ -1,5 +1,5 @@
 /**
- * The whole gateway for tests: the product's own layers on a real socket, with its configuration in memory.
+ * The whole gateway for tests: the product's layers on a real socket, with the configuration in memory.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -29,7 +29,7 @@ import { serveGateway } from "../../src/server/serve.ts"
 export const businessKey = "test-key"
 export const adminKey = "test-admin-key"
 
-/** A gateway that runs; `get` reaches its services. */
+/** A running gateway and its services. */
 export interface RunningGateway {
   readonly url: string
   readonly services: Context.Context<
@@ -38,27 +38,27 @@ export interface RunningGateway {
   readonly stop: () => Promise<void>
 }
 
-/** What a gateway for tests may have of its own. */
+/** Options of a gateway for tests. */
 export interface GatewayOptions {
-  /** In the place of the configuration in memory. */
+  /** Replaces the configuration in memory. */
   readonly store?: Layer.Layer<ConfigStore, unknown, NodeServices.NodeServices>
-  /** Without one nothing is logged; with one everything from `logLevel` on (`Info`). */
+  /** Receives log lines from `logLevel` on (default `Info`). Without it nothing is logged. */
   readonly logger?: Logger.Logger<unknown, void>
   readonly logLevel?: LogLevel.LogLevel
-  /** The gateway's idea of the time. */
+  /** The gateway's clock. */
   readonly clock?: Clock.Clock
-  /** Is told of every full slice of long work. */
+  /** Called for every full slice of long work. */
   readonly watchSlices?: (size: SliceSize) => void
   /** Sees every primitive that the gateway's fibers evaluate. */
   readonly tracer?: Tracer.Tracer
-  /** Variables of the environment; the process's own are never looked at. */
+  /** Environment variables. The variables of the process are ignored. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-// The services of node that each gateway has listen to it: many at once are no leak.
+// Every gateway adds listeners to stdin; many gateways in one process are not a leak.
 process.stdin.setMaxListeners(0)
 
-/** Starts a gateway on a free port. It tries again without a wait. Without an `upstream` group it answers from the embedded upstream. */
+/** Starts a gateway on a free port. It retries without delay. Without an `upstream` group it uses the embedded upstream. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),

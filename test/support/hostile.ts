@@ -1,15 +1,15 @@
 /**
- * Hostile bodies: every field of a valid request with every wrong type, and bodies that are broken as a whole.
+ * Hostile bodies: every field of a valid request with every wrong type, and bodies that are not JSON objects.
  */
 
-/** Something at a path: `["messages", 0, "content"]`. */
+/** A path in a document: `["messages", 0, "content"]`. */
 export type FieldPath = ReadonlyArray<string | number>
 
 type Json = null | boolean | number | string | Array<Json> | { [key: string]: Json }
 
 const wrongValues: ReadonlyArray<Json> = [null, true, 7.5, -1, "text", [], {}, [null], [[]], { a: { b: [] } }, ""]
 
-/** The value at each path of a document, the document itself left out. */
+/** The value at each path of a document, without the document itself. */
 export const pathsOf = (value: unknown, path: FieldPath = []): ReadonlyArray<FieldPath> => {
   const below = typeof value === "object" && value !== null
     ? Object.entries(value).flatMap(([key, child]) =>
@@ -19,7 +19,7 @@ export const pathsOf = (value: unknown, path: FieldPath = []): ReadonlyArray<Fie
   return path.length === 0 ? below : [path, ...below]
 }
 
-/** A copy with another value at a path. */
+/** A copy with the value at a path replaced. */
 export const withValue = (document: unknown, path: FieldPath, value: unknown): unknown => {
   const [key, ...rest] = path
   if (key === undefined) return value
@@ -28,7 +28,7 @@ export const withValue = (document: unknown, path: FieldPath, value: unknown): u
   return { ...record, [key]: withValue(record[key], rest, value) }
 }
 
-/** Every field with every wrong value. */
+/** All documents with one field replaced by a wrong value. */
 export const mutations = (
   document: unknown
 ): ReadonlyArray<{ readonly path: FieldPath; readonly body: unknown; readonly value: Json }> =>
@@ -36,7 +36,7 @@ export const mutations = (
     wrongValues.map((value) => ({ path, value, body: withValue(document, path, value) }))
   )
 
-/** Bodies that are no valid request whatever the endpoint. */
+/** Bodies that are invalid for every endpoint. */
 export const brokenBodies: ReadonlyArray<{ readonly name: string; readonly body: string; readonly type?: string }> = [
   { name: "empty", body: "" },
   { name: "blank", body: "  \n" },

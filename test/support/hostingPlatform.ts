@@ -1,5 +1,5 @@
 /**
- * A hosting platform for tests: the part of its REST API that a sync calls, on a real socket, failing where it is told to.
+ * A hosting platform for tests: the part of its REST API that a sync calls, on a real socket, with failures on request.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -12,10 +12,10 @@ export interface PlatformVariable {
   readonly target: ReadonlyArray<string> | string
 }
 
-/** A call of the API by what it is for. */
+/** A call of the API by its purpose. */
 export type PlatformCall = "list" | "change" | "add" | "project" | "deploy"
 
-/** How a call fails. `after`: what was asked for happens, and then the connection breaks. */
+/** How a call fails. `after`: the call takes effect, and then the connection breaks. */
 export type PlatformFault =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly reset: "before" | "after" }
@@ -33,7 +33,7 @@ export interface HostingPlatform {
   readonly token: string
   readonly projectId: string
   readonly variables: Array<PlatformVariable>
-  /** The project's repository; `null` for a project without one. */
+  /** The project's repository; `null` if it has no repository. */
   link: Readonly<Record<string, unknown>> | null
   readonly deployments: Array<Record<string, unknown>>
   readonly calls: Array<SeenCall>

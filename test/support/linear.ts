@@ -1,11 +1,11 @@
-/** Work that has to be linear: its steps, counted into a meter, for an adversarial shape of three sizes. */
+/** Asserts that work is linear, by counting its steps for adversarial input of three sizes. */
 import { assert } from "@effect/vitest"
 import { makeMeter, type Meter } from "../../src/domain/stream/steps.ts"
 
-/** Does the work for a shape of size `n`, counting into the meter; gives the characters that went in and came out. */
+/** Does the work for input of size `n` and counts steps into the meter. Returns the characters of input and output. */
 export type Shape = (n: number, meter: Meter) => number
 
-/** Holds the steps of `n`, `2n` and `4n` to `most` for each character, and to growing no faster than the characters. */
+/** Asserts at most `most` steps a character for `n`, `2n` and `4n`, and that steps grow no faster than characters. */
 export const assertLinear = (shape: Shape, n: number, most: number, fixed = 0): void => {
   const perCharacter = [n, 2 * n, 4 * n].map((size) => {
     const meter = makeMeter()

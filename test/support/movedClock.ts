@@ -1,20 +1,19 @@
 /**
- * The running clock, which a test moves on: what sleeps until a moment that has passed wakes, and nobody waits for hours. It may
- * also stand still but for that.
+ * A running clock that a test can move forward: sleepers whose time has come wake at once. Optionally it stands still between moves.
  */
 import { Clock, Duration, Effect } from "effect"
 
 export interface MovedClock extends Clock.Clock {
-  /** Lets so many milliseconds pass, on the wall and monotonic. */
+  /** Moves wall time and monotonic time forward by so many milliseconds. */
   readonly move: (millis: number) => void
-  /** The milliseconds that each one who sleeps has left: whether a time limit is being waited for. */
+  /** The remaining milliseconds of each sleeper. A test sees here that a time limit is being waited for. */
   readonly sleeping: () => ReadonlyArray<number>
 }
 
 export interface MovedClockOptions {
-  /** Stands still unless it is moved: no time limit is ever reached because the machine is slow. */
+  /** Stands still unless moved, so that a slow machine never reaches a time limit. */
   readonly still?: boolean
-  /** Where its wall clock starts, in milliseconds of the epoch: now, unless a test shows times. */
+  /** Start of the wall clock in milliseconds since 1970. Default: now. */
   readonly wall?: number
 }
 
@@ -29,7 +28,7 @@ export const makeMovedClock = ({ still = false, wall: startsAt }: MovedClockOpti
   let moved = 0
   const since = (nanos: () => bigint) => {
     const first = nanos()
-    // One that stands still does so at a whole millisecond, so that what is due in so many is due after exactly as many.
+    // A still clock stands at a whole millisecond, so that a timer of n milliseconds is due after exactly n.
     const start = still ? first - first % 1_000_000n : first
     return () => (still ? start : nanos()) + BigInt(Math.round(moved * 1e6))
   }
@@ -44,7 +43,7 @@ export const makeMovedClock = ({ still = false, wall: startsAt }: MovedClockOpti
     const at = now()
     for (const sleeper of sleepers) if (sleeper.due <= at) sleeper.wake()
   }
-  /** Runs after a while of the machine's time; gives what takes it back. */
+  /** Schedules by the machine's clock; returns the function that cancels it. */
   const later = (wait: number, wake: () => void) => {
     if (still) return () => undefined
     const timer = setTimeout(wake, Math.min(wait, 2 ** 31 - 1))

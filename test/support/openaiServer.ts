@@ -1,44 +1,44 @@
 /**
- * A stand-in for an OpenAI-compatible server, on a real socket: each test says what it answers, and sees what it was asked.
+ * An OpenAI-compatible server for tests, on a real socket: each test sets the responses and sees the requests.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 
-/** A request as it came; `body` is its JSON. */
+/** A received request; `body` is its JSON. */
 export interface SeenRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: { readonly [key: string]: unknown }
-  /** The API key, where one was sent. */
+  /** The API key, if the request has one. */
   readonly key: string | undefined
-  /** How its reply ended: `open` while it runs, `aborted` when the client left before the reply was over. */
+  /** State of the response: `open` while it runs, `aborted` if the client left before its end. */
   outcome: "open" | "finished" | "aborted"
 }
 
-/** What is sent of a reply, in order; a promise holds the rest back until it resolves. */
+/** The pieces of a response in order. A promise delays the rest until it resolves. */
 export type Piece = string | Uint8Array | Promise<void>
 
-/** An answer of the server. */
+/** A response of the server. */
 export interface Answer {
   readonly status?: number | undefined
   readonly headers?: Record<string, string> | undefined
   readonly pieces?: ReadonlyArray<Piece> | undefined
-  /** What follows the last piece: the reply's end (the default), nothing at all, or a broken connection. */
+  /** After the last piece: the end of the response (the default), silence, or a broken connection. */
   readonly after?: "end" | "hang" | "reset" | undefined
-  /** The head is never sent either. */
+  /** The response head is not sent either. */
   readonly headless?: boolean | undefined
 }
 
 export interface OpenAiServer {
-  /** With the version prefix. */
+  /** The address with the version prefix. */
   readonly baseUrl: string
   readonly requests: ReadonlyArray<SeenRequest>
-  /** Sockets that were ever opened to it. */
+  /** Number of sockets opened to it so far. */
   readonly accepted: () => number
-  /** Says what is answered from now on; nothing that was seen before counts any more. */
+  /** Sets the responses from now on, and forgets the requests received so far. */
   readonly answer: (reply: (request: SeenRequest, index: number) => Answer) => void
-  /** Resolves once the condition holds; it is asked after each change of what was seen. */
+  /** Resolves once the condition holds. It is evaluated after each change of the requests. */
   readonly until: (condition: (requests: ReadonlyArray<SeenRequest>) => boolean) => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -59,7 +59,7 @@ export const chunk = (delta: object, finish_reason: string | null = null, rest: 
 
 export const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 
-/** A streamed reply by the book. */
+/** A regular streamed reply. */
 export const streamed = (...deltas: ReadonlyArray<object>): Answer => ({
   pieces: [
     frames(
@@ -72,7 +72,7 @@ export const streamed = (...deltas: ReadonlyArray<object>): Answer => ({
   ]
 })
 
-/** A reply of one JSON object, as errors mostly are. */
+/** A response of one JSON object, such as an error. */
 export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Answer => ({
   status,
   headers: { "content-type": "application/json", ...headers },
@@ -99,7 +99,7 @@ const play = async (answer: Answer, response: ServerResponse): Promise<void> => 
     response.end()
     return
   }
-  // What was written has to leave first.
+  // Let the written bytes leave first.
   await new Promise((resolve) => setImmediate(resolve))
   response.socket?.resetAndDestroy()
 }

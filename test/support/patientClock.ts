@@ -1,6 +1,6 @@
 /**
- * The running clock, whose monotonic time a test moves an hour on: wrong credentials are slowed by their address, and with an
- * hour before each call none is. The wall clock stays, and so does how long logins last.
+ * A running clock whose monotonic time a test moves forward by an hour. The gateway throttles wrong credentials by address; an hour
+ * between calls avoids that. The wall clock does not move, so logins do not expire.
  */
 import { Clock, Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** A style's way from a request's body to its conversation, without a server. */
+/** Decodes a request body into a conversation as a style does, without a server. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Result from "effect/Result"

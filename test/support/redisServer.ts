@@ -1,5 +1,5 @@
 /**
- * A real redis-server of a test's own: on a free port and a socket in a temporary folder, gone with the scope.
+ * A real redis-server for one test, on a free port and a Unix socket in a temporary folder. The scope's end removes it.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -16,7 +16,7 @@ const missing = "redis-server is not installed, and the tests of many nodes need
 
 const works = (command: string): boolean => spawnSync(command, ["--version"]).status === 0
 
-/** The command of a server that is there; fails saying what to install. */
+/** The command of an installed server. Throws a message that says what to install. */
 const findServer = (): string => {
   const named = process.env.REDIS_SERVER
   const found = [...(named === undefined ? [] : [named]), "redis-server", "valkey-server"].find(works)
@@ -24,7 +24,7 @@ const findServer = (): string => {
   return found
 }
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** A free port of 127.0.0.1. */
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -34,7 +34,7 @@ export const freePort = async (): Promise<number> => {
   return typeof address === "object" && address !== null ? address.port : 0
 }
 
-/** A client for what tests look at. */
+/** A client for inspection by tests. */
 export const connect = async (socket: string) => {
   const client = createClient({ socket: { path: socket, tls: false }, RESP: 2, maintNotifications: "disabled" })
   client.on("error", () => undefined)
@@ -44,13 +44,13 @@ export const connect = async (socket: string) => {
 
 export type RedisClient = Awaited<ReturnType<typeof connect>>
 
-/** Sends a command; its reply as it came. */
+/** Sends a command; returns the raw reply. */
 export const command = async (client: RedisClient, ...args: ReadonlyArray<string>): Promise<unknown> => {
   const reply: unknown = await client.sendCommand(args)
   return reply
 }
 
-/** The same for replies that are lists of texts. */
+/** The same for replies that are lists of strings. */
 export const listOf = async (client: RedisClient, ...args: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   const reply = await command(client, ...args)
   return Array.isArray(reply) ? reply.map(String) : []
@@ -80,7 +80,7 @@ export class RedisServer {
     return this.#process
   }
 
-  /** Starts with what the last stop saved, if it did. */
+  /** Starts with the data that the last stop saved, if any. */
   async start(...options: ReadonlyArray<string>): Promise<void> {
     const args = ["--port", String(this.port), "--bind", "127.0.0.1", "--unixsocket", this.socket, "--dir", this.folder]
     const server = spawn(
@@ -103,7 +103,7 @@ export class RedisServer {
     })
   }
 
-  /** Stops at once; with `save` its data is written first and read by the next start. */
+  /** Stops at once. With `save` it writes its data first, and the next start reads it. */
   async stop(save = false): Promise<void> {
     const server = this.#process
     this.#process = undefined
@@ -122,7 +122,7 @@ export class RedisServer {
   }
 }
 
-/** A certificate of 127.0.0.1's own, and its key. */
+/** A self-signed certificate for 127.0.0.1, and its key. */
 const makeCertificate = (folder: string) => {
   const [cert, key] = [path.join(folder, "cert.pem"), path.join(folder, "key.pem")]
   const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -134,7 +134,7 @@ const makeCertificate = (folder: string) => {
   return { cert, key }
 }
 
-/** A server that speaks TLS alone on its port, and the certificate that it shows. */
+/** A server whose port accepts only TLS, and its certificate. */
 export const tlsServer = (
   ...options: ReadonlyArray<string>
 ): Effect.Effect<{ readonly server: RedisServer; readonly cert: string }, never, Scope.Scope> => {
@@ -150,7 +150,7 @@ export const tlsServer = (
   )
 }
 
-/** Whether servers here are built with TLS. */
+/** Whether the installed server supports TLS. */
 export const speaksTls = (): boolean =>
   !spawnSync(findServer(), ["--tls-port", "0", "--no-such-option", "x"]).stderr.toString().includes("'tls-port")
 

@@ -14,7 +14,7 @@ const piece = fc.oneof(
 const pieces = fc.array(piece, { minLength: 1, maxLength: 4 })
 
 const argumentsText = fc.tuple(
-  // An object with that key is not what a client's own accumulator can build.
+  // A client's accumulator cannot build an object with that key.
   fc.dictionary(fc.string({ maxLength: 8 }).filter((key) => key !== "__proto__"), fc.jsonValue({ maxDepth: 2 }), {
     maxKeys: 4
   }).filter((value) => !JSON.stringify(value).includes("__proto__")),

@@ -1,9 +1,9 @@
 /**
- * What an object keeps in memory of the texts and bytes that went through it, counted and not measured: the characters of all
- * strings and the bytes of all buffers that its properties, elements, entries and their like lead to.
+ * Counts the text and bytes that an object retains: the characters of all strings and the bytes of all buffers that are reachable through
+ * properties, elements and entries.
  */
 
-/** Characters and bytes that are reached from `root`, each object once. What only a closure holds is not seen. */
+/** Characters and bytes reachable from `root`, each object once. Values that only a closure holds are not counted. */
 export const retainedBy = (root: unknown): number => {
   const seen = new Set<object>()
   const open: Array<unknown> = [root]

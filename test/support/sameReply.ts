@@ -1,14 +1,13 @@
 /**
- * One behaviour in every style: the same reply of the upstream, asked for in all four styles, streamed and not, and read
- * back by the vendors' SDKs, is the same reply.
+ * Asserts that every style shows the same reply: one upstream reply, requested in all four styles, streamed and whole, and read by the
+ * vendors' SDKs.
  *
- * What may differ, by the styles' own rules, stands in `expected` and `comparable` and nowhere else:
- * - Chat completions have one place for text and one for calls, so that their order among each other is not told; and
- *   beside calls a reply that is not streamed has no text.
- * - In messages and Responses, text that is blank makes no block or item of its own unless there is nothing else.
- * - Of a call that was cut off nothing is left in a reply that is not streamed, nor in content generation, which tells calls
- *   only once they are whole; in the other streams what was shown of it stands.
- * - Each style has its own words for why a reply ended.
+ * The permitted differences between styles are in `expected` and `comparable` only:
+ * - Chat completions have one field for text and one for calls, so their relative order is lost. A whole reply with calls has no text.
+ * - In messages and Responses, blank text has no block or item unless the reply has nothing else.
+ * - A truncated call is missing from whole replies, and from content generation, which sends complete calls only. The other streams keep
+ *   the part that was sent.
+ * - Each style has its own finish reasons.
  */
 import { assert } from "@effect/vitest"
 import type { FinishReason } from "../../src/domain/ReplyEvent.ts"
@@ -72,7 +71,7 @@ const merged = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
   return out
 }
 
-/** What a style is to show of a reply. */
+/** The reply that a style must show. */
 export const expected = (
   style: StyleName,
   way: Way,
@@ -100,21 +99,21 @@ export const expected = (
   }
 }
 
-/** Asks in several styles, both ways, all at once. */
+/** Sends the request in several styles, streamed and whole, in parallel. */
 export const everywhere = async (clients: Clients, ask: Ask, styles: ReadonlyArray<StyleName> = styleNames) =>
   Promise.all(
     styles.flatMap((style) => ways.map(async (way) => ({ style, way, result: await clients[style][way](ask) })))
   )
 
-/** The reply; a failure is one of the test. */
+/** The reply. A failed request fails the test. */
 export const gotten = (result: Got | Failed, where: string): Got => {
   if (result._tag === "Failed") assert.fail(`${where}: ${JSON.stringify(result)}`)
   return result
 }
 
 /**
- * Asserts that a reply is the same one everywhere, and that what an SDK accumulates from a stream is the object of the whole
- * reply. Gives its token counts.
+ * Asserts that the reply is the same in all styles, and that an SDK accumulates a stream to the object of the whole reply. Returns the
+ * token counts.
  */
 export const assertSame = async (
   clients: Clients,
@@ -141,6 +140,6 @@ export const assertSame = async (
   return usage
 }
 
-/** A script whose reply is just this text; nothing in it looks like markup, which would be disarmed in a prompt. */
+/** A script whose reply is this text. The text must not contain markup, which the prompt would escape. */
 export const saying = (text: string): string =>
   `!say "${text.replaceAll(/[^ A-Za-z0-9]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`

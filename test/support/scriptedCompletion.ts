@@ -1,4 +1,4 @@
-/** A completion service that a test scripts: whole replies are those of the script's streams. */
+/** A completion service that a test scripts. Whole replies are collected from the script's streams. */
 import { Cause, Effect, Stream } from "effect"
 import { isReadonlyArrayNonEmpty } from "effect/Array"
 import { Completion } from "../../src/completion/Completion.ts"

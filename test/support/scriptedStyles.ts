@@ -1,5 +1,5 @@
 /**
- * Styles over a completion service that tests script, without sockets: for what a style itself decides.
+ * Styles over a scripted completion service, without sockets, for tests of the styles alone.
  */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -25,19 +25,19 @@ import { usageInMemory } from "./usage.ts"
 
 export const businessKey = "test-key"
 
-/** The reply to a completion: its events, or the failure to open it. */
+/** The result of a completion: its events, or the failure to open it. */
 export type Script = (
   input: CompletionInput
 ) => Effect.Effect<Stream.Stream<ReplyEvent, GatewayError>, GatewayError, Scope.Scope>
 
-/** A script that gives the same events every time, each in a chunk of its own. */
+/** A script that returns the same events for every request, each in a separate chunk. */
 export const always = (events: ReadonlyArray<ReplyEvent>): Script => () =>
   Effect.succeed(Stream.rechunk(Stream.fromIterable(events), 1))
 
 /** Completions are scripted, so that nothing takes an account. */
 const noAccounts = Layer.mock(Accounts)({})
 
-/** Serves the styles; `inputs` are the completions that were asked for. */
+/** Serves the styles. `inputs` collects the requested completions. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const inputs: Array<CompletionInput> = []
   const completion = scriptedCompletion((input) =>

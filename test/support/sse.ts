@@ -1,14 +1,14 @@
 /**
- * Server-sent events as a client reads them, for tests that look at frames and not at an SDK's view of them.
+ * Parses server-sent events, for tests of frames without an SDK.
  */
 
-/** One event: its name where it has one, and its data. */
+/** One event: its data, and its name if it has one. */
 export interface SseFrame {
   readonly event: string | undefined
   readonly data: string
 }
 
-/** Splits a stream's text into its events; comments are left out. Throws where the text is no whole sequence of events. */
+/** Splits a stream's text into its events, without comments. Throws if the text does not end after a complete event. */
 export const parseFrames = (text: string): ReadonlyArray<SseFrame> => {
   if (text !== "" && !text.endsWith("\n\n")) throw new Error("the stream does not end with a blank line")
   return text.split("\n\n").slice(0, -1).flatMap((frame) => {

@@ -1,6 +1,6 @@
 /**
- * The four styles as their vendors' own SDKs see them, behind one interface: the same request is put to each, whole and
- * streamed, and what the SDK makes of the reply is read back in words that all have in common.
+ * The vendors' SDKs of the four styles behind one interface: each sends the same request, whole and streamed, and its result is converted
+ * to common terms.
  */
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk"
 import type { GenerateContentResponse, Part } from "@google/genai"
@@ -18,28 +18,28 @@ export interface AskTool {
   readonly parameters: JsonSchema
 }
 
-/** A request that every style can make. */
+/** A request that every style supports. */
 export interface Ask {
-  /** What the user says: a script for the reference upstream. */
+  /** The user message: a script for the scripted upstream. */
   readonly content: string
-  /** A model whose reasoning every style shows. */
+  /** A model; every style shows its reasoning. */
   readonly reasoner?: boolean
   readonly tools?: ReadonlyArray<AskTool>
   readonly toolChoice?: "none" | "required" | { readonly name: string }
   readonly stop?: ReadonlyArray<string>
   readonly schema?: JsonSchema
   readonly signal?: AbortSignal
-  /** Called when the first text of a streamed reply has come. */
+  /** Called at the first text of a streamed reply. */
   readonly onText?: () => void
 }
 
-/** A piece of a reply. Arguments are parsed. */
+/** A part of a reply, with parsed arguments. */
 export type Block =
   | { readonly _tag: "Reasoning"; readonly text: string }
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "Call"; readonly name: string; readonly arguments: Json }
 
-/** A call that never became whole: what was shown of its arguments. */
+/** A truncated call: the part of its arguments that was sent. */
 export interface CutOff {
   readonly name: string
   readonly arguments: string
@@ -52,30 +52,30 @@ export interface Counts {
   readonly cached: number
 }
 
-/** A reply as the SDK gives it. */
+/** A reply from the SDK. */
 export interface Got {
   readonly _tag: "Got"
-  /** In the order in which the style tells them; neighbouring texts are one. */
+  /** In the style's order; adjacent texts are joined. */
   readonly blocks: ReadonlyArray<Block>
   readonly cutOff: ReadonlyArray<CutOff>
   readonly usage: Counts
-  /** In the style's own words. */
+  /** In the style's terms. */
   readonly finish: string
-  /** The SDK's object without what is another one each time; the same streamed or not. */
+  /** The SDK's object without fields that differ between requests. Equal for streamed and whole replies. */
   readonly object: unknown
 }
 
-/** A request that failed, by the error that the SDK throws (Responses streams: by the response that failed). */
+/** A failed request: the error that the SDK throws, or the failed response of a Responses stream. */
 export interface Failed {
   readonly _tag: "Failed"
-  /** The SDK's class. */
+  /** Name of the SDK's error class. */
   readonly type: string
-  /** The HTTP status; `undefined` where the stream tells the failure and the style has no word for it. */
+  /** The HTTP status; `undefined` for a failure in a stream of a style without a status field. */
   readonly status: number | undefined
-  /** The error's code; in the content-generation style its `status` word. */
+  /** The error's code; its `status` in the content-generation style. */
   readonly code: string
   readonly message: string
-  /** The text that came before. */
+  /** The text received before the failure. */
   readonly shown: string
 }
 
@@ -97,7 +97,7 @@ const jsonOf = (text: string): Json | undefined => {
 const eachTimeAnother = new Set(["id", "call_id", "created", "created_at", "completed_at"])
 const addedByAccumulators = new Set(["parsed", "parsed_arguments", "parsed_output", "output_parsed"])
 
-/** An SDK's object without what is another one each time, and without what the SDK adds where it accumulates it. */
+/** An SDK's object without fields that differ between requests, and without fields that the SDK's accumulator adds. */
 const comparable = (object: object): unknown =>
   JSON.parse(
     JSON.stringify(
@@ -106,7 +106,7 @@ const comparable = (object: object): unknown =>
     )
   )
 
-/** A call by its arguments' text: whole, or else cut off. */
+/** A call from its arguments' text: complete, or truncated if the text is not JSON. */
 class Blocks {
   readonly blocks: Array<Block> = []
   readonly cutOff: Array<CutOff> = []
@@ -135,7 +135,7 @@ const got = ({ blocks, cutOff }: Blocks, rest: Pick<Got, "usage" | "finish" | "o
   ...rest
 })
 
-/** Whatever is no failure that the SDK tells is a fault of the test, and stays one. */
+/** Converts an SDK error to a failure. Rethrows every other error, because it is a bug of the test. */
 const failed = (error: unknown, shown: string): Failed => {
   const common = (type: string, status: number | undefined, code: string, message: string): Failed => ({
     _tag: "Failed",
@@ -163,7 +163,7 @@ const failed = (error: unknown, shown: string): Failed => {
     return common(error.constructor.name, error.status, body.error.code, body.error.message)
   }
   if (error instanceof GenerateError) {
-    // In a stream the SDK puts words of its own before the error's text.
+    // In a stream the SDK adds a prefix to the error's message.
     const body = jsonOf(error.message.slice(error.message.indexOf("{"))) as {
       readonly error: { readonly status: string; readonly message: string }
     }
@@ -175,7 +175,7 @@ const failed = (error: unknown, shown: string): Failed => {
 const attempt = (run: () => Promise<Got | Failed>, shown: () => string): Promise<Got | Failed> =>
   run().catch((error: unknown) => failed(error, shown()))
 
-/** Collects the text of a stream, and says when the first has come. */
+/** Collects the text of a stream, and reports the first piece. */
 const watcher = ({ onText }: Ask) => {
   let shown = ""
   return {
@@ -230,7 +230,7 @@ const chat = (client: OpenAI): StyleClient => {
       finish: choice.finish_reason,
       object: comparable({
         ...completion,
-        // Beside calls only a stream has text; the accumulator knows neither annotations nor reasoning.
+        // Only streams have text beside calls. The accumulator ignores annotations and reasoning.
         choices: completion.choices.map(({ message: { annotations: _, ...message }, ...rest }) => ({
           ...rest,
           message: { ...message, content: blocks.calls > 0 ? null : message.content, reasoning_content: reasoning }
@@ -271,7 +271,7 @@ const responses = (client: OpenAI): StyleClient => {
         ? ask.toolChoice
         : { type: "function" as const, name: ask.toolChoice.name }
     }),
-    // Not in the vendor's API, but in the gateway's.
+    // A field of the gateway, not of the vendor's API.
     ...(ask.stop === undefined ? {} : { stop: ask.stop }),
     ...(ask.schema === undefined ? {} : {
       text: { format: { type: "json_schema" as const, name: "reply", schema: ask.schema } }
@@ -356,14 +356,14 @@ const messages = (client: Anthropic): StyleClient => {
       output_config: { format: { type: "json_schema", schema: { ...ask.schema } } }
     })
   })
-  /** `deltas`: the arguments' text of the blocks, by their place. */
+  /** `deltas`: the arguments' text of each block, by index. */
   const read = (message: Anthropic.Message, deltas: ReadonlyMap<number, string>): Got => {
     const blocks = new Blocks()
     message.content.forEach((block, index) => {
       if (block.type === "thinking") blocks.text("Reasoning", block.thinking)
       if (block.type === "text") blocks.text("Text", block.text)
       if (block.type !== "tool_use") return
-      // The SDK's accumulator completes what was cut off; the text tells.
+      // The SDK's accumulator completes truncated JSON, so the text decides.
       const text = deltas.get(index)
       blocks.call(
         block.name,
@@ -436,7 +436,7 @@ const generate = (client: GoogleGenAI): StyleClient => {
       })
     }
   })
-  /** The SDK does not put a stream's chunks together: their parts in a row, and what the last one says of the whole. */
+  /** Joins a stream's chunks, because the SDK does not: all parts in order, and the other fields of the last chunk. */
   const read = (chunks: ReadonlyArray<GenerateContentResponse>): Got => {
     const blocks = new Blocks()
     const parts = chunks.flatMap((chunk): ReadonlyArray<Part> => chunk.candidates?.[0]?.content?.parts ?? [])
@@ -484,7 +484,7 @@ const generate = (client: GoogleGenAI): StyleClient => {
   }
 }
 
-/** The SDKs, pointed at a gateway; `fetch` may reach it without a socket, and the key be a token of the caller's own. */
+/** The SDKs, connected to a gateway. `fetch` may replace the socket; the key may be a direct token. */
 export const styleClients = (
   url: string,
   { apiKey = businessKey, fetch = globalThis.fetch }: { readonly apiKey?: string; readonly fetch?: Fetch } = {}

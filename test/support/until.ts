@@ -1,20 +1,20 @@
 /**
- * Waiting for what tells nobody when it happens: another process, a store, a server's own page. Nothing depends on how long it
- * takes; the test's own limit ends what never comes.
+ * Polling for conditions without an event to wait for: in another process, a store, a server's page. The result does not depend on the
+ * duration; the test's own time limit ends an endless wait.
  */
 import * as Effect from "effect/Effect"
 
-/** Between two looks: time for those who are looked at, who may have to share a core with whoever looks. */
+/** The pause between two polls, so that the polled process gets CPU time. */
 const breath = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-/** Looks until it holds. */
+/** Polls until the condition holds. */
 export const untilHolds = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!await holds()) await breath()
 }
 
-/** The same for what is looked at by an effect. */
+/** The same for a condition that is an effect. */
 export const untilTrue = <E, R>(holds: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
   Effect.flatMap(holds, (held) => held ? Effect.void : Effect.andThen(Effect.promise(breath), untilTrue(holds)))
 
-/** The same for what the test itself can see. */
+/** The same for a synchronous condition. */
 export const until = (holds: () => boolean): Effect.Effect<void> => Effect.promise(() => untilHolds(holds))

@@ -1,4 +1,4 @@
-/** What counts usage, in memory: for tests that put their own services together. */
+/** The usage services in memory, for tests that compose their own services. */
 import * as Layer from "effect/Layer"
 import { UsageRecorder } from "../../src/completion/UsageRecorder.ts"
 import { KeyLimits } from "../../src/usage/KeyLimits.ts"

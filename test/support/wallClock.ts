@@ -1,15 +1,15 @@
-/** A clock whose wall time can be set off from its monotonic time, as a corrected system clock is. */
+/** A clock whose wall time can be shifted against its monotonic time, as by a correction of the system clock. */
 import { Clock, Effect } from "effect"
 
 export interface WallClock extends Clock.Clock {
-  /** Milliseconds by which the wall clock is wrong. */
+  /** Offset of the wall clock in milliseconds. */
   offset: number
 }
 
-/** Over another clock, the running one by default. */
+/** Wraps another clock, by default the running one. */
 export const makeWallClock = (clock: Clock.Clock = Effect.runSync(Clock.Clock)): WallClock => {
   const wall: WallClock = {
-    // A test clock is still one.
+    // Keeps the methods of a test clock.
     ...clock,
     offset: 0,
     currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + wall.offset,

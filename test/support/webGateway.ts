@@ -1,5 +1,5 @@
 /**
- * The whole gateway without a socket: for tests that ask it thousands of times, and for those that hold its clock.
+ * The whole gateway without a socket, for tests that send thousands of requests or control the clock.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -17,7 +17,7 @@ const Router = Layer.fresh(
   Layer.provide(HttpRouter.layer, Layer.succeed(HttpRouter.RouterConfig, routerConfig))
 )
 
-/** Builds a gateway in the current scope, by the current clock; it answers from the embedded upstream. */
+/** Builds a gateway on the embedded upstream in the current scope, with the current clock. */
 export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
   const around = yield* Effect.context()
   const built = yield* Layer.build(
@@ -36,7 +36,7 @@ export const webGateway = Effect.fnUntraced(function*(config: RawConfig = {}) {
   return fetch
 })
 
-/** A way to the gateway that also keeps what it sends. */
+/** A `fetch` to the gateway that also records the responses. */
 export const overheard = (fetch: typeof globalThis.fetch) => {
   let said = ""
   const listening: typeof globalThis.fetch = async (input, init) => {

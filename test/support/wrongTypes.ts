@@ -1,12 +1,12 @@
 /**
- * Bodies that are not what they should be, made from one body that uses all fields.
+ * Invalid bodies, derived from one body that uses all fields.
  */
 import * as fc from "fast-check"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 type Path = ReadonlyArray<string | number>
 
-/** A body with one fault, and the name of the field that has it. */
+/** A body with one wrong field, and the name of the field. */
 export interface Faulty {
   readonly field: string
   readonly body: Json
@@ -34,7 +34,7 @@ const fieldName = (path: Path): string =>
     ""
   )
 
-/** Replacements that no schema of a value's own kind takes; an object is what lenient fields wrap least. */
+/** Replacements that the schema of a value rejects. An object comes first, because lenient fields accept it least. */
 const wrong = (value: Json): ReadonlyArray<Json> => {
   if (typeof value === "string") return [5, { no: 1 }]
   if (typeof value === "number") return ["5x", true, { no: 1 }]
@@ -42,7 +42,7 @@ const wrong = (value: Json): ReadonlyArray<Json> => {
   return [5, true]
 }
 
-/** All bodies with one value of a wrong type. Values under `free` fields are the caller's own and are left alone. */
+/** All bodies with one value of a wrong type. Values under `free` fields are caller-defined and stay unchanged. */
 export const wrongTypes = (body: Json, free: ReadonlyArray<string>): ReadonlyArray<Faulty> => {
   const faulty: Array<Faulty> = []
   const visit = (value: Json, path: Path) => {
@@ -61,7 +61,7 @@ const pathsOf = (value: Json, path: Path = []): ReadonlyArray<Path> => [
   ...children(value).flatMap(([key, child]) => pathsOf(child, [...path, key]))
 ]
 
-/** Bodies with any JSON in any place. */
+/** Bodies with arbitrary JSON at an arbitrary path. */
 export const hostileBodies = (body: Json): fc.Arbitrary<Json> =>
   fc.tuple(fc.constantFrom(...pathsOf(body)), fc.jsonValue({ maxDepth: 3 })).map(([path, value]) =>
     replaceAt(body, path, JSON.parse(JSON.stringify(value)))

@@ -18,7 +18,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 
-{{/* One replica alone has a volume of its own. */}}
+{{/* A single replica has a volume. */}}
 {{- define "model-gateway.keeps" -}}
 {{- if and .Values.persistence.enabled (eq (int .Values.replicas) 1) -}}true{{- end -}}
 {{- end -}}
