@@ -1,11 +1,11 @@
 /**
- * What V8's young collections do: of what a request makes, how much is still there after one although the request is long
- * over. Requests come one at a time, so that next to nothing of it is in use.
+ * How much memory of finished requests survives V8's young collections. Requests run one at a time, so that almost all of it is
+ * garbage.
  */
 import { type Row, table } from "./table.ts"
 import { ask, chat, messages, withTargets } from "./targets.ts"
 
-/** A collection by V8's own line: MB before and after it, and its milliseconds. */
+/** A collection from V8's trace line: MB before and after, and milliseconds. */
 interface Collection {
   readonly isYoung: boolean
   readonly before: number
@@ -27,7 +27,7 @@ const collectionOf = (line: string): Collection | undefined => {
 const warmUp = 1500
 const count = 3000
 
-/** Prints what requests make, what of it outlives a young collection, and the time that those take. */
+/** Prints what requests allocate, how much of it survives a young collection, and the time of collections. */
 export const collectionsBench = async (): Promise<void> => {
   const collections: Array<Collection> = []
   await withTargets(async ({ openai, session }) => {
@@ -49,7 +49,7 @@ export const collectionsBench = async (): Promise<void> => {
       for (let i = 1; i < collections.length; i++) {
         const last = collections[i - 1]!
         const next = collections[i]!
-        // A full collection takes away what was kept before it.
+        // A full collection removes what earlier young collections kept.
         if (!last.isYoung || !next.isYoung) continue
         made += next.before - last.after
         kept += Math.max(0, next.after - last.after)

@@ -1,5 +1,5 @@
 /**
- * What a request costs in primitives and fibers of Effect, as the tests count it: the same whatever the machine.
+ * The cost of a request in Effect primitives and fibers, counted as in the tests. Independent of the machine.
  */
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"

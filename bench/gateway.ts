@@ -1,7 +1,7 @@
 /**
- * The gateway beside a plain relay, in one run: CPU time of the process itself as a ratio, many open streams, time to first
- * byte, memory. Each target is a process of its own, and so is the upstream. What ships (captures, records, usage in a file, a
- * log to a file) stands beside the same gateway with all of it off.
+ * Compares the gateway with a plain relay in one run: ratio of CPU times, many open streams, time to first byte, memory. Every target and
+ * the upstream is a separate process. The gateway runs with the default settings (captures, records, usage and log in files), and with
+ * all of them off.
  */
 import { Agent, request } from "node:http"
 import { type Row, table } from "./table.ts"
@@ -20,10 +20,10 @@ import {
   withTargets
 } from "./targets.ts"
 
-/** Less of it all, for a look at whether it runs: `BENCH_EFFORT=0.1`. */
+/** Scales all numbers of requests: `BENCH_EFFORT=0.1` checks quickly that the benchmark runs. */
 const effort = Number(process.env["BENCH_EFFORT"] ?? 1)
 
-/** Runs `most` requests, `concurrency` at a time; gives the CPU time of the target's process for each, in µs. */
+/** Runs `most` requests, `concurrency` at a time. Returns the CPU time of the target's process per request in µs. */
 const load = async (target: Target, what: Ask, most: number, concurrency: number): Promise<number> => {
   const count = Math.max(1, Math.round(most * effort))
   let left = count
@@ -54,13 +54,13 @@ interface Scenario {
   readonly warmUp: number
   readonly count: number
   readonly concurrency: number
-  /** Of what ships to the relay. */
+  /** Ratio of the default gateway to the relay. */
   readonly goal: string
 }
 
 const relayOf = (targets: Targets, kind: Kind): Target => kind === "openai" ? targets.serverRelay : targets.sessionRelay
 
-/** CPU of a reply for each target, the relay first, in turns, so that a change of the machine's speed meets all. */
+/** CPU time of a reply for each target, the relay first. Targets alternate, so that a change of the machine's speed affects all. */
 const compare = async (targets: Targets, scenario: Scenario, asked: ReadonlyArray<Variant>) => {
   const { concurrency, count, kind, warmUp, what } = scenario
   const compared = [relayOf(targets, kind)]
@@ -80,10 +80,10 @@ const compare = async (targets: Targets, scenario: Scenario, asked: ReadonlyArra
 
 const later = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** How long such a stream lasts at most, in milliseconds: the upstream makes all of its events at once. */
+/** Time limit of such a stream in milliseconds. The upstream prepares all events at once. */
 const longest = 120_000
 
-/** Open streams that the upstream feeds slowly: CPU for each event, lateness between two events, memory for each stream. */
+/** Slow open streams: CPU per event, lateness between events, memory per stream. */
 const openStreams = async (target: Target, count: number, pace: number, seconds: number) => {
   const before = residentMb(target.pid)
   const outgoings: Array<ReturnType<typeof request>> = []
@@ -119,7 +119,7 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
       outgoing.on("error", () => resolve())
       outgoing.end(body)
     })
-  // An event may take its pace to come: so many are opened at once.
+  // The first event takes up to one pace, so open this many at once.
   const atOnce = 250
   for (let begun = 0; begun < count; begun += atOnce) {
     await Promise.all(Array.from({ length: Math.min(atOnce, count - begun) }, open))
@@ -141,7 +141,7 @@ const openStreams = async (target: Target, count: number, pace: number, seconds:
   }
 }
 
-/** Milliseconds to the first byte at a steady rate of requests. */
+/** Milliseconds to first byte at a steady request rate. */
 const steadily = async (target: Target, what: Ask, rate: number, seconds: number) => {
   const asked: Array<Promise<number>> = []
   const began = performance.now()
@@ -231,10 +231,10 @@ const scenarios: ReadonlyArray<Scenario> = [
   }
 ]
 
-/** What ships, and nothing of it. */
+/** The default settings, and all of them off. */
 const both = ["all off", "as shipped"] as const satisfies ReadonlyArray<Variant>
 
-/** Prints what a reply costs, by kinds of requests. */
+/** Prints the cost of a reply by kind of request. */
 export const gatewayBench = (): Promise<void> =>
   withTargets(async (targets) => {
     const rows: Array<Row> = []
@@ -246,7 +246,7 @@ export const gatewayBench = (): Promise<void> =>
     process.stdout.write(`${table(head, rows)}\n`)
   })
 
-/** Prints what each default by itself costs a whole reply. */
+/** Prints the cost of each default setting for a whole reply. */
 export const defaultsBench = (): Promise<void> =>
   withTargets(async (targets) => {
     const head = ["CPU µs a reply", "relay", ...variants.flatMap((name) => [name, "÷ relay"])]
@@ -262,13 +262,13 @@ export const defaultsBench = (): Promise<void> =>
     process.stdout.write(`${table(head, rows)}\n`)
   })
 
-/** The relay, and the gateway with nothing and with all of what ships. */
+/** The relay, and the gateway with all defaults off and on. */
 const sessionTargets = async ({ gateway, sessionRelay }: Targets): Promise<ReadonlyArray<Target>> => [
   sessionRelay,
   ...await Promise.all(both.map((variant) => gateway("session", variant)))
 ]
 
-/** Prints what open streams cost: CPU an event, lateness, memory. */
+/** Prints the cost of open streams: CPU per event, lateness, memory. */
 export const streamsBench = (): Promise<void> =>
   withTargets(async (targets) => {
     const paced: Array<Row> = []
@@ -286,7 +286,7 @@ export const streamsBench = (): Promise<void> =>
     process.stdout.write(`${table(["", "opened", "CPU µs/event", "late p99 ms", "kB/stream"], paced)}\n`)
   })
 
-/** Prints the time to the first byte at a steady rate, and what a burst of small replies leaves in memory. */
+/** Prints the time to first byte at a steady rate, and the memory after a burst of small replies. */
 export const latencyBench = (): Promise<void> =>
   withTargets(async (targets) => {
     const first: Array<Row> = []

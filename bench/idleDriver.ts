@@ -1,4 +1,4 @@
-/** An upstream that is only logged in to: for measuring pools, which lease its accounts and call nothing. */
+/** An upstream that only supports logins, for benchmarks of pools, which lease accounts without calls. */
 import * as Effect from "effect/Effect"
 import type { Driver } from "../src/upstream/Upstream.ts"
 

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store]`: figures as ratios within one run, never as timed tests.
- * `BENCH_EFFORT=0.1` does a tenth of what `gateway`, `defaults`, `streams` and `latency` do: for a look at whether they run.
+ * `npm run bench [-- counts | gateway | defaults | streams | latency | collections | sieve | pool | observability | usage | store]`: prints figures as ratios within one run.
+ * `BENCH_EFFORT=0.1` runs a tenth of the requests of `gateway`, `defaults`, `streams` and `latency`, to check that they work.
  */
 import { collectionsBench } from "./collections.ts"
 import { countsBench } from "./counts.ts"

@@ -1,6 +1,5 @@
 /**
- * The gateway mounted at `/ai` of another app's server, configured as a service is: by `GATEWAY_CONFIG_JSON`, with what
- * `GATEWAY_LOG_LEVEL` lets through.
+ * The gateway mounted at `/ai` of another app's server, configured by `GATEWAY_CONFIG_JSON` and `GATEWAY_LOG_LEVEL` like the service.
  *
  * Run as `node bench/mounted.ts`, which calls the upstream through undici as the documents advise, or as
  * `node bench/mounted.ts client`, which calls it through the app's `HttpClient`; prints its address.

@@ -1,6 +1,6 @@
 /**
- * What metrics, log lines and traces cost: the same requests to gateways that do more and more of it, in CPU time of their
- * processes. The embedded upstream answers, and a collector beside them takes what is exported.
+ * The cost of metrics, log lines and traces: CPU time of gateways with more and more of them for the same requests. The embedded upstream
+ * answers, and a collector process receives the exports.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"

@@ -1,6 +1,5 @@
 /**
- * A stand-in for an OpenAI-compatible server that does the least that can be done: it streams the words that the benchmark
- * asks for, one event each, in the form that such servers send.
+ * A minimal OpenAI-compatible server: it streams the words that the benchmark requests, one event each.
  *
  * Understands `!count N`, `!pace Nms` and `!say TEXT`. Run as `node bench/openaiServer.ts`; prints its port.
  */

@@ -1,8 +1,7 @@
 /**
- * The account pool: acquire and release per second of its synchronous core, and what a lease costs through the service.
+ * The account pool: acquire and release per second of its synchronous core, and the cost of a lease through the service.
  *
- * What to look at is that a column is flat: the cost of a slot must not depend on how many accounts there are, nor on how
- * many wait.
+ * Each column should be flat: the cost of a slot must not depend on the number of accounts or waiters.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -30,7 +29,7 @@ const take = (state: PoolState<number>, wish: Wish): Ticket<number> => {
   return ticket
 }
 
-/** Millions of operations a second, the best of five runs; each of them does `times` operations. */
+/** Millions of operations per second: the best of five runs of `times` operations. */
 const rate = (times: number, run: (times: number) => void): number => {
   run(Math.ceil(times / 10))
   let best = 0
@@ -42,7 +41,7 @@ const rate = (times: number, run: (times: number) => void): number => {
   return best
 }
 
-/** One slot taken and given back, on a pool that is otherwise idle. */
+/** Acquires and releases one slot of an idle pool. */
 const idle = (accounts: number): number => {
   const state = makeState(accounts, 2, accounts)
   return rate(200_000, (times) => {
@@ -50,7 +49,7 @@ const idle = (accounts: number): number => {
   })
 }
 
-/** The same with nine of ten slots in use, given back in another order than they were taken. */
+/** The same with nine of ten slots in use, released in another order than acquired. */
 const busy = (accounts: number): number => {
   const state = makeState(accounts, 2, accounts)
   const held = Array.from({ length: Math.floor(accounts * 1.8) }, () => take(state, any))
@@ -64,7 +63,7 @@ const busy = (accounts: number): number => {
   })
 }
 
-/** A full pool with a full queue: each slot that is given back goes to the first waiter, and another one joins. */
+/** A full pool with a full queue: each released slot goes to the first waiter, and a new waiter joins. */
 const queued = (accounts: number): number => {
   const state = makeState(accounts, 2, accounts)
   const tickets: Array<Ticket<number>> = Array.from({ length: accounts * 3 }, () => take(state, any))
@@ -78,7 +77,7 @@ const queued = (accounts: number): number => {
   })
 }
 
-/** As `idle`, while as many as there are accounts wait for one account that is in use. */
+/** Like `idle`, while as many waiters as accounts wait for one busy account. */
 const pinned = (accounts: number): number => {
   const state = makeState(accounts, 2, accounts)
   const wish: Wish = { _tag: "Pinned", key: "account-0" }
@@ -88,7 +87,7 @@ const pinned = (accounts: number): number => {
   })
 }
 
-/** Microseconds of one lease through the service, scope included. */
+/** Microseconds of one lease through the service, including its scope. */
 const lease = async (accounts: number): Promise<number> => {
   const layer = Layer.provide(Accounts.layer, [
     ConfigStore.layerJson({

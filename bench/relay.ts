@@ -1,7 +1,7 @@
 /**
- * What the gateway is measured against: a plain `node:http` server that does the least that can be done. `relay` makes the
- * same calls, parses every event and writes it anew in the chat style; `openai` does the same in front of an
- * OpenAI-compatible server, in the messages style too; `pipe` passes the bytes on as they come.
+ * The baseline of the benchmarks: a minimal `node:http` server. `relay` makes the gateway's upstream calls, parses every event, and renders
+ * it in the chat style. `openai` does the same in front of an OpenAI-compatible server, also in the messages style. `pipe` forwards the
+ * bytes.
  *
  * Run as `node bench/relay.ts relay|openai|pipe UPSTREAM`; prints its port.
  */
@@ -35,7 +35,7 @@ interface Patch {
   readonly v?: unknown
 }
 
-/** The text that a patch adds, for the replies that the benchmark asks for. */
+/** The text that a patch adds, for the replies of this benchmark. */
 const textOf = (patch: Patch): string => {
   if (typeof patch.v === "string" && patch.v !== "FINISHED") return patch.v
   if (typeof patch.v === "object" && patch.v !== null && "response" in patch.v) {
@@ -83,7 +83,7 @@ interface Asked {
   readonly messages: ReadonlyArray<{ readonly content: string }>
 }
 
-/** The least that a style needs to be written. */
+/** A minimal renderer of a style. */
 interface Style {
   readonly begin: (id: string, model: string) => string
   readonly text: (id: string, model: string, piece: string) => string
@@ -129,7 +129,7 @@ const messages: Style = {
     })
 }
 
-/** Writes an upstream's reply anew as it comes. */
+/** Renders an upstream's reply as it arrives. */
 const renew = (
   { model, stream: streamed }: Asked,
   id: string,
@@ -155,7 +155,7 @@ const renew = (
     feed(chunk)
     response.uncork()
   })
-  // A client that leaves leaves nothing running: the upstream's sessions are counted.
+  // Stop the upstream call when the client leaves, because the upstream counts its sessions.
   response.on("close", () => {
     if (!stream.complete) stream.destroy()
   })

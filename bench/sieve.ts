@@ -1,6 +1,6 @@
 /**
- * How fast the sieve is, and that its time per character does not grow: prose, Markdown, a large argument, hostile input, and what it
- * adds to an event of a stream that has tools but no call.
+ * The speed of the sieve for prose, Markdown, a large argument and hostile input, the growth of its time per character, and its share of an
+ * event in a stream with tools but without calls.
  */
 import { assembleReply } from "../src/completion/assembleReply.ts"
 import type { ReplyEvent, SieveEvent } from "../src/domain/ReplyEvent.ts"
@@ -43,14 +43,14 @@ const markdown =
   "## Files\n\nUse `npm test` or **run** [this](http://x/y):\n\n- one (1)\n- two\n\n```ts\nconst a: Array<string> = [{ b: 1 }]\n" +
   "if (a.length < 2) { return `x` }\n```\n\nThen a table:\n\n| a | b |\n| - | - |\n| <b>x</b> | {y} |\n\n"
 
-/** What a reply of a model that explains something looks like. */
+/** A typical explanatory reply. */
 const answer = sentence.repeat(4) + "\n" + sentence + markdown + sentence.repeat(3) +
   "\nUse `wx` for it, see [there](http://x/y).\n\n"
 
-/** `length` characters of a repeated text. */
+/** A text repeated to `length` characters. */
 const fill = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length)
 
-/** `text` in pieces of the sizes in turn, made flat, as a JSON parser gives them. */
+/** Cuts `text` into pieces of the given sizes in turn. Pieces are flat strings, like those of a JSON parser. */
 const cut = (text: string, sizes: ReadonlyArray<number>): Array<string> => {
   const pieces: Array<string> = []
   for (let at = 0, i = 0; at < text.length; i++) {
@@ -70,7 +70,7 @@ const feed = (machine: Machine<string, SieveEvent>, pieces: ReadonlyArray<string
   machine.end(out)
 }
 
-/** The best of several runs, in milliseconds of this process's CPU. */
+/** The best of several runs in milliseconds of CPU time. */
 const timeOf = (body: () => void, runs: number): number => {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < runs; i++) {
@@ -96,7 +96,7 @@ const argument = (length: number): string =>
 
 const small = [4, 7, 12, 5, 9]
 
-/** What a gateway does for one event: parse the upstream's frame, assemble the reply, render the client's frame. */
+/** The gateway's work for one event: parse the upstream's frame, assemble the reply, render the client's frame. */
 const pipeline = (sieve: typeof withSieve | undefined, frames: ReadonlyArray<string>): number => {
   const machine = assembleReply({
     sieve,
@@ -124,7 +124,7 @@ const pipeline = (sieve: typeof withSieve | undefined, frames: ReadonlyArray<str
   return bytes
 }
 
-/** The CPU per event without a sieve and with one; alternating short runs, so that both see the same machine. */
+/** CPU time per event without and with a sieve, in alternating short runs on equal conditions. */
 const added = (text: string): readonly [bare: number, sieved: number] => {
   const frames = cut(fill(text, 60_000), small).map((v) =>
     JSON.stringify({ p: "response/fragments/-1/content", o: "APPEND", v })
@@ -138,7 +138,7 @@ const added = (text: string): readonly [bare: number, sieved: number] => {
   return [bare * 1e6 / frames.length, sieved * 1e6 / frames.length]
 }
 
-/** A reply as its pieces; those in the middle come `times` times, the same strings, so that no memory but the sieve's grows. */
+/** A reply in pieces. The middle pieces repeat `times` times as the same strings, so that only the sieve's memory grows. */
 interface Reply {
   readonly before: ReadonlyArray<string>
   readonly again: ReadonlyArray<string>
@@ -154,8 +154,8 @@ const replyOf = (text: string, length: number, before = "", after = ""): Reply =
 })
 
 /**
- * The time of a character by the length of the reply: of prose, and of a call's argument. The runs alternate, so that all lengths
- * see the same machine.
+ * Time per character by the length of the reply, for prose and for a call's argument. Runs alternate, so that all lengths have equal
+ * conditions.
  */
 const sizes = (): ReadonlyArray<readonly [name: string, nanos: number]> => {
   const replies: Readonly<Record<string, (length: number) => Reply>> = {

@@ -1,8 +1,8 @@
 /**
- * The pool that nodes share over a store, beside what the server itself takes: a real redis-server, two nodes in this process.
+ * The pool that nodes share over a store, compared with the server's own time: a real redis-server and two nodes in this process.
  *
- * What to look at: at most two scripts an attempt, a lease that waits for little more than one round trip, grants that do not
- * depend on how many accounts there are, and a slot that is at a waiter of another node within little more than two.
+ * Expected: at most two scripts per attempt, a lease within about one round trip, grants independent of the number of accounts, and a
+ * released slot at another node's waiter within about two round trips.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,7 +20,7 @@ import { type Row, table } from "./table.ts"
 const median = (values: Array<number>): number =>
   values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
-/** Milliseconds of an effect, the median of `times` runs. */
+/** Milliseconds of an effect: the median of `times` runs. */
 const timed = Effect.fnUntraced(function*<A, E>(times: number, effect: Effect.Effect<A, E>) {
   const taken: Array<number> = []
   for (let i = 0; i < times; i++) {
@@ -38,7 +38,7 @@ const scriptsRun = async (server: RedisServer): Promise<number> => {
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0)
 }
 
-/** One row: a store with so many accounts. */
+/** One row of the table, for a store with this number of accounts. */
 const measure = Effect.fnUntraced(function*(accounts: number) {
   const server = yield* redisServer()
   const { pool, store } = yield* node(server.url, "one", accounts)
@@ -58,7 +58,7 @@ const measure = Effect.fnUntraced(function*(accounts: number) {
   return { ping, lease, grants: attempts / seconds, scripts: scripts / attempts }
 }, Effect.scoped)
 
-/** Grants a second of so many nodes together, each a process of its own. */
+/** Grants per second of several nodes together, each in a separate process. */
 const byNodes = Effect.fnUntraced(function*(count: number) {
   const server = yield* redisServer()
   return yield* Effect.promise(async () => {
@@ -70,7 +70,7 @@ const byNodes = Effect.fnUntraced(function*(count: number) {
         })
     )
     try {
-      /** The next line of a node; one that ends has none. */
+      /** The next line of a node; `undefined` if the node ends. */
       const line = async (one: typeof nodes[number]) => {
         const [said]: Array<unknown> = await Promise.race([once(one.stdout, "data"), once(one, "exit").then(() => [])])
         if (said === undefined) throw new Error("a node of the benchmark has ended")
@@ -87,7 +87,7 @@ const byNodes = Effect.fnUntraced(function*(count: number) {
   })
 }, Effect.scoped)
 
-/** Milliseconds from giving a slot back on one node to having it on the other. */
+/** Milliseconds from the release of a slot on one node to its grant on the other. */
 const handOff = Effect.gen(function*() {
   const server = yield* redisServer()
   const one = yield* node(server.url, "one", 1, 1)

@@ -1,6 +1,6 @@
 /**
- * A node of the store's benchmark: in the benchmark's own process, or as one of several (`node bench/storeNode.ts URL ID`), which
- * begins when it is told a line and prints how many leases it had and in how many seconds.
+ * A node of the store's benchmark, in the benchmark's process or in its own (`node bench/storeNode.ts URL ID`). It starts when it reads a
+ * line, and prints the number of its leases and their seconds.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -50,13 +50,13 @@ export const node = Effect.fnUntraced(function*(url: string, id: string, account
   return { pool: Context.get(context, Accounts), store: Context.get(context, Store) }
 })
 
-/** Leases that are taken at once. */
+/** Concurrent leases. */
 const atOnce = 16
 
-/** Takes and gives back so many leases, and tells the seconds that it took. */
+/** Acquires and releases leases. Returns the seconds. */
 export const takeLeases = Effect.fnUntraced(function*(pool: AccountPool, times: number) {
   const began = performance.now()
-  // A store that has no core to itself may take too long now and then.
+  // A store that shares its core may exceed its time limit now and then.
   const once = Effect.retry(Effect.scoped(pool.lease(caller, options)), {
     while: ({ code }) => code === "store_unavailable",
     schedule: Schedule.spaced("50 millis")

@@ -1,7 +1,7 @@
 /**
- * Processes that benchmarks run side by side: upstreams, gateways and relays, each of its own.
+ * The processes of the benchmarks: upstreams, gateways and relays.
  *
- * CPU time is read from the kernel's account of the process (`/proc/PID/stat`), so this runs on Linux.
+ * CPU time comes from `/proc/PID/stat`, so this runs on Linux only.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -20,7 +20,7 @@ export interface Target {
 
 const children: Array<ChildProcess> = []
 
-/** Resolves with what a line of a file that a process writes says, once it is there. */
+/** Waits for a matching line in a file that a process writes. Resolves with the match. */
 const readLine = async (file: string, ready: RegExp, child: ChildProcess): Promise<string> => {
   for (;;) {
     const found = ready.exec(readFileSync(file, "utf8"))
@@ -30,11 +30,11 @@ const readLine = async (file: string, ready: RegExp, child: ChildProcess): Promi
   }
 }
 
-/** How a process is started: `heard` is told every line of its output, which goes to a file where one is named. */
+/** How to start a process. `heard` receives every line of its output; `log` is a file for its output. */
 interface Start {
   readonly args: ReadonlyArray<string>
   readonly env?: Record<string, string>
-  /** The line of its output that says that it is ready, and its port. */
+  /** Matches the output line that announces readiness and port. */
   readonly ready: RegExp
   readonly heard?: ((line: string) => void) | undefined
   readonly log?: string | undefined
@@ -62,7 +62,7 @@ const start = async (
 
 const ticksPerSecond = 100
 
-/** CPU seconds of a process so far, user and system. */
+/** CPU seconds of a process so far, user and system together. */
 export const cpuSeconds = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
@@ -73,7 +73,7 @@ export const cpuSeconds = (pid: number): number => {
 export const residentMb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** The connections of the requests. */
+/** The HTTP agent of the requests. */
 let agent: Agent
 
 /** A request of the benchmark. */
@@ -100,7 +100,7 @@ export const messages = (content: string, stream: boolean): Ask => ({
   stream
 })
 
-/** Sends a request; gives the milliseconds to the first byte of the reply's body. */
+/** Sends a request. Returns the milliseconds to the first byte of the response body. */
 export const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer) => void): Promise<number> =>
   new Promise((resolve, reject) => {
     const began = performance.now()
@@ -128,7 +128,7 @@ export const ask = (target: Target, { body, path }: Ask, onData?: (chunk: Buffer
     outgoing.end(body)
   })
 
-/** What a gateway does beside its answers: all that ships, none of it, or one part alone. */
+/** Settings of a gateway: all defaults on, all off, or one on. */
 export const variants = ["all off", "records", "captures", "usage", "log", "as shipped"] as const
 
 export type Variant = (typeof variants)[number]
@@ -138,7 +138,7 @@ export type Kind = "session" | "openai" | "mounted" | "mounted by client"
 
 const groups = { records: "requests", captures: "captures", usage: "usage" } as const
 
-/** The groups that a variant switches off. */
+/** The configuration of a variant. */
 const switchedOff = (variant: Variant): object =>
   Object.fromEntries(
     Object.entries(groups).filter(([name]) => variant !== "as shipped" && variant !== name)
@@ -155,13 +155,13 @@ export interface Targets {
   readonly session: Target
   readonly serverRelay: Target
   readonly openai: Target
-  /** A gateway, which is started when it is first asked for; `session` and `openai` are those with all off. */
+  /** A gateway, started on first use. `session` and `openai` have all defaults off. */
   readonly gateway: (kind: Kind, variant: Variant) => Promise<Target>
 }
 
 /**
- * Runs a measurement against gateways and relays of its own. `heard` is told what the gateways with all off say, which is
- * then each of their collections too.
+ * Runs a measurement against new gateways and relays. `heard` receives the output of the gateways with all defaults off; those then also
+ * print each garbage collection.
  */
 export const withTargets = async (
   measure: (targets: Targets) => Promise<void>,
@@ -199,7 +199,7 @@ export const withTargets = async (
         ...configs[kind],
         ...switchedOff(variant)
       }
-      // A service starts itself with this setting, an app is advised to.
+      // The service sets this option itself; the documents advise it to apps.
       const isMounted = kind !== "session" && kind !== "openai"
       const app = ["bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
       const program = isMounted

@@ -1,6 +1,6 @@
 /**
- * What usage costs: a request's own share, in CPU time; what is written each second; what a large history's reading holds;
- * and requests a second with and without it.
+ * The cost of usage: CPU time per request, the write each second, the blocking time of a query over a large history, and requests per
+ * second with and without it.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
@@ -51,7 +51,7 @@ const config = {
 const model = { id: "upstream-chat", reasoning: false, search: false }
 const usage = { promptTokens: 100, completionTokens: 50, reasoningTokens: 0, cachedTokens: 0 }
 
-/** CPU microseconds of one request's admission, record and settling, the best of some rounds. */
+/** CPU microseconds of one request's admission, record and settlement: the best of several rounds. */
 const requestCost = Effect.gen(function*() {
   const limits = yield* KeyLimits
   const recorder = yield* UsageRecorder
@@ -113,13 +113,13 @@ const entry = (i: number): UsageEntry => ({
   error: undefined
 })
 
-/** CPU milliseconds of this process so far: what others on the machine do is not in them. */
+/** CPU milliseconds of this process so far. */
 const cpuMillis = (): number => {
   const { system, user } = process.cpuUsage()
   return (system + user) / 1000
 }
 
-/** Runs sliced work; gives its CPU milliseconds, those of a slice that 99 of 100 stay below, and those of the longest. */
+/** Runs sliced work. Returns CPU milliseconds: in total, of the 99th percentile of slices, and of the longest slice. */
 const slices = (work: Sliced<unknown>) => {
   const each: Array<number> = []
   for (;;) {
@@ -140,7 +140,7 @@ const rows = 1_000_000
 const perHour = 500
 const end = Date.UTC(2026, 10, 21)
 
-/** A file's figures: a flush of a thousand buckets, and a question over a million. */
+/** Figures of a file: a flush of a thousand buckets, and a query over a million. */
 const fileCost = Effect.gen(function*() {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
   const { close, writer } = yield* openSqlite(path.join(folder, "usage.sqlite"))
@@ -230,7 +230,7 @@ const load = async ({ pid, port }: { readonly pid: number; readonly port: string
 
 const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[values.length >> 1]!
 
-/** Requests a second and CPU of gateways with and without usage: on over off. */
+/** Requests per second and CPU of gateways with usage relative to gateways without. */
 const gatewayCost = async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
   const gateways = await Promise.all([start(true, folder), start(false, folder)])

@@ -1,11 +1,10 @@
 /**
- * What a client was answered: the frames and bodies of all styles read into one form, with whatever is wrong in how they
- * follow each other.
+ * Parses the frames and bodies of all styles into one form, and reports violations of their order.
  */
 import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 import type { Style } from "./plan.ts"
 
-/** A tool call of a reply; `text` is its arguments as they came. */
+/** A tool call of a reply; `text` is the raw arguments. */
 export interface ReadCall {
   readonly name: string
   readonly text: string
@@ -16,17 +15,17 @@ export interface Answer {
   readonly reasoning: string
   readonly text: string
   readonly calls: ReadonlyArray<ReadCall>
-  /** In the chat style's words: `stop`, `tool_calls`, `length`, `content_filter`; what is none of them stands as it came. */
+  /** In the chat style's terms: `stop`, `tool_calls`, `length`, `content_filter`; other reasons unchanged. */
   readonly finish: string | undefined
   /** `code` of an error, or the content-generation style's `status`. */
   readonly error: string | undefined
-  /** It came to its end, as its style ends. */
+  /** The reply ended as its style requires. */
   readonly ended: boolean
-  /** The reply's own id. */
+  /** The reply's id. */
   readonly id: string
-  /** Tokens of the reply, where they were told. */
+  /** Tokens of the reply, if the reply has them. */
   readonly tokens: number | undefined
-  /** What is wrong in how its frames follow each other. */
+  /** Violations of the order of frames. */
   readonly wrong: ReadonlyArray<string>
 }
 
@@ -80,7 +79,7 @@ interface Frame {
   readonly data: string
 }
 
-/** The whole frames of a stream; what comes after the last blank line is no frame yet. */
+/** The complete frames of a stream: the text up to the last blank line. */
 export const framesOf = (text: string): ReadonlyArray<Frame> =>
   text.split("\n\n").slice(0, -1).flatMap((frame) => {
     let event: string | undefined
@@ -166,7 +165,7 @@ const wholes: Readonly<Record<Style, (answer: Draft, value: unknown) => void>> =
   }
 }
 
-/** Reads frame after frame; gives what is wrong with one. */
+/** Reads frames in order. Returns the violations of each. */
 type Read = (answer: Draft, value: unknown, frame: Frame) => string | undefined
 
 const readChat = (): Read => {
@@ -285,7 +284,7 @@ const readers: Readonly<Record<Style, () => Read>> = {
   generate: readGenerate
 }
 
-/** Reads a stream, to its end or as far as it came. */
+/** Reads a stream that may be incomplete. */
 export const readStream = (style: Style, text: string): Answer => {
   const answer = draft()
   const read = readers[style]()
@@ -306,7 +305,7 @@ export const readStream = (style: Style, text: string): Answer => {
   return answer
 }
 
-/** Reads a body that is no stream. */
+/** Reads the body of a whole reply. */
 export const readWhole = (style: Style, text: string): Answer => {
   const answer = draft()
   const value = parseJson(text)

@@ -1,6 +1,6 @@
 /**
- * What an operator, an upstream and a hand edit change while requests run. Each change follows from the seed and its number,
- * tells the world which errors it explains, and is itself held to its outcome.
+ * Changes by an operator, the upstream and edits of the file while requests run. Each change follows from the seed and its number, registers
+ * the errors that it explains, and checks its own outcome.
  */
 import { readFile, rename, writeFile } from "node:fs/promises"
 import path from "node:path"
@@ -24,7 +24,7 @@ import type { OpenWindow, World } from "./world.ts"
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Says that something untrue was seen. */
+/** Reports a wrong outcome. */
 export type Complain = (what: string) => void
 
 interface Change {
@@ -32,7 +32,7 @@ interface Change {
   readonly world: World
   readonly random: Random
   readonly clients: number
-  /** What earlier changes left, by name. */
+  /** State that earlier changes left, by name. */
   readonly left: Map<string, OpenWindow>
   readonly accounts: number
   readonly complain: Complain
@@ -45,19 +45,19 @@ const usesAlias = (alias: string) => ({ model }: Plan): boolean => model === ali
 
 const pathOf = (name: string): string => encodeURIComponent(name)
 
-/** An admin call has to succeed; `also` names another status that the moment explains. */
+/** An admin call that must succeed. `also` is another status that is acceptable at this moment. */
 const expectOk = ({ complain }: Change, what: string, reply: AdminReply, also?: number): void => {
   if (reply.status !== 200 && reply.status !== also) complain(`${what}: ${reply.status} ${reply.text.slice(0, 300)}`)
 }
 
-/** Explains errors from now on, in the place of what an earlier change of that name explained. */
+/** Registers explained errors from now on. Replaces those of an earlier change of that name. */
 const explainAs = ({ left, world }: Change, name: string, ...what: Parameters<World["explain"]>): void => {
   const before = left.get(name)
   left.set(name, world.explain(...what))
   before?.end()
 }
 
-/** A request that stays on an account; gives how it went. */
+/** A request pinned to an account. Returns its outcome. */
 const askPinned = ({ site }: Change, account: string) =>
   site.client.send({
     method: "POST",
@@ -66,7 +66,7 @@ const askPinned = ({ site }: Change, account: string) =>
     body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say one" }] })
   })
 
-/** Errors of a request that meets ended tokens beside its own fault: together they are more than its attempts. */
+/** Errors of a request with both ended tokens and its own fault, which together exceed its attempts. */
 const spent: ReadonlyArray<ErrorCode> = ["no_account_available", "upstream_error", "upstream_rate_limited"]
 
 const hasFault = ({ fault }: Plan): boolean => fault !== undefined
@@ -77,7 +77,7 @@ const limits = async (change: Change): Promise<void> => {
     expectOk(change, "limits", await site.admin("PUT", "/admin/settings", { runtime }))
   const account_max_inflight = random.whole(1, mostInFlight)
   if (random.chance(0.5)) {
-    // Nobody can wait for an account that cools down, either.
+    // A request cannot wait for a cooling account either.
     const tight = world.explain(["rate_limit_exceeded", "upstream_rate_limited"])
     await put({ account_max_inflight, account_max_queue: random.whole(0, 3), global_max_inflight: random.whole(1, 4) })
     await pause(random.whole(50, 500))
@@ -102,7 +102,7 @@ const accounts = async (change: Change): Promise<void> => {
       ? await site.admin("DELETE", `/admin/accounts/${pathOf(account.email)}`)
       : await site.admin("POST", "/admin/accounts", account)
   )
-  // It may be suspended, and one request at a time is enough to find that out.
+  // The account may be suspended; one request at a time is enough to detect that.
   if (!had) await askPinned(change, account.email)
   if (had === await has()) change.complain(`${account.email} is ${had ? "still" : "not"} listed`)
 }
@@ -112,7 +112,7 @@ const keys = async (change: Change): Promise<void> => {
   const key = churnKeyOf(random.whole(0, churning - 1))
   const listed = listAt((await site.admin("GET", "/admin/config")).value, "keys").includes(key)
   if (listed) {
-    // From before it goes until it is there again.
+    // From before the removal until it is back.
     explainAs(change, key, ["authentication_failed"], usesKey(key))
     expectOk(change, "a key that goes", await site.admin("DELETE", `/admin/keys/${pathOf(key)}`))
   } else {
@@ -150,7 +150,7 @@ const imports = async (change: Change): Promise<void> => {
   expectOk(change, "import", reply)
 }
 
-/** Asks until something is so, for ten seconds. */
+/** Polls a condition for up to ten seconds. */
 const until = async (holds: () => Promise<boolean>): Promise<boolean> => {
   for (let i = 0; i < 100; i++) {
     if (await holds()) return true
@@ -196,8 +196,8 @@ const tokens = async (change: Change): Promise<void> => {
 }
 
 /**
- * Trouble of one account that others can stand in for, in calls that a script does not reach. A request that stays on the
- * account meets it at once: what is left of many such orders would be more than the attempts of one request.
+ * A failure of one account that other accounts can replace, in calls that a script cannot reach. A request pinned to the account consumes
+ * it at once; several pending failures would exceed the attempts of one request.
  */
 const trouble = async (change: Change): Promise<void> => {
   const { accounts, random, site, world } = change
@@ -212,12 +212,12 @@ const trouble = async (change: Change): Promise<void> => {
   ordered.end()
 }
 
-/** Suspends an account at the upstream, or lifts that, and has the gateway notice. */
+/** Suspends an account at the upstream or lifts the suspension, and makes the gateway notice. */
 const suspension = async (change: Change): Promise<void> => {
   const { left, random, site } = change
   const account = accountOf(`churn-${random.whole(0, churning - 1)}`).email
   const suspended = random.chance(0.5)
-  // One that is out of rotation is tried now and then, and that is one of a request's attempts.
+  // An account out of rotation is tried now and then, which uses one attempt of a request.
   if (suspended) explainAs(change, account, spent, hasFault)
   const noticed = change.world.explain(spent)
   await site.control("suspend", { account, suspended })
@@ -297,12 +297,12 @@ const weights: Readonly<Record<keyof typeof kinds, number>> = {
   accountTest: 1
 }
 
-/** Makes the changes of a soak, one after the other. */
+/** Makes the changes of a soak in order. */
 export class Changes {
   private readonly base: Omit<Change, "random" | "complain">
   private readonly complain: (number: number, what: string) => void
   private readonly seed: string
-  /** How many were made. */
+  /** Number of changes made. */
   made = 0
 
   constructor(

@@ -1,29 +1,29 @@
 /**
- * Sends one HTTP request the way a client of the soak behaves, and tells what came back.
+ * Sends one HTTP request with the behaviour of a soak client, and returns the response.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http"
 import type { Behaviour } from "./plan.ts"
 import type { HttpRequest } from "./requests.ts"
 
-/** What came back, and how it ended: whole, by the client's going away, by a broken connection, or not in time. */
+/** The response, and how it ended: complete, aborted by the client, a broken connection, or a timeout. */
 export interface Received {
   readonly how: "whole" | "left" | "broken" | "hung"
-  /** 0 where no head came. */
+  /** 0 if no response head arrived. */
   readonly status: number
   readonly contentType: string
   readonly requestId: string
   readonly body: string
 }
 
-/** Nothing of the soak takes longer, but for a machine that stands still. */
+/** Upper bound of every request of the soak, with room for a slow machine. */
 export const patience = 90_000
 
 const reads: Behaviour = { _tag: "Reads" }
 
-/** Milliseconds for which a client that stalls reads nothing: more than the gateway puts up with (`timeouts.client`). */
+/** Milliseconds for which a stalling client reads nothing: more than `timeouts.client` of the gateway. */
 const stalled = 14_000
 
-/** The connections of the clients; `close` ends those that are idle. */
+/** The connections of the clients. `close` ends idle ones. */
 export class Client {
   private agent = new Agent({ keepAlive: true, maxFreeSockets: 64 })
   private readonly base: URL
@@ -82,7 +82,7 @@ export class Client {
         })
         if (behaviour._tag === "Stalls") {
           incoming.pause()
-          // Whoever reads nothing is not told of the connection's end either: it looks once it must have come.
+          // A client that does not read cannot see the end of the connection, so it checks after the gateway's time limit.
           setTimeout(() => incoming.resume(), stalled)
         }
         incoming.on("end", () => end("whole"))

@@ -1,31 +1,30 @@
 /**
- * The faults that a request can ask the reference upstream for, and what each of them explains.
+ * The faults that a request can request from the scripted upstream, and the errors that each explains.
  */
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import type { FaultName } from "../../src/testing/Fault.ts"
 
 /**
- * How a fault ends. `harmless`: the reply is as if there were none. `passing`: it happens once, so that another attempt or a
- * continued stream makes up for it. `shown`: it happens once after the first word, which a stream may have shown already:
- * then the stream ends with the error, else the reply is whole. `fatal`: always that error. `ends`: the reply ends early,
- * for the reason given.
+ * How a fault ends. `harmless`: the reply is normal. `passing`: it happens once, and another attempt or a continued stream recovers.
+ * `shown`: it happens once after the first word. If the stream has sent that word, the stream ends with the error; otherwise the reply is
+ * normal. `fatal`: always this error. `ends`: the reply ends early with the given reason.
  */
 export type FaultEffect = "harmless" | "passing" | "shown" | "fatal" | "ends"
 
-/** A fault as a script asks for it, line by line. */
+/** A fault, as lines of a script. */
 export interface FaultRow {
   readonly name: FaultName
   readonly lines: ReadonlyArray<string>
   readonly effect: FaultEffect
-  /** The errors that it explains. */
+  /** The errors that the fault explains. */
   readonly codes: ReadonlyArray<ErrorCode>
-  /** The finish reason of a reply that it ends. */
+  /** The finish reason of a reply that the fault ends. */
   readonly finish?: "length" | "content_filter"
-  /** It takes the account out of rotation, so it happens to accounts that nobody else depends on. */
+  /** The fault takes the account out of rotation, so it only runs on accounts that other requests do not need. */
   readonly hurts?: true
-  /** It lasts for a time limit, so it is rare. */
+  /** The fault lasts for a time limit, so it is rare. */
   readonly slow?: true
-  /** What is said instead of the script's own text begins so. */
+  /** Beginning of the text that replaces the script's text. */
   readonly counts?: true
 }
 
@@ -50,7 +49,7 @@ const shown = (name: FaultName, code: ErrorCode, options = "", rest: Partial<Fau
 const fatal = (name: FaultName, code: ErrorCode, options = "", rest: Partial<FaultRow> = {}) =>
   row(name, "fatal", options, { codes: [code], ...rest })
 
-/** A reply that breaks off after its first word, and what then happens to the call that continues it. */
+/** A reply that breaks off after its first word, and the fault of the call that continues it. */
 const continued = (name: FaultName, effect: FaultEffect, options: string, rest: Partial<FaultRow> = {}): FaultRow => ({
   name,
   lines: [line("reset-mid-stream", "after=1"), line(name, `call=continue${options === "" ? "" : ` ${options}`}`)],
@@ -163,5 +162,5 @@ export const faultRows: ReadonlyArray<FaultRow> = [
   harmless("split-utf8")
 ]
 
-/** What the error of a caller's own token is, where a pooled account's would be this one. */
+/** The error with a direct token, for each error with a pooled account. */
 export const ownToken = (code: ErrorCode): ErrorCode => code === "no_account_available" ? "authentication_failed" : code

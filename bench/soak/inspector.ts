@@ -1,13 +1,13 @@
 /**
- * What only the process itself knows, asked over its inspector: memory after a collection, instances by class, the event
- * loop's delay, descriptors, connections.
+ * Reads facts of a process over its inspector: memory after a collection, instances by class, the event loop's delay, descriptors,
+ * connections.
  */
 import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 
-/** Milliseconds between the timer ticks whose lateness is the loop's delay. */
+/** Milliseconds between timer ticks. The lateness of a tick is the loop's delay. */
 const resolution = 10
 
-/** Installed once in the process: a histogram of the loop's delay that each sample begins anew, and one of the whole load. */
+/** Installed once in the process: a histogram of the loop's delay since the last sample, and one of the whole load. */
 const install = `{
   const { monitorEventLoopDelay } = process.getBuiltinModule("node:perf_hooks")
   const second = monitorEventLoopDelay({ resolution: ${resolution} })
@@ -28,14 +28,14 @@ const install = `{
   }
 }`
 
-/** What the process says of itself each second. */
+/** One sample of the process. */
 export interface ProcessSample {
   /** Bytes. */
   readonly rss: number
   readonly heapUsed: number
   /** CPU seconds so far. */
   readonly cpu: number
-  /** Milliseconds that the loop was late by, in 99 of 100 ticks at most. */
+  /** The 99th percentile of the loop's delay in milliseconds. */
   readonly delay: number
   readonly descriptors: number
 }
@@ -107,17 +107,17 @@ export class Inspector {
     }
   }
 
-  /** From now on the loop's delay is that of the load. */
+  /** Starts the measurement of the loop's delay under load. */
   async watchDelay(): Promise<void> {
     await this.evaluate("__soak.watch()")
   }
 
-  /** What follows, such as collections on our behalf, does not count as the loop's delay. */
+  /** Ends the measurement, before collections that the soak itself requests. */
   async ignoreDelay(): Promise<void> {
     await this.evaluate("__soak.look_away()")
   }
 
-  /** Milliseconds that the loop was late by under the load, in 99 of 100 ticks at most. */
+  /** The 99th percentile of the loop's delay under load, in milliseconds. */
   async delay(): Promise<number> {
     return Math.max(0, Number(await this.evaluate("__soak.delay()")) - resolution)
   }
@@ -126,7 +126,7 @@ export class Inspector {
     await this.call("HeapProfiler.collectGarbage")
   }
 
-  /** Client connections that are open: those of all servers of the process. */
+  /** Open client connections of all servers of the process. */
   async connections(): Promise<number> {
     const evaluated = await this.call("Runtime.evaluate", {
       expression: "process.getBuiltinModule('node:net').Server.prototype",
@@ -144,7 +144,7 @@ export class Inspector {
     return numberAt(counted, "result", "value") ?? Number.NaN
   }
 
-  /** How many instances of each class the heap holds. */
+  /** Number of instances of each class on the heap. */
   async instances(): Promise<ReadonlyMap<string, number>> {
     this.chunks = []
     await this.call("HeapProfiler.takeHeapSnapshot", { reportProgress: false, captureNumericValue: false })

@@ -1,8 +1,8 @@
 /**
- * Parts of JSON values by their paths, for readers who expect nothing of what they read.
+ * Reads parts of unknown JSON values by path.
  */
 
-/** JSON text as a value; `undefined` where it is none. */
+/** Parses JSON; `undefined` for invalid text. */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -11,7 +11,7 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
-/** What stands at a path, or `undefined`. */
+/** The value at a path, or `undefined`. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
   let here: unknown = value
   for (const step of path) {
@@ -21,7 +21,7 @@ export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unk
   return here
 }
 
-/** The text at a path; empty where there is none. */
+/** The string at a path, or an empty string. */
 export const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string => {
   const found = at(value, ...path)
   return typeof found === "string" ? found : ""
@@ -33,7 +33,7 @@ export const numberAt = (value: unknown, ...path: ReadonlyArray<string | number>
   return typeof found === "number" ? found : undefined
 }
 
-/** The list at a path; empty where there is none. */
+/** The list at a path, or an empty list. */
 export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>): ReadonlyArray<unknown> => {
   const found = at(value, ...path)
   return Array.isArray(found) ? found : []

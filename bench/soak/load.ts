@@ -1,5 +1,5 @@
 /**
- * Carries out the requests of a soak, one number after the other, and keeps what became of them.
+ * Runs the requests of a soak by number, and counts their outcomes.
  */
 import { readWhole } from "./answers.ts"
 import type { Received } from "./client.ts"
@@ -10,9 +10,9 @@ import { headersOf, requestOf } from "./requests.ts"
 import { businessKey, churnKeyOf, keyOf, mostInFlight, type Site, targetOf } from "./site.ts"
 import type { World } from "./world.ts"
 
-/** Something untrue, with all that it takes to repeat it. */
+/** A wrong outcome, with everything needed to repeat it. */
 export interface Untrue {
-  /** Of the request, or of the change. */
+  /** Number of the request or the change. */
   readonly number: number
   readonly what: "request" | "change"
   readonly why: string
@@ -20,7 +20,7 @@ export interface Untrue {
   readonly requestId: string
 }
 
-/** What became of all requests so far. */
+/** The outcomes of all requests so far. */
 export interface Totals {
   requests: number
   hung: number
@@ -29,12 +29,12 @@ export interface Totals {
   readonly kinds: Map<string, Map<string, number>>
   /** By fault, then by outcome. */
   readonly faults: Map<string, Map<string, number>>
-  /** Errors that were told and explained, by code. */
+  /** Explained errors, by code. */
   readonly errors: Map<string, number>
   readonly untrue: Array<Untrue>
 }
 
-/** The most untrue answers that are kept in full. */
+/** Upper bound of wrong outcomes that are kept in full. */
 const mostUntrue = 1000
 
 const count = (counts: Map<string, number>, name: string): void => {
@@ -49,7 +49,7 @@ const countIn = (counts: Map<string, Map<string, number>>, name: string, outcome
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** What came back, and what it was judged to be. */
+/** The response and its verdict. */
 export interface Done {
   readonly received: Received
   readonly judgement: Judgement
@@ -84,12 +84,12 @@ export class Load {
     this.print = print
   }
 
-  /** How many requests were begun. */
+  /** Number of started requests. */
   get started(): number {
     return this.next
   }
 
-  /** Runs `clients` clients until `stop` says so, each with one request at a time; ends once all are answered. */
+  /** Runs `clients` clients with one request at a time each until `stop`. Resolves when all requests have ended. */
   async run(clients: number, stop: () => boolean): Promise<void> {
     const client = async (): Promise<void> => {
       while (!stop()) await this.one(this.next++)
@@ -97,14 +97,14 @@ export class Load {
     await Promise.all(Array.from({ length: clients }, client))
   }
 
-  /** Takes note of something untrue. */
+  /** Records a wrong outcome. */
   untrue(what: Untrue["what"], number: number, why: string, requestId = "", plan?: Plan): void {
     const untrue: Untrue = { what, number, why, at: (performance.now() - this.began) / 1000, requestId }
     if (this.totals.untrue.length < mostUntrue) this.totals.untrue.push(untrue)
     this.print(untrue, plan)
   }
 
-  /** Carries out the request of that number. */
+  /** Runs the request with this number. */
   async one(number: number): Promise<Done> {
     const plan = planOf(this.seed, number)
     const done = await this.carryOut(plan)
@@ -131,7 +131,7 @@ export class Load {
     return { received, judgement }
   }
 
-  /** Takes all slots of the account that a plan stays on, so that the plan's request has to wait. */
+  /** Occupies all slots of the plan's pinned account, so that its request has to wait. */
   private async hold(plan: Plan, left: AbortSignal): Promise<ReadonlyArray<Promise<unknown>>> {
     const { body, ...sent } = requestOf(
       { ...plan, kind: "text", style: "chat", stream: true, model: "upstream-chat", prompt: "!pace 100ms\n!count 600" },
@@ -146,7 +146,7 @@ export class Load {
     return held
   }
 
-  /** Reads a stored response back, as its owner and as another, and continues it. */
+  /** Reads a stored response as its owner and as another caller, and continues it. */
   private async readBack(plan: Plan, received: Received): Promise<string | undefined> {
     const id = textAt(parseJson(received.body), "id")
     const get = (key: string) =>

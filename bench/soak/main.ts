@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- [--minutes 2] [--seed S] [--clients 32] [--requests N] [--only NUMBER] [--out bench/out/soak]`: the
- * gateway under a mixed load with faults, leaving clients and changes, every answer of which is known beforehand. Exit
- * code 1 where a verdict is out of its bounds. SIGINT ends the load early; a second one ends all at once.
+ * gateway under a mixed load with faults, aborting clients and changes, where the expected answer of every request is known. Exit code 1 if
+ * a verdict is out of bounds. SIGINT ends the load early; a second SIGINT ends the process.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -1,6 +1,6 @@
 /**
- * Whether an answer is true. The prompt scripts the reply, so it is known: whole and ended, or an error that the request's
- * own fault or a change explains.
+ * Judges answers. The prompt scripts the reply, so the expected answer is known: a complete reply, or an error that the request's fault or a
+ * change explains.
  */
 import { isDeepStrictEqual } from "node:util"
 import { type ErrorCode, errorTable } from "../../src/domain/GatewayError.ts"
@@ -11,12 +11,12 @@ import { listAt, numberAt, parseJson } from "./json.ts"
 import type { Plan } from "./plan.ts"
 import { badBodyOf } from "./requests.ts"
 
-/** What an answer turned out to be. */
+/** The verdict on an answer. */
 export interface Judgement {
   readonly outcome: "whole" | "error" | "left" | "untrue" | "hung"
-  /** The error that was told. */
+  /** The error in the answer. */
   readonly error: string | undefined
-  /** What is untrue. */
+  /** The wrong parts of the answer. */
   readonly why: string | undefined
 }
 
@@ -29,7 +29,7 @@ const shorten = (text: string): string => text.length > 300 ? `${text.slice(0, 3
 
 const wordOf = (code: ErrorCode, plan: Plan): string => plan.style === "generate" ? errorTable[code].rpc : code
 
-/** Why an error that was told is not one of these, or `undefined` where it is. */
+/** Why an error is not one of these; `undefined` if it is. */
 const refuseError = (
   plan: Plan,
   received: Received,
@@ -52,7 +52,7 @@ const isPrefix = (part: string, text: string): boolean => text.startsWith(part)
 
 const countedText = Array.from({ length: 64 }, (_, i) => `${i} `).join("")
 
-/** Why what came is not the beginning of what was to come. */
+/** Why the received text is not a prefix of the expected text. */
 const refusePart = (plan: Plan, answer: Answer): string | undefined => {
   const { expected, fault } = plan
   const text = fault?.counts === true ? countedText : expected.text
@@ -64,7 +64,7 @@ const refusePart = (plan: Plan, answer: Answer): string | undefined => {
   return undefined
 }
 
-/** Why a reply is not all that was to come. */
+/** Why a reply is not the complete expected reply. */
 const refuseReply = (plan: Plan, answer: Answer): string | undefined => {
   const { expected } = plan
   if (answer.reasoning !== expected.reasoning) return `reasoning ${shorten(JSON.stringify(answer.reasoning))}`
@@ -77,11 +77,11 @@ const refuseReply = (plan: Plan, answer: Answer): string | undefined => {
   return answer.finish === finish ? undefined : `it finished with ${answer.finish}, not ${finish}`
 }
 
-/** The errors that the request itself asks for. */
+/** The errors that the request itself causes. */
 const ownErrors = ({ credential, fault }: Plan): ReadonlyArray<ErrorCode> =>
   (fault?.codes ?? []).map((code) => credential === "direct" ? ownToken(code) : code)
 
-/** The errors that a fault explains where there is no other account, or no time, to make up for it. */
+/** The errors that a fault explains if no other account or no time is left to recover. */
 const lonely: ReadonlyArray<ErrorCode> = [
   "upstream_error",
   "upstream_timeout",
@@ -104,7 +104,7 @@ const judgeReply = (
   if (received.how === "broken") return untrue("the connection broke off")
   if (!answer.ended) return untrue(`the stream ended without an end: ${shorten(received.body.slice(-300))}`)
   if (answer.error !== undefined) {
-    // Without a pool there is nothing to fail over to; victims have been hurt by others before.
+    // Without a pool there is no failover; earlier requests may have damaged victim accounts.
     const alone = credential === "direct" ? fault !== undefined : victim !== undefined
     const codes = new Set<ErrorCode>([...ownErrors(plan), ...explained, ...(alone ? lonely : [])])
     if (kind === "violation") codes.add("tool_choice_violation")
@@ -113,7 +113,7 @@ const judgeReply = (
   }
   if (received.status !== 200) return untrue(`the status ${received.status} without an error`)
   if (kind === "violation") return untrue("tool_choice was violated, and nothing was said")
-  // The buffers on the way were large enough, or it was cut off.
+  // Either the buffers on the way were large enough, or the client was disconnected.
   if (behaviour._tag === "Stalls") return whole
   switch (fault?.effect) {
     case "fatal":
@@ -141,7 +141,7 @@ const judgeCount = (plan: Plan, received: Received): string | undefined => {
   return count !== undefined && Number.isInteger(count) && count > 0 ? undefined : `a count of ${count}`
 }
 
-/** Judges what came back for a plan. `explained`: the errors that changes explain. */
+/** Judges the response to a plan. `explained` are the errors that changes explain. */
 export const judge = (plan: Plan, received: Received, explained: ReadonlySet<ErrorCode>): Judgement => {
   if (received.how === "hung") return { outcome: "hung", error: undefined, why: `no end: ${shorten(received.body)}` }
   if (plan.behaviour._tag === "Leaves" && received.status === 0) return left
@@ -159,7 +159,7 @@ export const judge = (plan: Plan, received: Received, explained: ReadonlySet<Err
     return wrong === undefined ? whole : untrue(wrong)
   }
   if (received.status === 200 && streamed !== plan.stream) return untrue(`the content type ${received.contentType}`)
-  // A body that the client left in the middle is no JSON, and says nothing.
+  // A body that the client aborted is not complete JSON.
   if (!streamed && received.how !== "whole") return received.how === "left" ? left : untrue("the connection broke off")
   const answer = streamed ? readStream(plan.style, received.body) : readWhole(plan.style, received.body)
   const wrong = answer.wrong[0]

@@ -1,5 +1,5 @@
 /**
- * What one request of the soak is: everything about it follows from the seed and its number.
+ * The plan of one request. It follows from the seed and the request's number.
  */
 import { callForms } from "../../src/testing/callForms.ts"
 import { type FaultRow, faultRows } from "./faults.ts"
@@ -8,7 +8,7 @@ import { type Random, randomFrom } from "./random.ts"
 export const styles = ["chat", "responses", "messages", "generate"] as const
 export type Style = typeof styles[number]
 
-/** What a request is for. */
+/** The kind of a request. */
 export type Kind =
   | "text"
   | "reasoning"
@@ -25,23 +25,23 @@ export type Kind =
 /** How the client behaves. */
 export type Behaviour =
   | { readonly _tag: "Reads" }
-  /** Takes some bytes, then nothing for `pause` milliseconds, again and again. */
+  /** Reads some bytes, then pauses for `pause` milliseconds, repeatedly. */
   | { readonly _tag: "Slow"; readonly pause: number }
-  /** Goes away: while it waits for an account, with half of its body sent, before anything came, or once something has. */
+  /** Disconnects: while waiting for an account, with half of its body sent, before the first byte, or after it. */
   | { readonly _tag: "Leaves"; readonly when: "queue" | "half-body" | "before" | "stream"; readonly after: number }
-  /** Reads nothing of a reply that is too large for the buffers on its way, until it is cut off. */
+  /** Does not read a reply that is larger than the buffers on the way, until it is disconnected. */
   | { readonly _tag: "Stalls" }
 
-/** Who asks: a key of the configuration, one that comes and goes, or a token of the caller's own. */
+/** The credential: a configured key, a key that comes and goes, or a direct token. */
 export type Credential = "key" | "churn" | "direct"
 
-/** A tool call that the reply has to hold. */
+/** A tool call that the reply must contain. */
 export interface ExpectedCall {
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** What a reply says where nothing goes wrong. */
+/** The reply without faults. */
 export interface Expected {
   readonly reasoning: string
   readonly text: string
@@ -59,14 +59,14 @@ export interface Plan {
   readonly expected: Expected
   readonly fault: FaultRow | undefined
   readonly credential: Credential
-  /** The account to stay on, as the number of one that others do not depend on. */
+  /** The pinned account, as the number of a victim account. */
   readonly victim: number | undefined
   readonly behaviour: Behaviour
-  /** The broken body's number, for requests that are none. */
+  /** The number of the broken body, for invalid requests. */
   readonly variant: number
 }
 
-/** Accounts that may be hurt. */
+/** Victim accounts, which faults may damage. */
 export const victims = 3
 
 /** Aliases, keys and accounts that come and go. */
@@ -105,10 +105,10 @@ const piecesOf = (random: Random, first: string, most: number): ReadonlyArray<st
 
 const say = (pieces: ReadonlyArray<string>): string => `!say ${JSON.stringify(pieces)}`
 
-/** What a script asks for, and what comes of it. */
+/** A script and its expected reply. */
 interface Script {
   readonly lines: ReadonlyArray<string>
-  /** Where the output limit cuts the reply off. */
+  /** Positions where the output limit cuts the reply. */
   readonly cut?: string
   readonly expected: Expected
 }
@@ -203,7 +203,7 @@ const stylesOf: Readonly<Partial<Record<Kind, ReadonlyArray<Style>>>> = {
 
 const asks: ReadonlySet<Kind> = new Set<Kind>(["text", "reasoning", "search", "tools", "long", "structured"])
 
-/** Kinds whose answers are about something else than the credential. */
+/** Kinds that do not test the credential. */
 const alwaysKnown: ReadonlySet<Kind> = new Set<Kind>(["stored", "bad"])
 
 const behaviourOf = (random: Random, kind: Kind): Behaviour => {
@@ -228,12 +228,12 @@ const faultOf = (random: Random, kind: Kind, behaviour: Behaviour): FaultRow | u
   if (behaviour._tag === "Leaves" || behaviour._tag === "Stalls" || !random.chance(0.45)) return undefined
   const row = random.pick(faultRows)
   if (row.slow === true && !random.chance(0.05)) return undefined
-  // Half of a call is something to show or not, and other tests are about it.
+  // A truncated call may be shown or not; other tests cover that.
   if (kind === "tools" && (row.effect === "shown" || row.effect === "ends" || row.lines.length > 1)) return undefined
   return row
 }
 
-/** The request with that number. */
+/** The plan of the request with this number. */
 export const planOf = (seed: string, number: number): Plan => {
   const random = randomFrom(seed, number)
   const kind = random.weighted(kinds)

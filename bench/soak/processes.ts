@@ -1,5 +1,5 @@
 /**
- * The processes of the soak: the gateway as it is bundled for a start, and the reference upstream.
+ * The processes of the soak: the gateway, bundled as for a start, and the scripted upstream.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -11,7 +11,7 @@ import { buildService } from "../../scripts/bundle/service.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 
-/** Bundles the service into a folder, as `scripts/start` does; gives the file to run. */
+/** Bundles the service into a folder, as `scripts/start` does. Returns the file to run. */
 export const bundleInto = async (folder: string): Promise<string> => {
   await mkdir(folder, { recursive: true })
   const info = { form: "bundle", commit: null, date: null, assets: "./service.assets" } as const
@@ -22,16 +22,16 @@ export const bundleInto = async (folder: string): Promise<string> => {
   return file
 }
 
-/** A process that runs. */
+/** A running process. */
 export interface Running {
   readonly child: ChildProcess
-  /** The first match of each of the patterns in its output. */
+  /** The first match of each pattern in its output. */
   readonly found: ReadonlyArray<string>
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>
 }
 
-/** Starts a process and waits for lines that match all patterns; what it prints goes into a file. */
+/** Starts a process and waits for lines that match all patterns. Its output goes into a file. */
 const start = async (
   args: ReadonlyArray<string>,
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly log: string },
@@ -67,7 +67,7 @@ const start = async (
   return { child, found, ended }
 }
 
-/** Milliseconds that the upstream keeps an idle connection. */
+/** Milliseconds that the upstream keeps idle connections open. */
 export const upstreamKeepAlive = 4000
 
 /** The reference upstream on a socket. */

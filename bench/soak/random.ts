@@ -1,5 +1,5 @@
 /**
- * Random choices that follow from words alone: the same words give the same choices, on every machine.
+ * Reproducible random choices: the same words give the same choices on every machine.
  */
 
 /** A source of choices. */
@@ -10,7 +10,7 @@ export interface Random {
   readonly whole: (low: number, high: number) => number
   readonly chance: (share: number) => boolean
   readonly pick: <A>(from: ReadonlyArray<A>) => A
-  /** One of the names, each as likely as its weight says. */
+  /** One of the names, chosen by weight. */
   readonly weighted: <Name extends string>(weights: Readonly<Record<Name, number>>) => Name
 }
 

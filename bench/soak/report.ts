@@ -1,5 +1,5 @@
 /**
- * Writes what a soak found: a table for people, the samples, everything as JSON, and a plot.
+ * Writes the results of a soak: a Markdown report, the samples, all data as JSON, and a plot.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { arch, cpus, platform } from "node:os"
@@ -10,7 +10,7 @@ import { plotOf } from "./plot.ts"
 import type { Rest, Verdict } from "./verdicts.ts"
 import type { Sample } from "./watch.ts"
 
-/** All that a soak found. */
+/** The results of a soak. */
 export interface Result {
   readonly seed: string
   readonly clients: number
@@ -25,7 +25,7 @@ export interface Result {
 
 const mega = 1024 * 1024
 
-/** True where nothing is out of its bounds. */
+/** True if all verdicts are within their bounds. */
 export const hasPassed = ({ verdicts }: Pick<Result, "verdicts">): boolean => verdicts.every(({ passed }) => passed)
 
 const verdictTable = ({ verdicts }: Result): string =>

@@ -1,9 +1,9 @@
 /**
- * From a plan to the HTTP request of its style.
+ * Makes the HTTP request of a plan in its style.
  */
 import type { Plan, Style } from "./plan.ts"
 
-/** A request as it goes to the gateway. */
+/** A request to the gateway. */
 export interface HttpRequest {
   readonly method: "GET" | "POST"
   readonly path: string
@@ -25,7 +25,7 @@ const forced = ({ kind }: Plan): boolean => kind === "violation"
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The fields of a completion in each style, all but how the reply is to come. */
+/** The fields of a completion in each style, without those that select streaming. */
 const bodies: Readonly<Record<Style, (plan: Plan) => Body>> = {
   chat: (plan) => ({
     model: plan.model,
@@ -103,7 +103,7 @@ export const headersOf = (style: Style, key: string, target?: string): Readonly<
   ...(target === undefined ? {} : { "x-gateway-target-account": target })
 })
 
-/** A body that no style takes, and the error that says so. */
+/** An invalid body, and its error. */
 interface BadBody {
   readonly about: string
   readonly body: (plan: Plan) => string
@@ -144,7 +144,7 @@ const badBodies: ReadonlyArray<BadBody> = [
   { about: "no credential", body: changed((body) => body), code: "authentication_failed", key: "" }
 ]
 
-/** What is wrong with a request of kind `bad`. */
+/** The fault of a request of kind `bad`. */
 export const badBodyOf = (plan: Plan): BadBody => variantOf(plan, badBodies)
 
 /** The request of a plan. */

@@ -1,5 +1,5 @@
 /**
- * The gateway in front of the reference upstream, with the configuration that a soak begins with.
+ * The gateway in front of the scripted upstream, with the initial configuration of a soak.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { request } from "node:http"
@@ -13,7 +13,7 @@ import { bundleInto, type Running, startGateway, startReference } from "./proces
 export const adminKey = "soak-admin-key"
 export const businessKey = "soak-key"
 
-/** The most that the soak ever lets an account run at once. */
+/** Upper bound of concurrent requests of an account in the soak. */
 export const mostInFlight = 4
 
 export const accountOf = (name: string) => ({ email: `${name}@soak.example`, password: `password of ${name}` })
@@ -25,16 +25,16 @@ export const aliasOf = (number: number): string => `soak-alias-${number}`
 
 const numbers = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, i) => i)
 
-/** Limits that nobody meets. */
+/** Limits that no request of the soak reaches. */
 export const wideLimits = (clients: number) => ({
   account_max_queue: 8 * clients + 50,
   global_max_inflight: 8 * clients + 50
 })
 
-/** Accounts that are always there and well; more clients need more of them. */
+/** Number of accounts that stay healthy. More clients need more accounts. */
 export const stableCount = (clients: number): number => Math.max(12, Math.ceil(clients / 2))
 
-/** The account that a plan stays on. */
+/** The pinned account of a plan. */
 export const targetOf = ({ victim }: Plan): string | undefined =>
   victim === undefined ? undefined : victimOf(victim).email
 
@@ -46,7 +46,7 @@ export const keyOf = ({ credential, number, variant }: Plan): string =>
     ? churnKeyOf(variant % churning)
     : businessKey
 
-/** Both processes and the ways to them. */
+/** Both processes and the functions to call them. */
 export interface Site {
   readonly folder: string
   readonly gateway: Running & { readonly url: string }
@@ -76,7 +76,7 @@ const configOf = (clients: number, upstream: string) => ({
   upstream: {
     driver: "session",
     base_url: upstream,
-    // Silence of the upstream is a fault of a request: a busy machine must not be taken for it.
+    // Long limits: a busy machine must not look like a silent upstream.
     timeouts: { connect: 12, first_byte: 12, silence: 12, queue: 30, attempts: 60, client: 8, drain: 60 }
   },
   runtime: { account_max_inflight: 2, ...wideLimits(clients) },
@@ -84,11 +84,11 @@ const configOf = (clients: number, upstream: string) => ({
   responses: { store_ttl_seconds: 30 },
   embeddings: { provider: "builtin" },
   captures: { limit: 20, max_body_bytes: 65_536 },
-  // What is kept is full soon, so that whatever grows later is not it.
+  // Small limits: lists fill early, so that later growth of memory is a leak.
   requests: { limit: 200, max_body_bytes: 65_536 }
 })
 
-/** Over a connection of its own: none of these is left at a rest. */
+/** Uses a new connection, so that no admin connection is open at a rest. */
 const call = (method: string, url: string, headers: Readonly<Record<string, string>>, body: string) =>
   new Promise<AdminReply>((resolve, reject) => {
     const outgoing = request(url, { method, agent: false, headers }, (response) => {
@@ -107,7 +107,7 @@ const call = (method: string, url: string, headers: Readonly<Record<string, stri
 /** Bundles the service and starts both processes; their output and files are in `folder`. */
 export const startSite = async (folder: string, clients: number): Promise<Site> => {
   await mkdir(folder, { recursive: true })
-  // In this order: sources that do not build leave no process behind.
+  // Bundle first, so that a failed build leaves no process behind.
   const service = await bundleInto(path.join(folder, "service"))
   const upstream = await startReference(path.join(folder, "upstream.log"))
   try {
@@ -149,13 +149,13 @@ export const startSite = async (folder: string, clients: number): Promise<Site> 
   }
 }
 
-/** A number of the gateway's metrics. */
+/** Reads one number of the gateway's metrics. */
 export const metricOf = (text: string, name: string): number =>
   Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1] ?? Number.NaN)
 
-/** What is in use now. */
+/** Resources in use. */
 export interface Use {
-  /** Requests that the gateway is at. */
+  /** Requests that the gateway is processing. */
   readonly active: number
   readonly inUse: number
   readonly waiting: number
@@ -163,14 +163,14 @@ export interface Use {
   readonly upstream: number
 }
 
-/** Asks both sides what is in use. */
+/** Reads the resources in use on both sides. */
 export const useOf = async ({ admin, control }: Site): Promise<Use> => {
-  // One after the other: the first counts the requests that are active.
+  // Sequential, because the first call counts active requests.
   const metrics = await admin("GET", "/metrics")
   const queue = await admin("GET", "/admin/queue/status")
   const report = await control("report")
   return {
-    // The question itself is one of them.
+    // The call itself is one of them.
     active: metricOf(metrics.text, "gateway_requests_active") - 1,
     inUse: numberAt(queue.value, "in_use") ?? Number.NaN,
     waiting: numberAt(queue.value, "waiting") ?? Number.NaN,

@@ -1,5 +1,5 @@
 /**
- * One soak from its start to its verdicts.
+ * Runs one soak from start to verdicts.
  */
 import { readStream } from "./answers.ts"
 import { Changes } from "./changes.ts"
@@ -13,29 +13,29 @@ import { countVerdicts, drainVerdicts, processVerdicts, type Rest } from "./verd
 import { type Sample, Watch } from "./watch.ts"
 import { World } from "./world.ts"
 
-/** What a soak is asked for. */
+/** Options of a soak. */
 export interface SoakOptions {
   readonly minutes: number
   readonly seed: string
   readonly clients: number
-  /** Ends after so many requests, and judges counts alone. */
+  /** Ends after this number of requests, and judges counts only. */
   readonly requests: number | undefined
-  /** Where the processes' files go. */
+  /** Folder for the processes' files. */
   readonly folder: string
   readonly print: (line: string) => void
-  /** Ends the load before its time; what has been found by then is judged. */
+  /** Ends the load early. The results so far are judged. */
   readonly ended: AbortSignal
 }
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Characters of an answer that are printed. */
+/** Upper bound of printed characters of an answer. */
 const mostShown = 50_000
 
-/** Streams that are open when the gateway is told to end. */
+/** Streams that are open at SIGTERM. */
 const drained = 8
 
-/** Sends SIGTERM while streams are open; gives how many ended whole, and how the process ended. */
+/** Sends SIGTERM while streams are open. Returns the number of complete streams and the exit of the process. */
 const drain = async (site: Site, print: SoakOptions["print"]) => {
   const count = 30
   const prompt = `!pace 100ms\n!count ${count}`
@@ -47,7 +47,7 @@ const drain = async (site: Site, print: SoakOptions["print"]) => {
       headers: headersOf("chat", businessKey),
       body: JSON.stringify({ model: "upstream-chat", stream: true, messages: [{ role: "user", content: prompt }] })
     }))
-  // Requests that come after the signal are refused; should one have been before, that is told below.
+  // Requests after the signal are refused; the check below reports an earlier refusal.
   const began = performance.now()
   while ((await useOf(site)).upstream < drained && performance.now() - began < 10_000) await pause(20)
   site.inspector.close()
@@ -63,12 +63,12 @@ const drain = async (site: Site, print: SoakOptions["print"]) => {
   return { streams: drained, whole: whole.length, exit }
 }
 
-/** Accounts that had more streams at once than any limit of the soak allows. */
+/** Accounts with more concurrent streams than the soak allows. */
 const limitsExceeded = (report: unknown): number =>
   Object.entries(at(report, "mostAtOnce") ?? {})
     .filter(([account, most]) => account.endsWith("@soak.example") && Number(most) > mostInFlight).length
 
-/** Repeats something untrue. */
+/** The command that repeats a wrong outcome. */
 const repeatOf = (options: SoakOptions, { number, what }: Untrue): string =>
   what === "request"
     ? `npm run soak -- --seed ${options.seed} --clients ${options.clients} --only ${number}`
@@ -85,7 +85,7 @@ const printUntrue = (options: SoakOptions) => (untrue: Untrue, plan: Plan | unde
   options.print(`  ${repeatOf(options, untrue)}`)
 }
 
-/** Runs the request of one number alone, and prints it with its answer. */
+/** Runs the request with one number alone, and prints it with its answer. */
 export const runOnly = async (options: SoakOptions, number: number): Promise<boolean> => {
   const site = await startSite(options.folder, options.clients)
   try {
@@ -157,7 +157,7 @@ export const runSoak = async (options: SoakOptions): Promise<Result> => {
       )
     }
 
-    // What is loaded or opened at its first use is there from the first rest on.
+    // Use everything once, so that lazily loaded code is in memory before the first rest.
     const warm = requests === undefined ? 20 * clients : Math.min(requests, clients)
     await work(() => load.started >= warm)
     await rest()

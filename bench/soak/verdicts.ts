@@ -1,8 +1,8 @@
 /**
- * What the figures of a soak amount to.
+ * The verdicts on the figures of a soak.
  */
 
-/** One line of the table; `bound` says in words what `value` may be. */
+/** One line of the table. `bound` is the permitted range of `value` in words. */
 export interface Verdict {
   readonly name: string
   readonly value: number
@@ -11,18 +11,18 @@ export interface Verdict {
   readonly passed: boolean
 }
 
-/** What was left once nothing new was asked for, and the memory then. */
+/** Resources that remain after the load has paused, and the memory then. */
 export interface Rest {
   /** Seconds since the start. */
   readonly at: number
-  /** Seconds until nothing was left, or until that was given up. */
+  /** Seconds until nothing remained, or until the wait was given up. */
   readonly settled: number
   readonly inUse: number
   readonly waiting: number
   readonly active: number
   readonly upstream: number
   readonly connections: number
-  /** Bytes, after a collection. */
+  /** Bytes after a collection. */
   readonly heap: number
   readonly rss: number
   readonly descriptors: number
@@ -34,7 +34,7 @@ const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** The median of the slopes between all pairs of points: some outliers do not move it. 0 for less than two points. */
+/** The median of the slopes between all pairs of points, which is robust against outliers. 0 for fewer than two points. */
 export const theilSen = (points: ReadonlyArray<readonly [x: number, y: number]>): number => {
   const slopes = points.flatMap(([x, y], i) =>
     points.slice(i + 1).filter((other) => other[0] !== x).map((other) => (other[1] - y) / (other[0] - x))
@@ -44,7 +44,7 @@ export const theilSen = (points: ReadonlyArray<readonly [x: number, y: number]>)
 
 const mega = 1024 * 1024
 
-/** Bytes by which the heap grew over the second half of the rests, as their slope has it. */
+/** Growth of the heap in bytes over the second half of the rests, by their slope. */
 export const heapGrowth = (rests: ReadonlyArray<Rest>): { readonly bytes: number; readonly share: number } => {
   const half = rests.slice(Math.floor(rests.length / 2) - (rests.length % 2 === 0 ? 1 : 0))
   const length = half.at(-1)!.at - half[0]!.at
@@ -52,7 +52,7 @@ export const heapGrowth = (rests: ReadonlyArray<Rest>): { readonly bytes: number
   return { bytes, share: bytes / median(half.map(({ heap }) => heap)) }
 }
 
-/** The median resident memory of the last three rests beside that of the three before, the first rest of all left out. */
+/** The median resident memory of the last three rests relative to the three before. The first rest is ignored. */
 export const residentRatio = (rests: ReadonlyArray<Rest>): number => {
   const rss = rests.slice(1).map((rest) => rest.rss)
   const size = Math.min(3, rss.length >> 1)
@@ -67,7 +67,7 @@ const atMost = (name: string, value: number, most: number, unit = ""): Verdict =
   passed: value <= most
 })
 
-/** What was counted. */
+/** The counts of a soak. */
 export interface Counts {
   readonly untrue: number
   readonly hung: number
@@ -76,7 +76,7 @@ export interface Counts {
   readonly violations: number
 }
 
-/** The verdicts on what was answered and on what was left. */
+/** The verdicts on answers and on remaining resources. */
 export const countVerdicts = (counts: Counts, rests: ReadonlyArray<Rest>): ReadonlyArray<Verdict> => {
   const left = (name: keyof Rest) => Math.max(...rests.map((rest) => rest[name]))
   return [
@@ -93,7 +93,7 @@ export const countVerdicts = (counts: Counts, rests: ReadonlyArray<Rest>): Reado
   ]
 }
 
-/** Classes whose instances are looked at, by what they are. */
+/** The classes whose instances are counted, by description. */
 const classes: Readonly<Record<string, ReadonlyArray<string>>> = {
   fibers: ["FiberImpl"],
   sockets: ["Socket", "TLSSocket"],
@@ -107,7 +107,7 @@ type Instances = ReadonlyMap<string, number>
 const instancesOf = (counts: Instances, names: ReadonlyArray<string>): number =>
   names.reduce((sum, name) => sum + (counts.get(name) ?? 0), 0)
 
-/** The verdicts on what a run of some length leaves behind in the process. `minutes`: how long it was to be. */
+/** The verdicts on memory growth of a longer run. `minutes` is its planned length. */
 export const processVerdicts = (
   figures: {
     readonly minutes: number

@@ -1,12 +1,12 @@
 /**
- * Looks at both processes: a sample each second under the load, and rests.
+ * Observes both processes: samples each second under load, and rests.
  */
 import { listAt, textAt } from "./json.ts"
 import { upstreamKeepAlive } from "./processes.ts"
 import { type Site, type Use, useOf } from "./site.ts"
 import type { Rest } from "./verdicts.ts"
 
-/** What is seen each second. */
+/** A sample of one second. */
 export interface Sample extends Use {
   /** Seconds since the start. */
   readonly at: number
@@ -22,12 +22,12 @@ export interface Sample extends Use {
   readonly requests: number
 }
 
-/** Milliseconds in which nothing may be left. */
+/** Milliseconds after which no resource may remain in use. */
 const settleTime = 10_000
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Takes a sample after `cpuBefore` CPU seconds at `before`. */
+/** Takes a sample. `cpuBefore` are the CPU seconds at `before`. */
 export class Watch {
   private readonly site: Site
   private readonly began = performance.now()
@@ -40,7 +40,7 @@ export class Watch {
     this.print = print
   }
 
-  /** The requests that the upstream is still answering, as far as it remembers. */
+  /** The requests that the upstream is still answering, within its memory. */
   private async openUpstream(): Promise<ReadonlyArray<unknown>> {
     const requests = listAt(await this.site.control("report"), "requests")
     return requests.filter((request) => textAt(request, "outcome") === "open")
@@ -62,8 +62,8 @@ export class Watch {
   }
 
   /**
-   * Waits until nothing is left, as long as it may take, then collects garbage and looks. No request may be on its way.
-   * `quiet`: waits also for the connections that stay open for a while in case another request comes.
+   * Waits until nothing is in use, up to a limit, then collects garbage and measures. No request may be running.
+   * `quiet`: also waits for idle connections to close.
    */
   async rest(quiet: boolean): Promise<Rest> {
     const { client, inspector } = this.site
@@ -73,7 +73,7 @@ export class Watch {
     let use = await useOf(this.site)
     let connections = 0
     for (;;) {
-      // The question about it is not left by the time that the next one is asked.
+      // The call itself has ended before the next one counts.
       connections = await inspector.connections()
       const left = [use.active, use.inUse, use.waiting, use.upstream, connections].some((each) => each !== 0)
       if (!left || performance.now() - began > settleTime) break

@@ -1,26 +1,26 @@
 /**
- * What is in force while the soak runs, and which errors follow from what has been changed: a change explains errors of the
- * requests that it meets, from when it begins until it is over.
+ * The state of the soak, and the errors that changes explain: a change explains errors of the requests that run between its start and its
+ * end.
  */
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import type { Plan } from "./plan.ts"
 
-/** A time in which a change may be seen. */
+/** The time in which a change has effects. */
 interface Window {
   readonly from: number
-  /** Infinity as long as it lasts. */
+  /** Infinity while it lasts. */
   readonly to: number
   readonly codes: ReadonlyArray<ErrorCode>
   readonly meets: (plan: Plan) => boolean
 }
 
-/** A window that is open. */
+/** An open window. */
 export interface OpenWindow {
-  /** The change is over: requests that begin later do not meet it. */
+  /** Ends the change: it does not affect later requests. */
   readonly end: () => void
 }
 
-/** Windows that are over are forgotten after this time in milliseconds: no request takes as long. */
+/** Closed windows are deleted after this time in milliseconds, which is longer than any request. */
 const remembered = 300_000
 
 export class World {
@@ -31,7 +31,7 @@ export class World {
     this.now = now
   }
 
-  /** From now on these errors are explained for the requests that the change meets. */
+  /** Registers errors that the change explains from now on. */
   explain(codes: ReadonlyArray<ErrorCode>, meets: (plan: Plan) => boolean = () => true): OpenWindow {
     let window: Window = { from: this.now(), to: Infinity, codes, meets }
     this.windows.push(window)
@@ -45,7 +45,7 @@ export class World {
     }
   }
 
-  /** The errors that changes explain for a request that ran in that time. */
+  /** The errors that changes explain for a request in this time. */
   explained(plan: Plan, from: number, to: number): ReadonlySet<ErrorCode> {
     return new Set(
       this.windows.filter((window) => window.from <= to && window.to >= from && window.meets(plan))
