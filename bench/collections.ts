@@ -57,7 +57,7 @@ export const collectionsBench = async (): Promise<void> => {
       }
       rows.push([name, made / count * 1000, kept / count * 1000, made === 0 ? Number.NaN : millis / made])
     }
-    process.stdout.write(`${table(["kB a request", "made", "kept", "ms of collections a MB made"], rows)}\n`)
+    process.stdout.write(`${table(["kB per request", "allocated", "kept", "ms of collections per MB"], rows)}\n`)
   }, (line) => {
     const collection = collectionOf(line)
     if (collection !== undefined) collections.push(collection)

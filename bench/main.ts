@@ -33,7 +33,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !Object.hasOwn(benches, name))
 if (unknown !== undefined) {
-  process.stderr.write(`There is no benchmark "${unknown}"; there are ${Object.keys(benches).join(", ")}\n`)
+  process.stderr.write(`Unknown benchmark "${unknown}"; the benchmarks are ${Object.keys(benches).join(", ")}\n`)
   process.exitCode = 1
 } else {
   for (const name of wanted.length === 0 ? Object.keys(benches) : wanted) {

@@ -260,9 +260,9 @@ export const usageBench = async (): Promise<void> => {
   const figures: ReadonlyArray<Row> = [
     ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
     ["a flush of 1,000 buckets", flush, "CPU ms, at most 10"],
-    ["a question over 1,000,000 buckets", read.all, "CPU ms"],
+    ["a query over 1,000,000 buckets", read.all, "CPU ms"],
     ["a slice of it, 99 of 100", read.usual, "CPU ms, at most 10"],
-    ["its longest slice, collections of garbage included", read.longest, "CPU ms"],
+    ["its longest slice, including garbage collection", read.longest, "CPU ms"],
     ["requests a second, usage on over off", rate, "at least 0.98"],
     ["CPU a request, usage on over off", cpu, ""]
   ]

@@ -176,7 +176,7 @@ export class Load {
     if (continued.status === 429 && codes.has("rate_limit_exceeded")) return undefined
     return continued.status === 200 && answer.text.includes(plan.expected.text)
       ? undefined
-      : `what continues ${id} does not have it in its prompt: ${continued.status} ${continued.body.slice(0, 300)}`
+      : `the continuation of ${id} lacks it in its prompt: ${continued.status} ${continued.body.slice(0, 300)}`
   }
 
   private note(plan: Plan, { judgement, received }: Done): void {

@@ -58,7 +58,7 @@ const refusePart = (plan: Plan, answer: Answer): string | undefined => {
   const text = fault?.counts === true ? countedText : expected.text
   if (!isPrefix(answer.reasoning, expected.reasoning)) return `reasoning ${shorten(JSON.stringify(answer.reasoning))}`
   if (plan.behaviour._tag !== "Stalls" && !isPrefix(answer.text, text)) {
-    return `text ${shorten(JSON.stringify(answer.text))} is not how ${shorten(JSON.stringify(text))} begins`
+    return `text ${shorten(JSON.stringify(answer.text))} is not a prefix of ${shorten(JSON.stringify(text))}`
   }
   if (answer.calls.length > expected.calls.length) return `${answer.calls.length} calls`
   return undefined
@@ -71,7 +71,7 @@ const refuseReply = (plan: Plan, answer: Answer): string | undefined => {
   const calls = answer.calls.map(({ name, text }) => ({ name, arguments: parseJson(text) }))
   if (!isDeepStrictEqual(calls, expected.calls)) return `calls ${shorten(JSON.stringify(answer.calls))}`
   if (answer.text !== expected.text) {
-    return `text ${shorten(JSON.stringify(answer.text))} in the place of ${shorten(JSON.stringify(expected.text))}`
+    return `text ${shorten(JSON.stringify(answer.text))} instead of ${shorten(JSON.stringify(expected.text))}`
   }
   const finish = expected.calls.length > 0 ? "tool_calls" : "stop"
   return answer.finish === finish ? undefined : `it finished with ${answer.finish}, not ${finish}`
@@ -102,7 +102,7 @@ const judgeReply = (
   if (received.how === "left" || (received.how === "broken" && behaviour._tag === "Leaves")) return left
   if (received.how === "broken" && behaviour._tag === "Stalls") return left
   if (received.how === "broken") return untrue("the connection broke off")
-  if (!answer.ended) return untrue(`the stream ended without an end: ${shorten(received.body.slice(-300))}`)
+  if (!answer.ended) return untrue(`the stream ended without its final frame: ${shorten(received.body.slice(-300))}`)
   if (answer.error !== undefined) {
     // Without a pool there is no failover; earlier requests may have damaged victim accounts.
     const alone = credential === "direct" ? fault !== undefined : victim !== undefined
@@ -112,12 +112,12 @@ const judgeReply = (
     return refusal === undefined ? told(answer.error) : untrue(refusal, answer.error)
   }
   if (received.status !== 200) return untrue(`the status ${received.status} without an error`)
-  if (kind === "violation") return untrue("tool_choice was violated, and nothing was said")
+  if (kind === "violation") return untrue("the reply violates tool_choice without an error")
   // Either the buffers on the way were large enough, or the client was disconnected.
   if (behaviour._tag === "Stalls") return whole
   switch (fault?.effect) {
     case "fatal":
-      return untrue(`a success, where ${fault.name} is always an error`)
+      return untrue(`a success, although ${fault.name} always causes an error`)
     case "ends":
       return answer.finish === fault.finish ? whole : untrue(`it finished with ${answer.finish}, not ${fault.finish}`)
     default: {
@@ -132,7 +132,7 @@ const judgeEmbeddings = (received: Received): string | undefined => {
   if (vectors.length !== 3) return `${vectors.length} vectors for 3 texts`
   if (!isDeepStrictEqual(vectors[0], vectors[2])) return "one text has two vectors"
   const length = Math.hypot(...vectors[1]!)
-  return Math.abs(length - 1) < 1e-3 ? undefined : `a vector of the length ${length}`
+  return Math.abs(length - 1) < 1e-3 ? undefined : `a vector of length ${length}`
 }
 
 const judgeCount = (plan: Plan, received: Received): string | undefined => {
@@ -153,7 +153,7 @@ export const judge = (plan: Plan, received: Received, explained: ReadonlySet<Err
     const refusal = refuseError(plan, received, error, [bad.code])
     return refusal === undefined ? told(error) : untrue(`${bad.about}: ${refusal}`, error)
   }
-  if (received.status === 0) return untrue("the connection broke off before anything came")
+  if (received.status === 0) return untrue("the connection broke before the response head")
   if ((plan.kind === "embeddings" || plan.kind === "counting") && received.status === 200) {
     const wrong = plan.kind === "embeddings" ? judgeEmbeddings(received) : judgeCount(plan, received)
     return wrong === undefined ? whole : untrue(wrong)

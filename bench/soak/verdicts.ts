@@ -80,16 +80,16 @@ export interface Counts {
 export const countVerdicts = (counts: Counts, rests: ReadonlyArray<Rest>): ReadonlyArray<Verdict> => {
   const left = (name: keyof Rest) => Math.max(...rests.map((rest) => rest[name]))
   return [
-    atMost("untrue answers and changes", counts.untrue, 0),
+    atMost("wrong answers and changes", counts.untrue, 0),
     atMost("hung requests", counts.hung, 0),
     atMost("status 500", counts.internal, 0),
     atMost("accounts above their limit upstream", counts.limitsExceeded, 0),
     atMost("protocol violations", counts.violations, 0),
     atMost("left at a rest: in_use", left("inUse"), 0),
     atMost("left at a rest: waiting", left("waiting"), 0),
-    atMost("left at a rest: active requests", left("active"), 0),
-    atMost("left at a rest: upstream calls", left("upstream"), 0),
-    atMost("left at a rest: client connections", left("connections"), 0)
+    atMost("in use at a rest: active requests", left("active"), 0),
+    atMost("in use at a rest: upstream calls", left("upstream"), 0),
+    atMost("in use at a rest: client connections", left("connections"), 0)
   ]
 }
 
@@ -133,7 +133,7 @@ export const processVerdicts = (
     ...Object.entries(classes).map(([name, names]) =>
       atMost(`${name} more than at the first rest`, instancesOf(last, names) - instancesOf(first, names), 16)
     ),
-    atMost("descriptors more than at the first rest", rests.at(-1)!.descriptors - rests[0]!.descriptors, 4),
+    atMost("additional descriptors since the first rest", rests.at(-1)!.descriptors - rests[0]!.descriptors, 4),
     atMost("loop delay p99 under load", delay, 100, "ms")
   ]
 }
@@ -143,7 +143,7 @@ export const drainVerdicts = (
   drain: { readonly streams: number; readonly whole: number; readonly exit: number | string }
 ): ReadonlyArray<Verdict> => [
   {
-    name: "SIGTERM: streams that end whole",
+    name: "SIGTERM: complete streams",
     value: drain.whole,
     unit: "",
     bound: `= ${drain.streams}`,

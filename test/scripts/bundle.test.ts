@@ -32,8 +32,8 @@ const edit = (to: string) => {
   writeFileSync(file, text.replace(/currentVersion: string = .*/, `currentVersion: string = "${to}"`))
 }
 
-describe("scripts/start", () => {
-  it("bundles the sources as they are, once", async () => {
+describe("the bundle of scripts/start", () => {
+  it("is built once for the same sources, and again after an edit", async () => {
     const first = await start("--version")
     assert.match(first.stdout, /^model-gateway v\d.*, bundle\)\n$/)
     assert.deepEqual([first.code, first.stderr], [0, building])
@@ -56,7 +56,7 @@ describe("scripts/start", () => {
     assert.lengthOf(bundles().filter((name) => older.includes(name)), 1)
   })
 
-  it("says why the sources do not build, and runs nothing older", async () => {
+  it("is not replaced by an older one when the sources have errors: the start fails and prints them", async () => {
     appendFileSync(path.join(folder, version), "\nexport const broken = {\n")
     const { code, stderr, stdout } = await start("--version")
     assert.deepEqual([code, stdout], [1, ""])
@@ -65,7 +65,7 @@ describe("scripts/start", () => {
     cpSync(path.join(root, version), path.join(folder, version))
   })
 
-  it("runs the sources where it can keep no bundle", async () => {
+  it("is left out where the folder is not writable: the sources run", async () => {
     rmSync(path.join(folder, "node_modules/.cache"), { recursive: true })
     writeFileSync(path.join(folder, "node_modules/.cache"), "")
     const { code, stderr, stdout } = await start("--version")
@@ -77,7 +77,7 @@ describe("scripts/start", () => {
 
 describe("the bundle", () => {
   it(
-    "is made of packages that are installed for running, has every page, and is small",
+    "contains only packages of `dependencies`, has every page, and stays below its size limit",
     async () => {
       const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
         readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>

@@ -60,8 +60,8 @@ const dropDevelopment = () =>
 const newer = (name: string) =>
   edit("package-lock.json", (packages) => packages[`node_modules/${name}`]!["version"] = "99")
 
-describe("the installation", () => {
-  it.each(["run", "all"])("takes what plain npm has installed for everything: %s", (scope) => {
+describe("scripts/install.sh", () => {
+  it.each(["run", "all"])("accepts a complete installation by plain npm: scope %s", (scope) => {
     const before = readdirSync(path.join(folder, "node_modules"))
     assert.deepInclude(install(scope), nothing)
     assert.sameMembers(readdirSync(path.join(folder, "node_modules")), [...before, ".installed"])
@@ -70,13 +70,13 @@ describe("the installation", () => {
     assert.deepInclude(install("all"), nothing)
   })
 
-  it("brings what is missing for development where there is only what running needs", () => {
+  it("adds development packages to an installation for running", () => {
     dropDevelopment()
     assert.deepInclude(install("run"), nothing)
     assert.deepInclude(install("all"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
   })
 
-  it("goes on with what is there when a package for development alone has a newer version", () => {
+  it("keeps an installation for running when only a development package has a newer version", () => {
     newer("vitest")
     assert.deepInclude(install("run"), nothing)
     assert.deepInclude(install("all"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
@@ -90,7 +90,7 @@ describe("the installation", () => {
     assert.deepInclude(install("run"), { status: 1, commands: ["ci --include=dev --include=optional --include=peer"] })
   })
 
-  it("brings only what running needs where there is nothing, or no more than that", () => {
+  it("installs only the packages for running into an empty folder", () => {
     const small = (commands: ReadonlyArray<string | undefined>) => {
       assert.include(commands, "ci --omit=dev --include=optional --include=peer")
       assert.isFalse(commands.some((command) => command?.includes("--include=dev")))
@@ -102,13 +102,13 @@ describe("the installation", () => {
     small(install("run").commands)
   })
 
-  it("goes on where it was interrupted", () => {
+  it("continues after an interruption", () => {
     unlinkSync(path.join(folder, hidden))
     writeFileSync(path.join(folder, "node_modules/.installed"), "begun run\n")
     assert.include(install("run").commands, "ci --omit=dev --include=optional --include=peer")
   })
 
-  it("never happens for tests", () => {
+  it("installs nothing with scope none, which tests use", () => {
     rmSync(path.join(folder, "node_modules"), { recursive: true })
     // The machine's own Node, which may be an older one elsewhere.
     symlinkSync(process.execPath, path.join(folder, "bin/node"))
@@ -117,7 +117,7 @@ describe("the installation", () => {
 })
 
 describe("a build that fails", () => {
-  it("leaves the one before", () => {
+  it("leaves the previous build in place", () => {
     const built = path.join(folder, "dist/package/index.js")
     mkdirSync(path.dirname(built), { recursive: true })
     writeFileSync(built, "the one before")

@@ -1,4 +1,4 @@
-/** The start script, called from elsewhere: paths are taken from where the caller stands. */
+/** The start script, called from another folder: relative paths start at the caller's folder. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
@@ -30,18 +30,18 @@ describe("the start script", () => {
     [path.join(root, "scripts/start"), ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }],
     ["./start", ["check-config", "mine.json"], {}],
     ["./start", ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }]
-  ])("takes a relative path from where the caller stands: %s %j %j", (script, args, env) => {
+  ])("resolves a relative path from the caller's folder: %s %j %j", (script, args, env) => {
     const { said, status } = run(folder, script, args, env)
     assert.deepStrictEqual([status, /2 keys/.test(said)], [0, true], said)
   })
 
-  it("has the repository's file where none is named", () => {
+  it("uses the repository's config.json if no file is named", () => {
     const { said } = run(folder, path.join(root, "scripts/start"), ["check-config"])
     assert.include(said, path.join(root, "config.json"))
     assert.notInclude(said, "3 keys")
   })
 
-  it("says where a file was looked for that is not there", () => {
+  it("names the full path of a missing file", () => {
     const { said, status } = run(folder, path.join(root, "scripts/start"), ["check-config", "missing.json"])
     assert.notStrictEqual(status, 0)
     assert.include(said, path.join(folder, "missing.json"))

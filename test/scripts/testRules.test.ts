@@ -1,4 +1,4 @@
-/** The rules that keep the tests from the clock: what they find, and that they find nothing here. */
+/** The rules for tests: the violations that they find, and that the tests have none. */
 import { assert, describe, it } from "@effect/vitest"
 import path from "node:path"
 import { ruleViolations, testRuleViolations } from "../../scripts/testRules.ts"
@@ -16,16 +16,16 @@ describe("the rules of the tests", () => {
     }
   )
 
-  it("let a gateway have a limit that a clock is moved to", () => {
+  it("permit a time limit of whole seconds, which a test reaches by moving the clock", () => {
     assert.lengthOf(ruleViolations("a.test.ts", "timeouts: { silence: 2 }"), 0)
   })
 
-  it("let a test sleep by a clock that is moved, and none by the machine's", () => {
+  it("permit a sleep by the test clock, not by the machine's clock", () => {
     assert.lengthOf(ruleViolations("a.test.ts", live), 1)
     assert.lengthOf(ruleViolations("a.test.ts", live.replace(".live", ".effect")), 0)
   })
 
-  it("are kept, but for what is named with its reason", () => {
+  it("are followed by all tests except the listed files", () => {
     assert.lengthOf(ruleViolations("support/until.ts", timeout), 0)
     assert.deepStrictEqual(testRuleViolations(path.join(import.meta.dirname, "../..")), [])
   })
