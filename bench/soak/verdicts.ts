@@ -133,7 +133,7 @@ export const processVerdicts = (
     ...Object.entries(classes).map(([name, names]) =>
       atMost(`${name} more than at the first rest`, instancesOf(last, names) - instancesOf(first, names), 16)
     ),
-    atMost("additional descriptors since the first rest", rests.at(-1)!.descriptors - rests[0]!.descriptors, 4),
+    atMost("descriptors more than at the first rest", rests.at(-1)!.descriptors - rests[0]!.descriptors, 4),
     atMost("loop delay p99 under load", delay, 100, "ms")
   ]
 }
@@ -143,7 +143,7 @@ export const drainVerdicts = (
   drain: { readonly streams: number; readonly whole: number; readonly exit: number | string }
 ): ReadonlyArray<Verdict> => [
   {
-    name: "SIGTERM: complete streams",
+    name: "SIGTERM: streams that end whole",
     value: drain.whole,
     unit: "",
     bound: `= ${drain.streams}`,
