@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { build, type Plugin } from "rolldown"
-import type { BuildInfo } from "../../src/admin/version/buildInfo.ts"
+import type { BuildInfo } from "../../src/admin/system/build.ts"
 import { brotli, type Effort, makeConsole } from "../console.ts"
 import { noticesOf, type Package, packagesOf } from "./packages.ts"
 
@@ -64,7 +64,7 @@ export const luaTexts: Plugin = {
   }
 }
 
-/** The constants of a build that src/admin/version/buildInfo.ts reads. */
+/** The constants of a build that src/admin/system/build.ts reads. */
 export const defineBuild = (info: BuildInfo): Readonly<Record<string, string>> => ({
   GATEWAY_BUILD: JSON.stringify(info)
 })

@@ -9,7 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Credential, Driver, Login } from "../upstream/Upstream.ts"
 

@@ -3,8 +3,8 @@
  * parsed once, where they may be whole.
  */
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
-import type { Meter } from "../domain/stream/steps.ts"
-import { TextPieces } from "../domain/stream/TextPieces.ts"
+import type { Meter } from "../domain/stream/slices.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 
 const isObjectText = (text: string): boolean => {
   try {

@@ -2,11 +2,10 @@
  * From upstream events to the canonical reply, in one machine of three that runs once per network chunk: calls in order, text
  * without what is none, and the end with its figures.
  */
-import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import type { Meter } from "../domain/stream/steps.ts"
+import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
+import type { Meter } from "../domain/stream/slices.ts"
 import { compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
-import type { Usage } from "../domain/Usage.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
 import { orderCalls } from "./orderCalls.ts"

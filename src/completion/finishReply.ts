@@ -3,10 +3,10 @@
  * reply ended.
  */
 import { TokenCounter } from "../domain/estimateTokens.ts"
-import type { FinishReason, ReplyEvent } from "../domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
-import type { PartialUsage, Usage } from "../domain/Usage.ts"
+import type { PartialUsage } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
 

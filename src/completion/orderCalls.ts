@@ -6,8 +6,8 @@
  * calls first, and only the end of the reply tells. Calls that follow one that has none come that late; the other way round
  * a tool would be run without what it was to be run with.
  */
-import type { Meter } from "../domain/stream/steps.ts"
-import { TextPieces } from "../domain/stream/TextPieces.ts"
+import type { Meter } from "../domain/stream/slices.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
 import { OpenCall } from "./OpenCall.ts"

@@ -4,7 +4,7 @@
  */
 import type { ToolChoice } from "../domain/Conversation.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
-import { TextPieces } from "../domain/stream/TextPieces.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 
 /** A machine over reply events that knows how the reply kept to the choice. */

@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
-import { fieldName } from "../domain/fieldName.ts"
+import { fieldName } from "../domain/GatewayError.ts"
 
 /** One thing that is wrong, and where: `runtime.account_max_inflight`, `accounts[3].email`. */
 export const Fault = Schema.Struct({

@@ -13,7 +13,7 @@ import {
   resolveMessagesModel,
   resolveModel
 } from "../domain/models.ts"
-import { formatTimestamp, parseTimestamp } from "../domain/timestamp.ts"
+import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { keysOf } from "./edit.ts"
 import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
-import { parseTimestamp } from "../domain/timestamp.ts"
+import { parseTimestamp } from "../domain/time.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })

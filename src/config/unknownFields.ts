@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { fieldName } from "../domain/fieldName.ts"
+import { fieldName } from "../domain/GatewayError.ts"
 import { nearest } from "../domain/nearest.ts"
 import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
 import { type Fault, fault } from "./ConfigError.ts"

@@ -128,3 +128,27 @@ export const Text = (text: string): TextPart => ({ _tag: "Text", text })
 /** True when tools are declared and the model may call them: the sieve and the declaration exist only then. */
 export const toolsEnabled = (conversation: Conversation): boolean =>
   conversation.tools.length > 0 && conversation.toolChoice._tag !== "None"
+
+/** Media type and Base64 text of a `data:` address; `undefined` for any other address. */
+export const dataUrl = (url: string): { readonly mediaType: string; readonly data: string } | undefined => {
+  if (!url.startsWith("data:")) return undefined
+  const comma = url.indexOf(",")
+  const head = url.slice(5, comma)
+  if (comma === -1 || !head.endsWith(";base64")) return undefined
+  const mediaType = head.slice(0, head.indexOf(";"))
+  return { mediaType: mediaType === "" ? "application/octet-stream" : mediaType, data: url.slice(comma + 1) }
+}
+
+/** Neighbours of one kind share a turn: results in `tool` turns, all else in `user` turns. Order is kept. */
+export const userTurns = (parts: ReadonlyArray<Part>): ReadonlyArray<Turn> => {
+  if (parts.length === 0) return [{ role: "user", parts }]
+  const turns: Array<Turn> = []
+  let from = 0
+  for (let i = 1; i <= parts.length; i++) {
+    const isResult = parts[from]!._tag === "Result"
+    if (i < parts.length && (parts[i]!._tag === "Result") === isResult) continue
+    turns.push({ role: isResult ? "tool" : "user", parts: parts.slice(from, i) })
+    from = i
+  }
+  return turns
+}

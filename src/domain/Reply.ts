@@ -1,8 +1,7 @@
 /**
  * A whole reply: the fold of its events, from which every style makes its non-stream object.
  */
-import type { FinishReason, ReplyEvent } from "./ReplyEvent.ts"
-import type { Usage } from "./Usage.ts"
+import type { FinishReason, ReplyEvent, Usage } from "./ReplyEvent.ts"
 
 /** A piece of a reply, in the order in which the model wrote it; neighbours of one kind are one block. */
 export type ReplyBlock =

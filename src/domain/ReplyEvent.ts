@@ -5,7 +5,13 @@
  * Order: reasoning, text and calls as the model wrote them; a call is one `CallStarted`, its `CallArguments`, then one
  * `CallFinished` or `CallCutOff`, with nothing of another call between; `Usage` at most once, directly before the one `Finish`.
  */
-import type { Usage } from "./Usage.ts"
+/** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
+export interface Usage {
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly reasoningTokens: number
+  readonly cachedTokens: number
+}
 
 /** A piece of the model's reasoning trace. */
 export interface ReasoningDelta {

@@ -1,7 +1,15 @@
 /**
  * What a driver yields, whatever its upstream speaks. Everything above the drivers is written against these events once.
  */
-import type { PartialUsage } from "./Usage.ts"
+/** What an upstream said of token counts so far; the last value of each field counts. */
+export interface PartialUsage {
+  readonly promptTokens?: number | undefined
+  /** All tokens of the reply, reasoning included. */
+  readonly completionTokens?: number | undefined
+  readonly reasoningTokens?: number | undefined
+  /** Part of `promptTokens` that the upstream served from its cache. */
+  readonly cachedTokens?: number | undefined
+}
 
 /** A piece of the reasoning trace. */
 export interface UpstreamReasoning {

@@ -1,6 +1,8 @@
 /**
  * Native models and how a requested name resolves to one (spec "Upstream models", "Messages-style models").
  */
+import { type GatewayError, gatewayError } from "./GatewayError.ts"
+import { nearest } from "./nearest.ts"
 
 /** A model as the upstream is asked for it. */
 export interface Model {
@@ -153,3 +155,16 @@ export const resolveMessagesModel = (
 
 /** Every model that is listed: the natives, then the configured ones. */
 export const listedModels = (table: ModelTable): ReadonlyArray<Model> => [...nativeModels, ...table.models]
+
+/** Names that are suggested for one that is not there. */
+const mostSuggested = 3
+
+/** No model matches the requested name; those of the table that are nearest to it are named. */
+export const modelNotFound = (requested: string, { aliases, models }: ModelTable, param = "model"): GatewayError => {
+  const names = [...nativeModels, ...models].map(({ id }) => id)
+  const near = nearest(requested.trim(), [...names, ...aliases.keys()], mostSuggested).map((name) => `"${name}"`)
+  const suggestion = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
+  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${suggestion}`, {
+    param
+  })
+}

@@ -5,13 +5,9 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
+import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { Slice, type Sliced } from "../domain/stream/slices.ts"
 import { fieldsRead, type Types } from "./fieldsRead.ts"
-
-type JsonRecord = { readonly [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** What decodes a value, and the type that it gives to it. */
 interface Decoder {

@@ -25,7 +25,7 @@ import { makeRequestStats, type RequestStats } from "../completion/RequestStats.
 import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { Requests } from "../recordings/requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
 import { addressOf } from "./addressOf.ts"

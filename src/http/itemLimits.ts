@@ -4,6 +4,7 @@
  */
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { invalidRequest } from "../domain/GatewayError.ts"
+import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { Slice, type Sliced } from "../domain/stream/slices.ts"
 
@@ -24,11 +25,6 @@ export interface BodyOutline {
   /** Fields with maps of the caller's own keys. */
   readonly maps?: ReadonlyArray<string>
 }
-
-type JsonRecord = { readonly [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Keys of a map of the caller's own; the vendors allow 16 to 1,024. */
 const mostKeys = 1024

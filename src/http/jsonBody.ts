@@ -17,10 +17,9 @@ import type * as Scope from "effect/Scope"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
 import { inSlices } from "../config/inSlices.ts"
-import { readExactly } from "../domain/exactJson.ts"
-import { fieldName } from "../domain/fieldName.ts"
+import { fieldName, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { atOnce, type Sliced } from "../domain/stream/slices.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
@@ -69,9 +68,6 @@ const parseJson = (text: string, contentType: string | undefined): Result.Result
     return Result.fail(invalidRequest(`The request body is not valid JSON${place}`.slice(0, 300)))
   }
 }
-
-const isRecord = (value: unknown): value is { [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Gives the turns of a body all digits of the integers that calls and results among them have. In place. */
 function* restoreIntegers(body: unknown, text: string, turns: ReadonlyArray<string>): Sliced<void> {

@@ -17,7 +17,7 @@ import { makeRequestStats, type RequestStats } from "../completion/RequestStats.
 import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
 import { CurrentBufferedBytes } from "../config/CurrentLimits.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
-import { monotonicMillis } from "../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../domain/time.ts"
 import { endRecord } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"

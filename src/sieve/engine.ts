@@ -7,7 +7,7 @@
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
-import { TextPieces } from "../domain/stream/TextPieces.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
 import type { FencedReply } from "./fencedReply.ts"
 import type { Context, Form, Tools } from "./form.ts"

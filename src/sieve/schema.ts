@@ -2,6 +2,7 @@
  * What a tool's schema says about the types of its parameters, as far as text in tags must be converted to them.
  */
 import type { Json, JsonSchema, ToolDeclaration } from "../domain/Conversation.ts"
+import { isRecord } from "../domain/json.ts"
 
 export type TypeName = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null"
 
@@ -10,9 +11,6 @@ export interface SchemaAt {
   readonly schema: JsonSchema
   readonly root: JsonSchema
 }
-
-const isObject = (value: Json | undefined): value is JsonSchema =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isTypeName = (value: Json): value is TypeName =>
   value === "string" || value === "number" || value === "integer" || value === "boolean" || value === "object" ||
@@ -32,7 +30,7 @@ const own = (object: JsonSchema, key: string): Json | undefined => Object.hasOwn
 const alternatives = function*(schema: JsonSchema): Iterable<JsonSchema> {
   for (const key of ["anyOf", "oneOf", "allOf"]) {
     const list = own(schema, key)
-    if (Array.isArray(list)) { for (const member of list) if (isObject(member)) yield member }
+    if (Array.isArray(list)) { for (const member of list as ReadonlyArray<Json>) if (isRecord(member)) yield member }
   }
 }
 
@@ -66,9 +64,9 @@ class Walk {
     }
     let target: Json | undefined = this.#root
     for (const part of reference.slice(1).split("/").filter((part) => part !== "")) {
-      target = isObject(target) ? own(target, part.replaceAll("~1", "/").replaceAll("~0", "~")) : undefined
+      target = isRecord(target) ? own(target, part.replaceAll("~1", "/").replaceAll("~0", "~")) : undefined
     }
-    return isObject(target) ? target : schema
+    return isRecord(target) ? target : schema
   }
 
   /** What a schema may be: itself, then the members of its unions, and of theirs; none comes twice. */
@@ -158,7 +156,7 @@ const find = (
   if (at === undefined) return undefined
   for (const member of walkOf(at).members(at.schema)) {
     const found = select(member)
-    if (isObject(found)) return { schema: found, root: at.root }
+    if (isRecord(found)) return { schema: found, root: at.root }
   }
   return undefined
 }
@@ -170,7 +168,7 @@ export const itemsOf = (at: SchemaAt | undefined): SchemaAt | undefined => find(
 export const propertyOf = (at: SchemaAt | undefined, name: string): SchemaAt | undefined =>
   find(at, (schema) => {
     const properties = own(schema, "properties")
-    return isObject(properties) ? own(properties, name) : undefined
+    return isRecord(properties) ? own(properties, name) : undefined
   })
 
 /** True when the schema names its properties, so that a name can be known to be none of them. */

@@ -2,7 +2,8 @@
  * What a prompt tells its model beyond the conversation: the tools that it may call, whether it must, and the form of the
  * answer. Read from the words that the gateway uses, as a model would.
  */
-import type { Json, JsonSchema } from "../domain/Conversation.ts"
+import type { JsonSchema } from "../domain/Conversation.ts"
+import { isRecord } from "../domain/json.ts"
 import type { PromptTurn } from "./prompt.ts"
 import { readJson } from "./scriptValues.ts"
 
@@ -21,14 +22,11 @@ export interface Instructions {
   readonly output: JsonSchema | undefined
 }
 
-const isObject = (value: Json | undefined): value is JsonSchema =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const readTool = (line: string): ReadonlyArray<DeclaredTool> => {
   const value = line.startsWith("{") ? readJson(line) : undefined
-  if (!isObject(value)) return []
+  if (!isRecord(value)) return []
   const { name, parameters } = value
-  return typeof name === "string" && isObject(parameters) ? [{ name, parameters }] : []
+  return typeof name === "string" && isRecord(parameters) ? [{ name, parameters }] : []
 }
 
 /** The text between two headings of the gateway's own. */
@@ -49,7 +47,9 @@ const readMust = (text: string): string | boolean => {
 const readOutput = (text: string): JsonSchema | undefined => {
   const output = part(text, "# Output\n", "<never>")
   if (output === "") return undefined
-  const schema = output.split("\n").map((line) => line.startsWith("{") ? readJson(line) : undefined).findLast(isObject)
+  const schema = output.split("\n").map((line) => line.startsWith("{") ? readJson(line) : undefined).findLast((value) =>
+    isRecord(value)
+  )
   return schema ?? (output.includes("one JSON object") ? { type: "object" } : undefined)
 }
 

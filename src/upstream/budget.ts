@@ -6,7 +6,7 @@
  */
 import type { Held } from "../config/CurrentLimits.ts"
 import type { Limits } from "../domain/limits.ts"
-import { monotonicMillis, type MonotonicSource } from "../domain/monotonicMillis.ts"
+import { monotonicMillis, type MonotonicSource } from "../domain/time.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"

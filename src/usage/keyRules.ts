@@ -4,7 +4,7 @@
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyLimit, KeyRecord } from "../config/keyRecords.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { formatTimestamp } from "../domain/timestamp.ts"
+import { formatTimestamp } from "../domain/time.ts"
 import { exceededBy, type KeyState, type Used, type WindowCount } from "./Admission.ts"
 import { exceededMessage, type RateLimits } from "./rateLimits.ts"
 

@@ -2,7 +2,7 @@
  * The limits of a key as callers see them: headers with OpenAI's names, and sentences.
  */
 import type { KeyLimit, WindowName } from "../config/keyRecords.ts"
-import { formatTimestamp } from "../domain/timestamp.ts"
+import { formatTimestamp } from "../domain/time.ts"
 
 /** What remains of a window's requests or tokens. */
 export interface Remaining {

@@ -2,9 +2,8 @@
  * Generated replies: canonical events in every order and cut that the contract of `ReplyEvent` allows.
  */
 import * as fc from "fast-check"
-import type { FinishReason, ReplyEvent } from "../../src/domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, Usage } from "../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../src/domain/ReplyEvent.ts"
-import type { Usage } from "../../src/domain/Usage.ts"
 import { cutsOf } from "./cuts.ts"
 
 const piece = fc.oneof(

@@ -2,6 +2,7 @@
  * Invalid bodies, derived from one body that uses all fields.
  */
 import * as fc from "fast-check"
+import { isRecord } from "../../src/domain/json.ts"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 type Path = ReadonlyArray<string | number>
@@ -12,17 +13,14 @@ export interface Faulty {
   readonly body: Json
 }
 
-const isObject = (value: Json): value is { readonly [key: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const children = (value: Json): ReadonlyArray<readonly [string | number, Json]> =>
-  Array.isArray(value) ? value.map((item, i) => [i, item] as const) : isObject(value) ? Object.entries(value) : []
+  Array.isArray(value) ? value.map((item, i) => [i, item] as const) : isRecord(value) ? Object.entries(value) : []
 
 const replaceAt = (value: Json, path: Path, replacement: Json): Json => {
   const [key, ...rest] = path
   if (key === undefined) return replacement
   if (Array.isArray(value)) return value.map((item, i) => i === key ? replaceAt(item, rest, replacement) : item)
-  if (!isObject(value)) return value
+  if (!isRecord(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [name, name === key ? replaceAt(item, rest, replacement) : item])
   )

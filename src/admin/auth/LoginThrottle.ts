@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { isIPv6 } from "node:net"
-import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 
 /** Wrong credentials within a minute that slow an address. */
 export const wrongAMinute = 5

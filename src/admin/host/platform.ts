@@ -8,8 +8,8 @@ import { isNullish } from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { optional } from "../../domain/optional.ts"
 import { redactMessage } from "../../domain/redact.ts"
+import { optional } from "../../domain/schemas.ts"
 
 /** A failed call. */
 export class PlatformFailure extends Schema.TaggedError<PlatformFailure>()("PlatformFailure", {

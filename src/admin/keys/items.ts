@@ -6,7 +6,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachSliced, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
 import { keyId, tokenPreview } from "../../domain/identity.ts"
-import { formatTimestamp } from "../../domain/timestamp.ts"
+import { formatTimestamp } from "../../domain/time.ts"
 import { type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 

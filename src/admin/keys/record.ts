@@ -7,7 +7,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { modelsNamed } from "../../config/keyRecords.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { formatTimestamp, parseTimestamp } from "../../domain/timestamp.ts"
+import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 
 const fields = ["name", "note", "disabled", "expires_at", "models", "max_inflight", "limits"] as const
 

@@ -1,6 +1,7 @@
 /**
  * The tool calls of a recorded reply, read from the frames of its style.
  */
+import { isRecord } from "../../domain/json.ts"
 import type { Frame } from "../../recordings/requests/frames.ts"
 
 /** A call, and the time of its last frame: milliseconds since the request began. */
@@ -13,9 +14,8 @@ interface RecordedCall {
 
 type Json = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-const objectsIn = (value: unknown): ReadonlyArray<Json> => Array.isArray(value) ? value.filter(isObject) : []
-const objectIn = (value: unknown): Json => isObject(value) ? value : {}
+const objectsIn = (value: unknown): ReadonlyArray<Json> => Array.isArray(value) ? value.filter(isRecord) : []
+const objectIn = (value: unknown): Json => isRecord(value) ? value : {}
 const textIn = (value: unknown): string => typeof value === "string" ? value : ""
 const jsonIn = (value: unknown): string => value === undefined ? "{}" : JSON.stringify(value)
 
@@ -106,7 +106,7 @@ const readMessages = (value: Json, at_ms: number, collector: Collector) => {
 const readGenerate = (value: Json, at_ms: number, collector: Collector) => {
   for (const candidate of objectsIn(value["candidates"])) {
     for (const part of objectsIn(objectIn(candidate["content"])["parts"])) {
-      if (!isObject(part["functionCall"])) continue
+      if (!isRecord(part["functionCall"])) continue
       const { args, id, name } = part["functionCall"]
       collector.whole({}, { id: textIn(id), name: textIn(name), arguments: jsonIn(args), at_ms })
     }

@@ -8,7 +8,7 @@ import { ConfigInvalid, type Fault, fault, maxFaults } from "../../config/Config
 import { setField } from "../../config/edit.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { settingsOf, writableGroups } from "../../config/settings.ts"
-import { fieldName } from "../../domain/fieldName.ts"
+import { fieldName } from "../../domain/GatewayError.ts"
 import { nearest } from "../../domain/nearest.ts"
 
 /** Writable fields of each group; `undefined` for the aliases, whose names the operator chooses. */

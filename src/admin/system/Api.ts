@@ -6,7 +6,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { optional } from "../../domain/optional.ts"
+import { optional } from "../../domain/schemas.ts"
 import { bodies, documented, reading } from "../../http/documented.ts"
 import { AdminEdge } from "../edges.ts"
 

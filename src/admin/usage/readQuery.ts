@@ -3,7 +3,7 @@
  */
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { parseTimestamp } from "../../domain/timestamp.ts"
+import { parseTimestamp } from "../../domain/time.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"

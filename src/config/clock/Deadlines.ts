@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
-import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 
 /** Milliseconds by which a deadline may be late, and between two looks at the list at least. */
 export const tickMillis = 100

@@ -2,7 +2,6 @@
  * Long work in slices, so that no loop holds up everybody else: a generator that yields where a slice is full. What runs it
  * decides what happens there: `inSlices` (floor 1) lets other tasks run, `atOnce` goes on.
  */
-import { sliceChars, sliceItems } from "./steps.ts"
 
 /** What one slice handled. */
 export interface SliceSize {
@@ -102,3 +101,15 @@ export const atOnce = <A>(work: Sliced<A>): A => {
 
 /** Characters of a long text that are worked on in one go: a slice's, unless more pieces are in it. */
 export const pieceChars = 64 * 1024
+
+/** Work done so far. */
+export interface Meter {
+  /** Items and characters looked at. */
+  steps: number
+}
+
+/** Items that a loop may handle between two yields of the event loop. */
+export const sliceItems = 2000
+
+/** Characters that a loop may handle between two yields of the event loop. */
+export const sliceChars = 256 * 1024

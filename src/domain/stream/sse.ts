@@ -5,7 +5,7 @@
  * servers and proxies that close early often drop nothing but that line. Its last line may be incomplete.
  */
 import { BYTE_ORDER_MARK, COLON, NEWLINE, SPACE } from "./characters.ts"
-import { TextPieces } from "./TextPieces.ts"
+import { TextPieces } from "./text.ts"
 import type { Machine } from "./transducer.ts"
 
 /** One event. `event` is `undefined` where no `event:` line (or an empty one) was sent; `data` joins its lines by NEWLINE. */

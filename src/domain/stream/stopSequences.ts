@@ -4,7 +4,7 @@
  * An Aho–Corasick automaton over UTF-16 units, built once per request, so that any number of sequences costs a few look-ups a
  * character and what is held back is exactly the longest suffix that may begin a sequence.
  */
-import type { Meter } from "./steps.ts"
+import type { Meter } from "./slices.ts"
 import type { Machine } from "./transducer.ts"
 
 /**

@@ -1,8 +1,7 @@
 /**
  * What a record reads of the request that it is of: facts that others write while it runs.
  */
-import type { FinishReason } from "../../domain/ReplyEvent.ts"
-import type { Usage } from "../../domain/Usage.ts"
+import type { FinishReason, Usage } from "../../domain/ReplyEvent.ts"
 
 /** Times are monotonic milliseconds; counts start at 0. */
 export interface RequestFacts {

@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import type { Server } from "node:http"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../../config/CurrentLimits.ts"
-import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { type Connections, watchConnections } from "./Connections.ts"
 
 const refusedConnections = Metric.counter("gateway_connections_refused_total", {

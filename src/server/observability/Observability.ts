@@ -21,7 +21,7 @@ import { GivenNodeId } from "../../cluster/nodes/Nodes.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { CurrentRequestWatch } from "../../completion/RequestWatch.ts"
 import { EnvironmentInvalid } from "../../config/Environment.ts"
-import { monotonicMillis } from "../../domain/monotonicMillis.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { logRequest } from "./requestLog.ts"
 import { layerRegistry, operationOf } from "./requestMetrics.ts"
 

@@ -14,11 +14,11 @@ import type {
   ToolDeclaration,
   Turn
 } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
-import { shownName } from "../../domain/fieldName.ts"
+import { Text, userTurns } from "../../domain/Conversation.ts"
+import { shownName } from "../../domain/GatewayError.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import { isRecord } from "../../domain/json.ts"
 import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
-import { userTurns } from "../../domain/userTurns.ts"
 import { Faults } from "../../http/Faults.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
 import { toJsonSchema } from "./jsonSchema.ts"
@@ -46,15 +46,12 @@ const inlineMedia = (blob: InlineData): ImagePart | FilePart =>
 const fileMedia = (file: FileData): ImagePart | FilePart =>
   media({ url: file.fileUri, data: undefined }, file.mimeType ?? undefined, file.displayName ?? undefined)
 
-const isObject = (value: Json): value is { readonly [key: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The vendor's convention: an `error` or else an `output` stands for the whole response where it has one. */
 const functionResult = (answer: FunctionResponse): ResultPart => {
   const response: Json = answer.response ?? {}
-  const failed = isObject(response) && Object.hasOwn(response, "error")
+  const failed = isRecord(response) && Object.hasOwn(response, "error")
   const key = failed ? "error" : "output"
-  const value: Json = isObject(response) && Object.hasOwn(response, key) ? response[key]! : response
+  const value: Json = isRecord(response) && Object.hasOwn(response, key) ? response[key]! : response
   return {
     _tag: "Result",
     callId: answer.id ?? "",

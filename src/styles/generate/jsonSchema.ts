@@ -2,16 +2,14 @@
  * From the vendor's schema objects (a select subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
 import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
 import type { Slice, Sliced } from "../../domain/stream/slices.ts"
-
-const isObject = (value: Json): value is JsonSchema =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Brings the value of a keyword to JSON Schema; schemas within it are counted into the slice. */
 type Change = (value: Json, slice: Slice) => Json | Sliced<Json>
 
 function* nested(value: Json, slice: Slice): Sliced<Json> {
-  return isObject(value) ? yield* toJsonSchema(value, slice) : value
+  return isRecord(value) ? yield* toJsonSchema(value, slice) : value
 }
 
 function* nestedList(value: Json, slice: Slice): Sliced<Json> {
@@ -25,7 +23,7 @@ function* nestedList(value: Json, slice: Slice): Sliced<Json> {
 }
 
 function* nestedMap(value: Json, slice: Slice): Sliced<Json> {
-  if (!isObject(value)) return value
+  if (!isRecord(value)) return value
   const fields: Array<readonly [string, Json]> = []
   for (const name of Object.keys(value)) {
     if (slice.add(1, name.length)) yield slice.end()

@@ -3,13 +3,9 @@
  * in snake_case, and single values where lists stand. What is the caller's own data is never touched.
  */
 
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Part, partAttributes } from "./Api.ts"
-
-type JsonRecord = { [key: string]: unknown }
-
-const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Fields whose values are arguments, results or schemas: their keys are the caller's. */
 const opaque = new Set([

@@ -3,11 +3,10 @@
  *
  * A call is told when it is complete; nothing of one that was cut off is.
  */
-import { exactArguments } from "../../domain/exactJson.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import { exactArguments } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
-import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
-import type { Usage } from "../../domain/Usage.ts"
+import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"

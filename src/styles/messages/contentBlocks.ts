@@ -3,8 +3,7 @@
  * to the model.
  */
 import * as Schema from "effect/Schema"
-import { optional } from "../../domain/optional.ts"
-import { ParsedObject } from "../../domain/parsedJson.ts"
+import { optional, ParsedObject } from "../../domain/schemas.ts"
 
 /** Any other type than the known ones, so that a fault in a known block is told of that block. */
 const otherThan = (...known: ReadonlyArray<string>) =>

@@ -13,11 +13,9 @@ import type {
   ToolDeclaration,
   Turn
 } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
-import { dataUrl } from "../../domain/dataUrl.ts"
+import { dataUrl, Text, userTurns } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
-import { userTurns } from "../../domain/userTurns.ts"
 import { Faults } from "../../http/Faults.ts"
 import type { MessageParam, MessagesRequest } from "./Api.ts"
 import type { ContentBlock, ResultBlock, SystemBlock } from "./contentBlocks.ts"

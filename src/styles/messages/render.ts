@@ -3,11 +3,10 @@
  *
  * Both follow one rule for text: blank text makes no block of its own unless the reply has nothing else.
  */
-import { exactArguments } from "../../domain/exactJson.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
+import { exactArguments } from "../../domain/json.ts"
 import type { Reply } from "../../domain/Reply.ts"
-import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
-import type { Usage } from "../../domain/Usage.ts"
+import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"

@@ -3,8 +3,7 @@
  * beginning and end carry. It has every field that the vendor's SDK requires.
  */
 import * as Schema from "effect/Schema"
-import { optional } from "../../domain/optional.ts"
-import { ParsedObject } from "../../domain/parsedJson.ts"
+import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { OutputItem } from "./items.ts"
 
 /** A declared function, echoed with every field that the SDK requires. */

@@ -3,8 +3,7 @@
  * earlier outputs included; items of types that are not named here are accepted.
  */
 import * as Schema from "effect/Schema"
-import { optional } from "../../domain/optional.ts"
-import { ParsedObject } from "../../domain/parsedJson.ts"
+import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { ContentPart } from "../shared/contentParts.ts"
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])

@@ -4,8 +4,7 @@
  * One machine makes both, so that they cannot differ: a reply that is not streamed is the object that the machine settles on.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { FinishReason, ReplyEvent } from "../../domain/ReplyEvent.ts"
-import type { Usage } from "../../domain/Usage.ts"
+import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import type { ResponseInfo, ResponseState } from "./responseText.ts"

@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
+import { isRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { eachSliced, mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { decodePieces, each } from "../../http/decodePieces.ts"
@@ -57,8 +58,6 @@ export function* storedReferences(request: ResponseRequest): Sliced<ReadonlySet<
 const Stored = Schema.Struct({ items: Schema.Array(Item), status: Schema.String, output: Schema.Array(Item) })
 
 const decodeStored = decodePieces(Stored, { items: each(Item, itemPieces), output: each(Item, itemPieces) })
-
-const isRecord = (value: unknown): value is object => typeof value === "object" && value !== null
 
 function* storedParts({ body, items }: StoredResponse): Sliced<typeof Stored.Type> {
   const response: unknown = JSON.parse(body)

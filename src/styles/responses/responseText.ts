@@ -3,7 +3,7 @@
  * events and tools and instructions can be long.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Usage } from "../../domain/Usage.ts"
+import type { Usage } from "../../domain/ReplyEvent.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseId } from "./ids.ts"
 import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"

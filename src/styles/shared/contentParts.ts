@@ -3,9 +3,8 @@
  */
 import * as Schema from "effect/Schema"
 import type { FilePart, ImagePart, TextPart } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
-import { dataUrl } from "../../domain/dataUrl.ts"
-import { optional } from "../../domain/optional.ts"
+import { dataUrl, Text } from "../../domain/Conversation.ts"
+import { optional } from "../../domain/schemas.ts"
 import type { Faults } from "../../http/Faults.ts"
 
 /** A part of a message's content; parts of unknown types are accepted. */

@@ -4,16 +4,16 @@
  * Servers differ more than their documents say: reasoning comes under two names or inline, indexes of calls are missing,
  * usage has a chunk of its own, the sentinel may be left out. What is certain is taken; what cannot be read fails.
  */
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
-import { endsWithin, WholeCharacters } from "../../domain/stream/WholeCharacters.ts"
-import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
+import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
+import type { PartialUsage, UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { PartialUsage } from "../../domain/Usage.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
-import { asCount, asString, isRecord, type JsonRecord, parseJson, writeJson } from "./json.ts"
+import { asCount, asString, parseJson, writeJson } from "./json.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {

@@ -1,8 +1,8 @@
 /**
  * The reply of an OpenAI-compatible server's `POST {base_url}/embeddings`.
  */
+import { isRecord } from "../../domain/json.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
-import { isRecord } from "./json.ts"
 
 const isVector = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")

@@ -6,7 +6,8 @@
  * number, or a number in quotes.
  */
 import { tellsHealth } from "../../domain/classifyUpstreamFailure.ts"
-import { asString, isRecord, type JsonRecord } from "./json.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { asString } from "./json.ts"
 
 /** What an error says. A status is that of the error itself, where it names one. */
 export interface ErrorFacts {

@@ -1,8 +1,8 @@
 /**
  * Splits reasoning that a model writes inline, between `<think>` and `</think>` at the very start of its reply, from its text.
  */
-import type { Meter } from "../../domain/stream/steps.ts"
-import { TextPieces } from "../../domain/stream/TextPieces.ts"
+import type { Meter } from "../../domain/stream/slices.ts"
+import { TextPieces } from "../../domain/stream/text.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 

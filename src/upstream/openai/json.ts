@@ -1,12 +1,7 @@
 /**
  * Reading JSON that nobody vouches for: what is not there, or is something else, is `undefined`.
  */
-
-/** An object of any shape. */
-export type JsonRecord = { readonly [key: string]: unknown }
-
-export const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import type { JsonRecord } from "../../domain/json.ts"
 
 /** A string that says something. */
 export const asString = (value: unknown): string | undefined =>

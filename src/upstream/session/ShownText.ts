@@ -3,11 +3,11 @@
  *
  * Text leaves as it grows: what is out is never taken back, so that a document which no longer begins with it is a failure.
  */
-import type { Meter } from "../../domain/stream/steps.ts"
-import { TextPieces } from "../../domain/stream/TextPieces.ts"
-import { WholeCharacters } from "../../domain/stream/WholeCharacters.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Meter } from "../../domain/stream/slices.ts"
+import { TextPieces, WholeCharacters } from "../../domain/stream/text.ts"
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
-import { type Change, fragmentChannel, isRecord, type JsonRecord } from "./patchDocument.ts"
+import { type Change, fragmentChannel } from "./patchDocument.ts"
 
 /** A string of the document that grew. */
 export type Grown = Extract<Change, { readonly _tag: "Grown" }>

@@ -4,6 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { nationalMobile } from "../../domain/identity.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Budget } from "../budget.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
@@ -11,7 +12,6 @@ import { parseRetryAfter } from "../retryAfter.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { readEnvelope, type RefusalFacts } from "./envelope.ts"
-import { isRecord, type JsonRecord } from "./patchDocument.ts"
 
 /** A call that answers with an event stream. */
 export interface StreamCall {

@@ -1,11 +1,11 @@
 /**
  * Decodes the events of a session reply into upstream events, over all of its rounds (upstream-protocol, "The event stream").
  */
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Meter } from "../../domain/stream/slices.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
-import type { Meter } from "../../domain/stream/steps.ts"
-import { type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
-import type { PartialUsage } from "../../domain/Usage.ts"
-import { type Change, isRecord, type JsonRecord, PatchDocument } from "./patchDocument.ts"
+import { type PartialUsage, type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
+import { type Change, PatchDocument } from "./patchDocument.ts"
 import { readUsage } from "./readUsage.ts"
 import { failed, isFinal, isIncomplete, type ReplyTrouble, type RoundEnd, roundEnd, trouble } from "./roundEnd.ts"
 import { ShownText, touchesText } from "./ShownText.ts"

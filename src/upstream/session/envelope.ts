@@ -3,7 +3,7 @@
  *
  * The envelope decides, not the HTTP status: a refusal may come with 200, and a page of an intermediary with anything.
  */
-import { isRecord, type JsonRecord } from "./patchDocument.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 
 /** Facts of a refusal, by the names of `UpstreamFailure`. */
 export interface RefusalFacts {

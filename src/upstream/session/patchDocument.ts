@@ -5,10 +5,8 @@
  * document's own properties. What a patch did is told as changes, so that readers need not compare whole documents.
  */
 
-import type { Meter } from "../../domain/stream/steps.ts"
-
-/** A JSON object as parsed; only own properties count. */
-export type JsonRecord = { [key: string]: unknown }
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Meter } from "../../domain/stream/slices.ts"
 
 /** What one patch did to the document. Paths are resolved: `-1` has become an index. */
 export type Change =
@@ -49,9 +47,6 @@ export const fragmentChannel = (fragment: unknown): "reasoning" | "text" | undef
   if (!isRecord(fragment)) return undefined
   return fragment["type"] === "RESPONSE" ? "text" : fragment["type"] === "THINK" ? "reasoning" : undefined
 }
-
-export const isRecord = (value: unknown): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The segments of a path; one that is too long has too many. */
 const split = (path: string): ReadonlyArray<string> => {

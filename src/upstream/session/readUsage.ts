@@ -1,8 +1,8 @@
 /**
  * Token counts out of the document of a session reply.
  */
-import type { PartialUsage } from "../../domain/Usage.ts"
-import { isRecord, type JsonRecord } from "./patchDocument.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { PartialUsage } from "../../domain/UpstreamEvent.ts"
 
 const mostTokens = 1e12
 

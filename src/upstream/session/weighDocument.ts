@@ -1,7 +1,7 @@
 /**
  * What the document of a session reply weighs: it may grow in parts that are never shown, and is held whole.
  */
-import { isRecord } from "./patchDocument.ts"
+import { isRecord } from "../../domain/json.ts"
 
 /** The most that the document may weigh, in characters. */
 export const mostWeight = 48 * 1024 * 1024

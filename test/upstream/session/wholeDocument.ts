@@ -2,6 +2,7 @@
  * A straightforward interpreter of session replies: the whole document after each patch, by the protocol's rules as they
  * are written there, with no regard to cost. The decoder must say the same.
  */
+import { isRecord } from "../../../src/domain/json.ts"
 
 type Json = null | boolean | number | string | Array<Json> | { [key: string]: Json }
 export interface Patch {
@@ -17,9 +18,6 @@ export interface Interpreted {
   readonly completionTokens: number | undefined
 }
 
-const isObject = (value: Json | undefined): value is { [key: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Sets or appends at a path; returns the changed copy. */
 const change = (node: Json | undefined, path: ReadonlyArray<string>, operation: string, value: Json): Json => {
   const [head, ...rest] = path
@@ -32,7 +30,7 @@ const change = (node: Json | undefined, path: ReadonlyArray<string>, operation: 
     const index = head === "-1" ? node.length - 1 : Number(head)
     return node.map((element, i) => i === index ? change(element, rest, operation, value) : element)
   }
-  const object = isObject(node) ? node : {}
+  const object = isRecord(node) ? node : {}
   return { ...object, [head]: change(object[head], rest, operation, value) }
 }
 
@@ -48,14 +46,14 @@ export const makeInterpreter = () => {
   let completionTokens: number | undefined
 
   const response = () => {
-    const value = isObject(document) ? document["response"] : undefined
-    return isObject(value) ? value : {}
+    const value = isRecord(document) ? document["response"] : undefined
+    return isRecord(value) ? value : {}
   }
   const current = () => {
     const { content, fragments, thinking_content: thinking } = response()
     if (!Array.isArray(fragments)) return { reasoning: String(thinking ?? ""), text: String(content ?? "") }
     const of = (type: string) =>
-      fragments.map((fragment) => isObject(fragment) && fragment["type"] === type ? String(fragment["content"]) : "")
+      fragments.map((fragment) => isRecord(fragment) && fragment["type"] === type ? String(fragment["content"]) : "")
         .join("")
     return { reasoning: of("THINK"), text: of("RESPONSE") }
   }
@@ -85,11 +83,11 @@ export const makeInterpreter = () => {
   return {
     startRound() {
       first = true
-      if (isObject(response())) document = change(document, ["response", "status"], "SET", "WIP")
+      if (isRecord(response())) document = change(document, ["response", "status"], "SET", "WIP")
     },
     apply(patch: Patch) {
       const before = whole()
-      if (patch.p === undefined && patch.o === undefined && isObject(patch.v) && "response" in patch.v) {
+      if (patch.p === undefined && patch.o === undefined && isRecord(patch.v) && "response" in patch.v) {
         document = patch.v
         path = undefined
         operation = "SET"
@@ -104,7 +102,7 @@ export const makeInterpreter = () => {
       }
       first = false
       const { accumulated_token_usage: total, token_usage: given } = response()
-      const exact = isObject(given) ? given["completion_tokens"] : given
+      const exact = isRecord(given) ? given["completion_tokens"] : given
       if (typeof exact === "number") completionTokens = exact
       else if (typeof total === "number" && total > 0) completionTokens = total
     },

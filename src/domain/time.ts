@@ -1,5 +1,5 @@
 /**
- * Times as text: RFC 3339, which configurations, admin requests and replies have in common.
+ * Times: RFC 3339 text, as configurations, admin requests and replies write it, and monotonic milliseconds.
  */
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
@@ -27,3 +27,11 @@ export const parseTimestamp = (text: string): number | undefined => {
 
 /** Milliseconds of Unix time as RFC 3339 in UTC, with `Z`; the fraction only where there is one. */
 export const formatTimestamp = (millis: number): string => new Date(millis).toISOString().replace(".000Z", "Z")
+
+/** What Effect's `Clock` has of a monotonic clock; floor 0 knows no more of it. */
+export interface MonotonicSource {
+  readonly monotonicTimeNanosUnsafe: () => bigint
+}
+
+/** Milliseconds since some fixed moment: for ages, delays and deadlines, which a corrected wall clock must not move. */
+export const monotonicMillis = (clock: MonotonicSource): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

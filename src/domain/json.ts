@@ -1,11 +1,19 @@
 /**
- * JSON that is read to be written again with every digit of its integers: ids of 64 bits are more than a number holds.
+ * JSON objects of unknown shape, and JSON that keeps every digit of its integers.
  *
- * A reviver sees the digits, but costs a call for each value. Instead such integers are found in the text, made strings with a
- * mark, and what has the mark is made raw JSON again: one look at each token and at each value, in slices.
+ * Ids of 64 bits exceed the integers that a JavaScript number holds. A reviver could keep the digits, but costs a call for each
+ * value. Instead, long integers are found in the text and replaced by marked strings before parsing, and the marked strings
+ * become raw JSON afterwards: one look at each token and each value, in slices.
  */
+import * as Predicate from "effect/Predicate"
 import type { Json } from "./Conversation.ts"
 import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
+
+/** An object as `JSON.parse` returns it; only own properties count. */
+export type JsonRecord = { [key: string]: unknown }
+
+/** True for an object; false for arrays and `null`. */
+export const isRecord: (value: unknown) => value is JsonRecord = Predicate.isObject
 
 /** `JSON` as the language has it since ES2026, as far as the runtime does. */
 const { rawJSON }: { readonly parse: JSON["parse"]; readonly rawJSON?: (text: string) => unknown } = JSON
@@ -52,36 +60,21 @@ function* markIntegers(text: string, slice: Slice): Sliced<{ readonly text: stri
   return { text: pieces.join("") + text.slice(from), count }
 }
 
-const isRecord = (value: unknown): value is { [key: string]: unknown } => typeof value === "object" && value !== null
-
 const isMarked = (value: unknown): value is string => typeof value === "string" && value.startsWith(mark)
 
 const integerOf = (marked: string): unknown => rawJSON?.(marked.slice(mark.length))
 
-/** Puts the integers back, of which there are `count`. In place. */
+/** Replaces the `count` marked strings below `root` by their integers, in place. */
 function* restoreIntegers(root: unknown, count: number, slice: Slice): Sliced<unknown> {
-  const left: Array<unknown> = [root]
+  const left = [root].filter(Predicate.isObjectOrArray)
   let missing = count
   for (let next = left.pop(); next !== undefined && missing > 0; next = left.pop()) {
-    if (Array.isArray(next)) {
-      for (let i = 0; i < next.length; i++) {
-        if (slice.add(1)) yield slice.end()
-        const value: unknown = next[i]
-        if (typeof value === "object" && value !== null) left.push(value)
-        else if (isMarked(value)) {
-          next[i] = integerOf(value)
-          missing--
-        }
-      }
-    } else if (isRecord(next)) {
-      for (const key of Object.keys(next)) {
-        if (slice.add(1)) yield slice.end()
-        const value = next[key]
-        if (typeof value === "object" && value !== null) left.push(value)
-        else if (isMarked(value)) {
-          next[key] = integerOf(value)
-          missing--
-        }
+    for (const [key, value] of Object.entries(next)) {
+      if (slice.add(1)) yield slice.end()
+      if (Predicate.isObjectOrArray(value)) left.push(value)
+      else if (isMarked(value)) {
+        Reflect.set(next, key, integerOf(value))
+        missing--
       }
     }
   }

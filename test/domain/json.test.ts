@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { exactJson, readExactly } from "../../src/domain/exactJson.ts"
+import { exactJson, readExactly } from "../../src/domain/json.ts"
 import { runs } from "../support/effort.ts"
 
 describe("JSON that is read to be written again", () => {

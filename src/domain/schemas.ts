@@ -1,5 +1,11 @@
+/**
+ * Schemas that the bodies of several APIs share.
+ */
 import * as Schema from "effect/Schema"
 import type { Json } from "./Conversation.ts"
+
+/** A field that may be left out or `null`. */
+export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /**
  * JSON within what a JSON parser made, whose form is the caller's own. It is not looked at again: that would cost a walk

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { WholeCharacters } from "../../../src/domain/stream/WholeCharacters.ts"
+import { WholeCharacters } from "../../../src/domain/stream/text.ts"
 import { cutsOf } from "../../support/cuts.ts"
 import { runs } from "../../support/effort.ts"
 

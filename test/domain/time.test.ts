@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { formatTimestamp, parseTimestamp } from "../../src/domain/timestamp.ts"
+import { formatTimestamp, parseTimestamp } from "../../src/domain/time.ts"
 
 describe("RFC 3339 times", () => {
   it("are read in every zone, and written in UTC", () => {
