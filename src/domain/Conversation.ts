@@ -1,7 +1,7 @@
 /**
- * The canonical conversation that every style's request is decoded to and every driver sends.
+ * The canonical conversation, to which every style's request is decoded and which every driver sends.
  *
- * It holds what any style can say; a driver that cannot carry a part names it in the prompt instead of dropping it.
+ * It covers everything that a style can express. A driver that cannot send a part names it in the prompt instead of dropping it.
  */
 
 /** Plain text. */
@@ -10,17 +10,17 @@ export interface TextPart {
   readonly text: string
 }
 
-/** An image: an address, or Base64 data with its media type. */
+/** An image: a URL, or Base64 data with its media type. */
 export interface ImagePart {
   readonly _tag: "Image"
   readonly url: string | undefined
   readonly data: string | undefined
   readonly mediaType: string | undefined
-  /** `low`, `high` or `auto` where the caller said so. */
+  /** `low`, `high` or `auto`, if the caller set it. */
   readonly detail: string | undefined
 }
 
-/** A file or an audio clip: an address, an id at the vendor's, or Base64 data. */
+/** A file, audio clip or video: a URL, an id at the vendor, or Base64 data. */
 export interface FilePart {
   readonly _tag: "File"
   readonly kind: "file" | "audio" | "video"
@@ -31,7 +31,7 @@ export interface FilePart {
   readonly mediaType: string | undefined
 }
 
-/** Reasoning of an earlier assistant turn that the caller sent back. */
+/** Reasoning of an earlier assistant turn, sent back by the caller. */
 export interface ReasoningPart {
   readonly _tag: "Reasoning"
   readonly text: string
@@ -45,7 +45,7 @@ export interface CallPart {
   readonly arguments: string
 }
 
-/** What a tool answered. `name` is that of the call with the same id, where it is known. */
+/** A tool's result. `name` is the name of the call with this id, if known. */
 export interface ResultPart {
   readonly _tag: "Result"
   readonly callId: string
@@ -58,7 +58,7 @@ export type Part = TextPart | ImagePart | FilePart | ReasoningPart | CallPart | 
 
 export type Role = "system" | "user" | "assistant" | "tool"
 
-/** One turn. Results stand in `tool` turns only, calls and reasoning in `assistant` turns only. */
+/** One turn. Only `tool` turns contain results; only `assistant` turns contain calls and reasoning. */
 export interface Turn {
   readonly role: Role
   readonly parts: ReadonlyArray<Part>
@@ -85,13 +85,13 @@ export type ToolChoice =
   | { readonly _tag: "Required" }
   | { readonly _tag: "Function"; readonly name: string }
 
-/** Sampling fields the caller gave, in the upstream's own units; what the gateway filled in is not here. */
+/** The caller's sampling fields, in the upstream's units, without the gateway's defaults. */
 export interface Sampling {
   readonly temperature?: number | undefined
   readonly topP?: number | undefined
   readonly topK?: number | undefined
   readonly maxTokens?: number | undefined
-  /** The same limit by its newer name, reasoning included. */
+  /** The newer limit, which includes reasoning. */
   readonly maxCompletionTokens?: number | undefined
   readonly seed?: number | undefined
   readonly presencePenalty?: number | undefined
@@ -111,13 +111,13 @@ export type StructuredOutput =
     readonly strict: boolean | undefined
   }
 
-/** A whole request, whatever style it came in. */
+/** A whole request of any style. */
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
   readonly tools: ReadonlyArray<ToolDeclaration>
   readonly toolChoice: ToolChoice
   readonly parallelToolCalls: boolean
-  /** Sequences that end the reply before they appear. */
+  /** Sequences that end the reply; they are not part of it. */
   readonly stop: ReadonlyArray<string>
   readonly sampling: Sampling
   readonly output: StructuredOutput | undefined
@@ -125,11 +125,11 @@ export interface Conversation {
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })
 
-/** True when tools are declared and the model may call them: the sieve and the declaration exist only then. */
+/** True when tools are declared and the model may call them; only then are they sent and is the reply sieved. */
 export const toolsEnabled = (conversation: Conversation): boolean =>
   conversation.tools.length > 0 && conversation.toolChoice._tag !== "None"
 
-/** Media type and Base64 text of a `data:` address; `undefined` for any other address. */
+/** Media type and Base64 text of a `data:` URL (RFC 2397); `undefined` for other URLs. */
 export const dataUrl = (url: string): { readonly mediaType: string; readonly data: string } | undefined => {
   if (!url.startsWith("data:")) return undefined
   const comma = url.indexOf(",")
@@ -139,7 +139,10 @@ export const dataUrl = (url: string): { readonly mediaType: string; readonly dat
   return { mediaType: mediaType === "" ? "application/octet-stream" : mediaType, data: url.slice(comma + 1) }
 }
 
-/** Neighbours of one kind share a turn: results in `tool` turns, all else in `user` turns. Order is kept. */
+/**
+ * Splits the parts of a user message into turns, in order: adjacent results share a `tool` turn, other adjacent parts a `user` turn.
+ * For styles whose user messages contain tool results.
+ */
 export const userTurns = (parts: ReadonlyArray<Part>): ReadonlyArray<Turn> => {
   if (parts.length === 0) return [{ role: "user", parts }]
   const turns: Array<Turn> = []

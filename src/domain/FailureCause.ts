@@ -1,47 +1,46 @@
 /**
- * Why an exchange with the upstream failed, as far as the network and the answer told: for operators, in the log and in
- * captures. A caller is told the class of it only.
+ * The network's reason for a failed exchange with the upstream. Operators see it in the log and in captures; callers see only its class.
  */
 import * as Schema from "effect/Schema"
 import { redactMessage } from "./redact.ts"
 
-/** What was seen. Neither a credential nor an account's identity is in it. */
+/** A cause. It contains neither credentials nor an account's identity. */
 export const FailureCause = Schema.Struct({
-  /** The system's or the TLS library's word for it: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  /** The error code of the system or the TLS library: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
   code: Schema.optionalKey(Schema.String),
-  /** Scheme, host and port that were called. */
+  /** Scheme, host and port of the request. */
   address: Schema.optionalKey(Schema.String),
-  /** HTTP status of what answered. */
+  /** HTTP status of the response. */
   status: Schema.optionalKey(Schema.Number),
-  /** How a body that was no answer of a model server began, 200 characters at most. */
+  /** The first 200 characters of a body that did not come from a model server. */
   body: Schema.optionalKey(Schema.String)
 })
 export type FailureCause = typeof FailureCause.Type
 
-/** Characters that are kept of a body that was no answer. */
+/** The most characters of an excerpt. */
 const longestExcerpt = 200
 
-/** Errors wrap one another this deep at most. */
+/** How deep wrapped errors are searched. */
 const deepest = 5
 
 const codeIn = (error: unknown, depth: number): string | undefined => {
   if (depth === 0 || typeof error !== "object" || error === null) return undefined
-  // Of several addresses that were tried, the first tells.
+  // Of several addresses, the first one counts.
   const inner = "errors" in error && Array.isArray(error.errors) ? codeIn(error.errors[0], depth - 1) : undefined
   const own = "code" in error && typeof error.code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(error.code)
     ? error.code
     : undefined
   const cause = "cause" in error ? codeIn(error.cause, depth - 1) : undefined
-  // undici's own words say less than what they wrap.
+  // undici's own codes are less specific than those that they wrap.
   return inner ?? (own === undefined || own.startsWith("UND_ERR_SOCKET") ? cause ?? own : own)
 }
 
-/** The code of whatever a carrier failed with, however deep it is wrapped. */
+/** The code of a transport's error, or of an error that it wraps, up to five levels deep. */
 export const codeOf = (error: unknown): string | undefined => codeIn(error, deepest)
 
-/** The beginning of a body in one line, without the `secrets` that were sent and whatever looks like a token or an account. */
+/** The beginning of a body in one line, without the `secrets` and anything that looks like a token or an account. */
 export const excerptOf = (text: string, secrets: ReadonlyArray<string> = []): string => {
-  // Tags are taken for text here: a page of a proxy says who answered.
+  // Tags become blanks: the text of a proxy's page shows who answered.
   const plain = text.slice(0, 4_000).replace(/<(?:style|script)\b[^]*?(?:<\/(?:style|script)>|$)/gi, " ")
     .replace(/<[^>]{0,500}>/g, " ")
   return (redactMessage(plain, secrets) ?? "").slice(0, longestExcerpt)
@@ -60,7 +59,7 @@ const classes: ReadonlyArray<readonly [pattern: RegExp, words: string]> = [
   [/^(?:HPE_|UND_ERR_HEADERS_OVERFLOW$|UND_ERR_RESPONSE)/, "what answered does not speak HTTP"]
 ]
 
-/** The class of a cause, which callers may know: it names no host. `undefined` where nothing is known. */
+/** The class of a cause, for callers: it does not name the host. `undefined` for an unknown cause. */
 export const causeClass = (cause: FailureCause | undefined): string | undefined => {
   if (cause?.code !== undefined) return classes.find(([pattern]) => pattern.test(cause.code!))?.[1]
   if (cause?.body === undefined) return undefined

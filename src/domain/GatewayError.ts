@@ -1,11 +1,11 @@
 /**
- * The closed set of errors that a caller can see. Each style renders them in its own shape; status, code, type and the
- * content-generation status word of each code stand in one table (behaviour: spec "Errors").
+ * The closed set of errors that a caller can see. One table holds status, type and the content-generation status word of each code
+ * (spec "Errors"); each style renders them in its own shape.
  */
 import * as Schema from "effect/Schema"
 import { FailureCause } from "./FailureCause.ts"
 
-/** HTTP status, vendor `type`, content-generation `status` and whether a client gains by trying again, for every code. */
+/** HTTP status, vendor `type`, content-generation `status` and whether a retry may succeed, for every code. */
 export const errorTable = {
   invalid_request: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   model_not_found: { status: 400, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
@@ -34,30 +34,30 @@ export const errorTable = {
   shutting_down: { status: 503, type: "service_unavailable_error", rpc: "UNAVAILABLE", retry: true }
 } as const
 
-/** Every `code` that the gateway answers with. */
+/** The error codes of the gateway. */
 export type ErrorCode = keyof typeof errorTable
 
 const codes = Object.keys(errorTable) as ReadonlyArray<ErrorCode>
 
-/** One thing that is wrong with a configuration: the dotted place of the field, and the whole sentence. */
+/** A fault in a configuration: the field's dotted path and a sentence. */
 export const ErrorFault = Schema.Struct({ field: Schema.String, message: Schema.String })
 
-/** An error as a caller sees it. `message` never holds a token, a page or an account's identity. */
+/** An error as a caller sees it. `message` never contains a token, a page or an account's identity. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
   code: Schema.Literals(codes),
   message: Schema.String,
-  /** The request's field that is at fault, as the caller wrote it (`messages[0].content`). */
+  /** The request's field that caused the error, as the caller wrote it (`messages[0].content`). */
   param: Schema.NullOr(Schema.String),
-  /** Whole seconds after which another try makes sense, for `Retry-After`. */
+  /** `Retry-After`, in whole seconds. */
   retryAfter: Schema.optionalKey(Schema.Number),
-  /** Everything that is wrong with a configuration, where that is what the error is about. */
+  /** All faults of a rejected configuration. */
   faults: Schema.optionalKey(Schema.Array(ErrorFault)),
-  /** False where another try is pointless although the code's is not. */
+  /** Overrides `retry` of the table. */
   retry: Schema.optionalKey(Schema.Boolean),
-  /** Why the upstream failed, for the operator's log: no caller is shown it. */
+  /** Why the upstream failed, for the log; not sent to callers. */
   cause: Schema.optionalKey(FailureCause)
 }) {
-  /** The HTTP status of a reply that fails with this error. */
+  /** The HTTP status of the response. */
   get status(): number {
     return errorTable[this.code].status
   }
@@ -69,13 +69,13 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   get rpc(): string {
     return errorTable[this.code].rpc
   }
-  /** False where the same request cannot succeed later; sent as `x-should-retry: false`. */
+  /** False when the same request cannot succeed later; sent as `x-should-retry: false`. */
   get shouldRetry(): boolean {
     return this.retry ?? errorTable[this.code].retry
   }
 }
 
-/** Makes an error; `param` names the field at fault. */
+/** Creates an error; `param` names the field that caused it. */
 export const gatewayError = (
   code: ErrorCode,
   message: string,
@@ -101,14 +101,14 @@ export const gatewayError = (
 export const invalidRequest = (message: string, param?: string): GatewayError =>
   gatewayError("invalid_request", message, { param })
 
-/** Characters of a name that are shown; who wrote a longer one knows it by these. */
+/** The most characters of a name that are shown. */
 const longestShown = 80
 
-/** A name that somebody chose, as far as it is shown. */
+/** A name from a request or configuration, shortened for messages. */
 export const shownName = (name: string): string =>
   name.length > longestShown ? `${name.slice(0, longestShown).toWellFormed()}…` : name
 
-/** Writes a path as `messages[0].content`: numbers are indexes, everything else is a key. */
+/** Writes a path as `messages[0].content`: numbers are indexes, other keys are names. */
 export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
   path.reduce<string>(
     (name, key) =>

@@ -1,17 +1,18 @@
 /**
- * A whole reply: the fold of its events, from which every style makes its non-stream object.
+ * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
 import type { FinishReason, ReplyEvent, Usage } from "./ReplyEvent.ts"
 
-/** A piece of a reply, in the order in which the model wrote it; neighbours of one kind are one block. */
+/** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
 export type ReplyBlock =
   | { readonly _tag: "Reasoning"; readonly text: string }
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "Call"; readonly id: string; readonly name: string; readonly arguments: string }
 
 /** A call with its complete arguments. */
-export type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
+type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
 
+/** A reply, with its blocks in the model's order. */
 export interface Reply {
   readonly blocks: ReadonlyArray<ReplyBlock>
   readonly usage: Usage
@@ -19,8 +20,8 @@ export interface Reply {
   readonly stopSequence: string | undefined
 }
 
-/** Collects events into a reply. Calls that were cut off are left out: nothing of them may look runnable. */
-export interface ReplyFold {
+/** Collects events into a reply, without calls that were cut off, since these must not look runnable. */
+interface ReplyFold {
   readonly push: (event: ReplyEvent) => void
   readonly reply: () => Reply
 }
@@ -91,7 +92,7 @@ export const replyReasoning = (reply: Reply): string => joined(reply, "Reasoning
 export const replyCalls = (reply: Reply): ReadonlyArray<ReplyCall> =>
   reply.blocks.filter((block): block is ReplyCall => block._tag === "Call")
 
-/** The whole reply that these events make. */
+/** Folds events into a whole reply. */
 export const replyOf = (events: Iterable<ReplyEvent>): Reply => {
   const fold = foldReply()
   for (const event of events) fold.push(event)

@@ -1,9 +1,8 @@
 /**
- * The canonical reply: a small closed union of events. Every style's stream is a rendering of it and every non-stream
- * reply is the fold of the same events.
+ * The canonical reply: a closed union of events. Every style's stream renders these events, and every non-stream reply is their fold.
  *
- * Order: reasoning, text and calls as the model wrote them; a call is one `CallStarted`, its `CallArguments`, then one
- * `CallFinished` or `CallCutOff`, with nothing of another call between; `Usage` at most once, directly before the one `Finish`.
+ * Order: reasoning, text and calls as the model wrote them. A call is one `CallStarted`, its `CallArguments`, then one `CallFinished` or
+ * `CallCutOff`, without events of another call between. `UsageReported` comes at most once, directly before the one `Finish`.
  */
 /** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */
 export interface Usage {
@@ -19,7 +18,7 @@ export interface ReasoningDelta {
   readonly text: string
 }
 
-/** A piece of the answer. Never empty, never a piece of a confirmed tool call. */
+/** A piece of the answer. Never empty, and never a piece of a confirmed tool call. */
 export interface TextDelta {
   readonly _tag: "TextDelta"
   readonly text: string
@@ -49,13 +48,13 @@ export interface CallFinished {
   readonly arguments: string
 }
 
-/** A call that ended inside its arguments or could not be repaired: it must not look runnable. */
+/** A call that ended inside its arguments or could not be repaired. It must not look runnable. */
 export interface CallCutOff {
   readonly _tag: "CallCutOff"
   readonly index: number
   readonly id: string
   readonly name: string
-  /** The deltas that have left, concatenated; not valid JSON in general. */
+  /** The concatenated deltas; in general not valid JSON. */
   readonly arguments: string
 }
 
@@ -65,7 +64,7 @@ export interface UsageReported {
   readonly usage: Usage
 }
 
-/** Why a reply ended. `content_filter`: the upstream withdrew it; `stop_sequence`: one of the caller's was found. */
+/** Why a reply ended. `content_filter`: the upstream withdrew it. `stop_sequence`: it reached one of the caller's stop sequences. */
 export type FinishReason = "stop" | "stop_sequence" | "tool_calls" | "length" | "content_filter"
 
 /** The end of the reply; nothing follows. */
@@ -76,7 +75,7 @@ export interface Finish {
   readonly stopSequence: string | undefined
 }
 
-/** What the sieve makes of text. */
+/** The events that the sieve emits. */
 export type SieveEvent = TextDelta | CallStarted | CallArguments | CallFinished | CallCutOff
 
 /** One event of a reply. */

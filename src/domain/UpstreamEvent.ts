@@ -1,7 +1,7 @@
 /**
- * What a driver yields, whatever its upstream speaks. Everything above the drivers is written against these events once.
+ * The events that every driver yields, whatever its upstream's protocol. All code above the drivers is written against them.
  */
-/** What an upstream said of token counts so far; the last value of each field counts. */
+/** The token counts that an upstream reported so far; absent counts are estimated by the completion service. */
 export interface PartialUsage {
   readonly promptTokens?: number | undefined
   /** All tokens of the reply, reasoning included. */
@@ -17,13 +17,13 @@ export interface UpstreamReasoning {
   readonly text: string
 }
 
-/** A piece of reply text; may hold tool calls written as text, reference markers and stop sequences. */
+/** A piece of reply text; may contain tool calls written as text, reference markers and stop sequences. */
 export interface UpstreamText {
   readonly _tag: "UpstreamText"
   readonly text: string
 }
 
-/** A piece of a structured call of an upstream with a native tool interface. `id` and `name` are set once they are known. */
+/** A piece of a structured call, from an upstream with a native tool interface. `id` and `name` are set once known. */
 export interface UpstreamCall {
   readonly _tag: "UpstreamCall"
   readonly index: number
@@ -32,20 +32,20 @@ export interface UpstreamCall {
   readonly argumentsDelta: string
 }
 
-/** Token counts so far; later fields replace earlier ones. */
+/** Token counts so far; later values of a field replace earlier ones. */
 export interface UpstreamUsage {
   readonly _tag: "UpstreamUsage"
   readonly usage: PartialUsage
 }
 
 /**
- * The upstream's own end of the reply. `length`: cut at an output limit (and not continued); `content_filter`: withdrawn.
- * A stream of upstream events ends with exactly one of these, or fails.
+ * The upstream's end of the reply. `length`: cut at an output limit and not continued. `content_filter`: withdrawn. A stream of
+ * upstream events ends with exactly one of these, or fails.
  */
 export interface UpstreamFinish {
   readonly _tag: "UpstreamFinish"
   readonly reason: "stop" | "tool_calls" | "length" | "content_filter"
-  /** The caller's stop sequence at which the upstream itself ended the reply, where it says so. */
+  /** The caller's stop sequence at which the upstream ended the reply, if the upstream names it. */
   readonly stopSequence?: string | undefined
 }
 

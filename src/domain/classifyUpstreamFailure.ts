@@ -1,14 +1,14 @@
 /**
- * What an upstream failure is and what follows from it: one table of ordered rules, the first that fits decides.
+ * Classifies upstream failures by a table of ordered rules, of which the first that matches decides.
  *
- * Drivers state facts, this function judges, and retry, failover, account health, status and message all follow from it.
+ * Drivers state facts (`UpstreamFailure.ts`). Retry, failover, account health, HTTP status and message all follow from the rule.
  */
 import { causeClass } from "./FailureCause.ts"
 import { type ErrorCode, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
 
-/** What a failure is. */
+/** The classes of failures. */
 export type FailureClass =
   | "shutting_down"
   | "withdrawn"
@@ -35,16 +35,13 @@ export type FailureClass =
   | "exhausted"
   | "upstream_trouble"
 
-/**
- * Whether another try makes sense: on the same account with a fresh token, on another account (the same one where there is
- * no other), or not at all.
- */
+/** Where to retry: on the same account with a fresh token, on another account (or the same one if it is the only one), or not at all. */
 export type Retry = "here_after_refresh" | "elsewhere" | "no"
 
 /**
- * What a failure says about the account. `none`: nothing, it neither heals nor harms; `refused_login`: its login or its
- * token does not work; `suspended`: the upstream closed it; `rate_limited`: it needs to cool down; `token_expired`: the
- * token has to be replaced, the account is well; `busy`: it has as many completions running as it may.
+ * What a failure says about the account. `none`: nothing. `refused_login`: its login or token does not work. `suspended`: the upstream
+ * closed it. `rate_limited`: it must cool down. `token_expired`: the account is healthy, but its token must be replaced. `busy`: it has
+ * as many completions running as the upstream permits.
  */
 export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limited" | "token_expired" | "busy"
 
@@ -52,13 +49,13 @@ export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limit
 export interface FailureContext {
   /** The credential is the caller's own token: no refresh, no other account. */
   readonly direct: boolean
-  /** The account may still fetch a fresh token within this request. */
+  /** The account may still fetch a fresh token for this request. */
   readonly mayRefresh: boolean
-  /** A frame of the reply has gone to the client. */
+  /** A frame of the reply was sent to the client. */
   readonly shown: boolean
-  /** There is no other account to try: another attempt asks the same server the same. */
+  /** No other account exists: a retry sends the same request to the same server. */
   readonly alone?: boolean
-  /** What the upstream was told in confidence, and must not be quoted with. */
+  /** Secrets that were sent to the upstream; its message is quoted without them. */
   readonly secrets?: ReadonlyArray<string>
 }
 
@@ -67,24 +64,25 @@ export interface Classification {
   readonly class: FailureClass
   readonly retry: Retry
   readonly health: AccountHealth
-  /** What the caller gets when no further try is made. */
+  /** The caller's error when no retry follows. */
   readonly error: GatewayError
-  /** Seconds that the upstream asked to wait, where it did. */
+  /** Seconds of the upstream's `Retry-After`, within bounds. */
   readonly retryAfter: number | undefined
 }
 
-/** One rule. `because` says why the rule is as it is. */
+/** One rule; `because` is its reason. */
 export interface Rule {
   readonly class: FailureClass
   readonly when: (failure: UpstreamFailure, context: FailureContext) => boolean
   readonly retry: Retry
-  readonly health: AccountHealth
+  /** `none` by default. */
+  readonly health?: AccountHealth
   readonly code: ErrorCode
-  /** False where a caller's next try is pointless although the code's is not. */
+  /** False when a retry by the caller is pointless, unlike for other errors with this code. */
   readonly mayRepeat?: false
-  /** The request's field that is at fault. */
+  /** The request's field that caused the failure. */
   readonly param?: string
-  /** Stands before the upstream's own message. */
+  /** Precedes the upstream's own message. */
   readonly message: string
   readonly because: string
 }
@@ -92,57 +90,36 @@ export interface Rule {
 const has = <A>(...values: ReadonlyArray<A>) => (value: A | undefined): boolean =>
   value !== undefined && values.includes(value)
 
+const hasWord = (words: string) => has(...words.split(" "))
+
 const tokenCode = has(40001, 40002, 40003)
-/**
- * The words from which an account's health follows: exact values of an error's `code`, `type` or `status`, or of a detail's
- * `reason`. Its message never is one: servers repeat in it what the caller wrote.
- */
-const limitReasons = [
-  "rate_limit_reached",
-  "rate_limit_exceeded",
-  "rate_limit_error",
-  "too_many_requests",
-  "RATE_LIMIT_EXCEEDED",
-  "RESOURCE_EXHAUSTED"
-]
-const quotaReasons = [
-  "insufficient_quota",
-  "insufficient_balance",
-  "billing_hard_limit_reached",
-  "billing_not_active",
-  "quota_exceeded",
-  "QUOTA_EXCEEDED",
-  "BILLING_DISABLED"
-]
-const keyReasons = [
-  "invalid_api_key",
-  "authentication_error",
-  "invalid_authentication",
-  "invalid_authentication_error",
-  "token_expired",
-  "API_KEY_INVALID",
-  "API_KEY_EXPIRED",
-  "ACCESS_TOKEN_EXPIRED",
-  "UNAUTHENTICATED"
-]
-const closedReasons = ["account_deactivated", "organization_deactivated", "account_suspended", "ACCOUNT_STATE_INVALID"]
 
-const limitReason = has(...limitReasons)
-const quotaReason = has(...quotaReasons)
-const keyReason = has(...keyReasons)
-const closedReason = has(...closedReasons)
-
-/** True for a word that says something of the account. */
-export const tellsHealth = has(...limitReasons, ...quotaReasons, ...keyReasons, ...closedReasons)
-
-const lengthReason = has(
-  "context_length_exceeded",
-  "input_exceeds_limit",
-  "exceed_context_size_error",
-  "string_above_max_length"
+// An account's health follows only from these words: exact values of an error's `code`, `type` or `status`, or of a detail's `reason`.
+// It never follows from a message, in which servers repeat what the caller wrote.
+const limitReason = hasWord(
+  "rate_limit_reached rate_limit_exceeded rate_limit_error too_many_requests RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED"
 )
-const modelReason = has("model_not_found", "model_not_available", "invalid_model", "DeploymentNotFound")
-const filterReason = has("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+const quotaReason = hasWord(
+  "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active quota_exceeded QUOTA_EXCEEDED " +
+    "BILLING_DISABLED"
+)
+const keyReason = hasWord(
+  "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +
+    "API_KEY_EXPIRED ACCESS_TOKEN_EXPIRED UNAUTHENTICATED"
+)
+const closedReason = hasWord(
+  "account_deactivated organization_deactivated account_suspended ACCOUNT_STATE_INVALID"
+)
+
+/** True for a word from which an account's health follows. */
+export const tellsHealth = (reason: string | undefined): boolean =>
+  limitReason(reason) || quotaReason(reason) || keyReason(reason) || closedReason(reason)
+
+const lengthReason = hasWord(
+  "context_length_exceeded input_exceeds_limit exceed_context_size_error string_above_max_length"
+)
+const modelReason = hasWord("model_not_found model_not_available invalid_model DeploymentNotFound")
+const filterReason = hasWord("content_filter content_policy_violation ResponsibleAIPolicyViolation")
 const lengthWords = new RegExp(
   [
     "context (?:length|size|window)",
@@ -155,15 +132,15 @@ const lengthWords = new RegExp(
   "i"
 )
 
-/** A refusal by a server without an envelope: its HTTP status tells what it means. */
+/** True for a refusal by a server without an envelope, whose HTTP status has its usual meaning. */
 const plain = (failure: UpstreamFailure): boolean =>
   failure.kind === "refused" && failure.code === undefined && failure.bizCode === undefined
 
 const says = (failure: UpstreamFailure, words: RegExp): boolean => words.test(failure.message?.slice(0, 2000) ?? "")
 
 /**
- * Whether a refusal is about the model that was asked for. Many servers have no word of their own for it, so that the message
- * of a 404 decides between a missing model and a wrong address: it changes what the caller reads, never an account's health.
+ * True for a refusal of the requested model. Many servers have no code for it, so the message of a 404 decides between an unknown model
+ * and a wrong address. That changes only the caller's message, never an account's health.
  */
 export const refusesModel = (failure: UpstreamFailure): boolean =>
   modelReason(failure.reason) ||
@@ -179,26 +156,24 @@ const tokenRefused = (failure: UpstreamFailure): boolean =>
 
 const timedOut = (failure: UpstreamFailure): boolean => failure.kind === "timeout" || has(408, 504, 524)(failure.status)
 
-/** The request may have reached the server: only where no connection came about it surely has not. */
+/** False when no connection was established, so that the request cannot have reached the server. */
 export const mayHaveArrived = ({ cause }: UpstreamFailure): boolean =>
   !has("UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT")(cause?.code)
 
-/** The rules, in order. */
+/** The rules, in order; the last one matches everything. */
 export const rules: ReadonlyArray<Rule> = [
   {
     class: "shutting_down",
     when: (failure) => failure.kind === "shutting_down",
     retry: "no",
-    health: "none",
     code: "shutting_down",
     message: "The gateway is shutting down",
-    because: "the gateway itself ended it; another of its nodes, or the next start, may serve"
+    because: "the gateway ends its requests; another node serves, or this one after its restart"
   },
   {
     class: "withdrawn",
     when: (failure) => failure.kind === "withdrawn" || (plain(failure) && filterReason(failure.reason)),
     retry: "no",
-    health: "none",
     code: "content_filter",
     message: "The upstream's content filter withdrew the reply",
     because: "the same prompt is filtered on every account"
@@ -219,7 +194,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "suspended",
     code: "no_account_available",
     message: "An upstream account is suspended",
-    because: "a suspended account cannot serve anybody"
+    because: "a suspended account cannot serve requests"
   },
   {
     class: "quota_exhausted",
@@ -228,7 +203,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "rate_limited",
     code: "upstream_rate_limited",
     message: "The upstream account has used up its quota",
-    because: "sent as a 429 by most servers, and waiting a second does not help; the pool's growing delays do"
+    because: "most servers send it as a 429, but a quota needs the pool's growing delays instead of a second"
   },
   {
     class: "rate_limited",
@@ -237,7 +212,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "rate_limited",
     code: "upstream_rate_limited",
     message: "The upstream limits the rate of requests",
-    because: "limits are per account, so that another one may serve; HTTP 429 counts whatever its body is"
+    because: "limits are per account, so another account may serve; a 429 counts with any body"
   },
   {
     class: "login_refused",
@@ -253,10 +228,9 @@ export const rules: ReadonlyArray<Rule> = [
     class: "token_refused",
     when: (failure, context) => tokenRefused(failure) && context.direct,
     retry: "no",
-    health: "none",
     code: "authentication_failed",
     message: "The upstream refused the token",
-    because: "the token is the caller's own; only the caller can bring another"
+    because: "the token is the caller's own, so only the caller can replace it"
   },
   {
     class: "key_missing",
@@ -265,7 +239,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "refused_login",
     code: "no_account_available",
     message: "The upstream asks for an API key and none is configured",
-    because: "there is no token that could be refused, and the operator has to bring one"
+    because: "the request had no token, and only the operator can configure one"
   },
   {
     class: "token_refused",
@@ -274,7 +248,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "token_expired",
     code: "no_account_available",
     message: "The upstream refused an account's token",
-    because: "tokens expire and are revoked; a login usually cures it"
+    because: "tokens expire and are revoked; a new login usually helps"
   },
   {
     class: "token_refused",
@@ -283,7 +257,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "refused_login",
     code: "no_account_available",
     message: "The upstream refused an account's token",
-    because: "a token that is refused right after a refresh, or that cannot be refreshed, is no login that works"
+    because: "a token that is refused right after a refresh, or cannot be refreshed, means that the login does not work"
   },
   {
     class: "account_busy",
@@ -292,7 +266,7 @@ export const rules: ReadonlyArray<Rule> = [
     health: "busy",
     code: "upstream_rate_limited",
     message: "The upstream account has too many completions running",
-    because: "somebody else uses the account too; it is well, and free again soon"
+    because: "another client uses the account too; it is healthy and soon free"
   },
   {
     class: "prompt_too_long",
@@ -300,25 +274,22 @@ export const rules: ReadonlyArray<Rule> = [
       (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
       (plain(failure) && says(failure, lengthWords)),
     retry: "no",
-    health: "none",
     code: "context_length_exceeded",
     message: "The prompt is too long for the upstream",
-    because: "no account takes a longer prompt than another; some servers say it in words only"
+    because: "the limit is the same for every account; some servers state it only in the message"
   },
   {
     class: "session_gone",
     when: (failure) => failure.bizCode === 3 && !inLogin(failure),
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The upstream session is gone",
-    because: "sessions can be deleted under a running request; a new attempt makes a new one"
+    because: "a session can be deleted during a request; a retry creates a new one"
   },
   {
     class: "forbidden",
     when: (failure, context) => plain(failure) && failure.status === 403 && context.direct,
     retry: "no",
-    health: "none",
     code: "authentication_failed",
     message: "The upstream does not permit this token the request",
     because: "the token is the caller's own"
@@ -327,19 +298,17 @@ export const rules: ReadonlyArray<Rule> = [
     class: "forbidden",
     when: (failure) => plain(failure) && failure.status === 403,
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The upstream does not permit the account this request",
-    because: "permissions differ between accounts, and depend on what was asked for: no word on the account's health"
+    because: "permissions differ between accounts and requests, so they say nothing about the account's health"
   },
   {
     class: "request_too_large",
     when: (failure) => plain(failure) && failure.status === 413,
     retry: "no",
-    health: "none",
     code: "request_too_large",
     message: "The request is too large for the upstream",
-    because: "it is as large on every account"
+    because: "the request has the same size on every account"
   },
   {
     class: "endpoint_missing",
@@ -347,119 +316,106 @@ export const rules: ReadonlyArray<Rule> = [
       plain(failure) &&
       (failure.status === 405 || (failure.status === 404 && !refusesModel(failure))),
     retry: "no",
-    health: "none",
     code: "upstream_error",
     mayRepeat: false,
     message: "The upstream has no such endpoint",
-    because:
-      "a 404 that does not speak of a model is a wrong address more often than not, until the operator changes it"
+    because: "a 404 without a word about a model usually means a wrong address, which only the operator can change"
   },
   {
     class: "model_unavailable",
     when: (failure) => plain(failure) && refusesModel(failure),
     retry: "no",
-    health: "none",
     code: "model_not_found",
     param: "model",
     message: "The upstream does not have the model",
-    because: "no later try finds it, and SDKs try a 503 again for minutes; every account talks to the same server"
+    because: "every account uses the same server, and SDKs would retry a 503 for minutes"
   },
   {
     class: "caller_mistake",
     when: (failure) => plain(failure) && (failure.status === 400 || failure.status === 422),
     retry: "no",
-    health: "none",
     code: "invalid_request",
     message: "The upstream refused the request",
-    because: "what is wrong with a request stays wrong"
+    because: "an invalid request stays invalid"
   },
   {
     class: "overdue",
     when: (failure) => failure.kind === "overdue",
     retry: "no",
-    health: "none",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
-    because: "the time is that of the request, over all attempts"
+    because: "the time limit covers all attempts of the request"
   },
   {
     class: "exhausted",
     when: (failure) => failure.kind === "exhausted",
     retry: "no",
-    health: "none",
     code: "upstream_error",
     message: "The upstream makes too much work",
-    because: "what a request may cost is used up, whoever would try again"
+    because: "the request's budget is used up"
   },
   {
     class: "timed_out",
     when: (failure, context) => timedOut(failure) && context.alone === true && mayHaveArrived(failure),
     retry: "no",
-    health: "none",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
-    because: "a server that is at work on a request is not helped by getting it again"
+    because: "a server that still works on a request should not get it again"
   },
   {
     class: "timed_out",
     when: timedOut,
     retry: "elsewhere",
-    health: "none",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
-    because: "a slow moment of the upstream is no fault of the account"
+    because: "a slow upstream is not the account's fault"
   },
   {
     class: "empty_reply",
     when: (failure) => failure.kind === "empty" && (failure.phase === "stream" || failure.phase === "resume"),
     retry: "elsewhere",
-    health: "none",
     code: "upstream_empty_output",
     message: "The upstream's reply was empty",
-    because: "models do this now and then; an empty success would not be the truth"
+    because: "models do this occasionally, and an empty success would be wrong"
   },
   {
     class: "unreachable",
     when: (failure) => failure.kind === "transport",
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The connection to the upstream failed",
-    because: "the network's fault"
+    because: "the network failed, not the account"
   },
   {
     class: "cut_off",
     when: (failure) => failure.kind === "truncated",
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The upstream's reply was cut off and could not be resumed",
-    because: "the reply is not complete, and must not look so"
+    because: "an incomplete reply must not look complete"
   },
   {
     class: "disagreement",
     when: (failure) => failure.kind === "disagrees",
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The upstream changed what it had already sent of the reply",
-    because: "text that is out cannot be taken back"
+    because: "emitted text cannot be retracted"
   },
   {
     class: "upstream_trouble",
     when: () => true,
     retry: "elsewhere",
-    health: "none",
     code: "upstream_error",
     message: "The upstream failed",
-    because: "pages, empty bodies, broken events, 5xx and codes that nobody knows are trouble of the upstream's own"
+    because: "pages, empty bodies, broken events, 5xx and unknown codes are the upstream's own trouble"
   }
 ]
 
-/** Seconds after which a limited upstream is worth another try where it does not say. */
+/** `Retry-After` in seconds for a rate-limited upstream that does not state one. */
 const defaultRetryAfter = 1
 
-/** Nobody is told to wait for longer, or for no time at all. */
+/** The longest `Retry-After` in seconds; the shortest is 1. */
 const longestRetryAfter = 600
 
 const clampWait = (seconds: number): number => Math.min(longestRetryAfter, Math.max(1, seconds))
@@ -477,15 +433,15 @@ const describe = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureCont
 }
 
 /**
- * Judges a failure. Pure and total: every failure has a class. Nothing is tried again once a frame has been shown, nor with
- * a caller's own token. Source: `behaviour` "Errors" and "The pool", `upstream-protocol` "Envelope".
+ * Classifies a failure. Pure and total. No retry follows after a frame was shown, or with a caller's own token. Source: `behaviour`
+ * "Errors" and "The pool", `upstream-protocol` "Envelope".
  */
 export const classify = (failure: UpstreamFailure, context: FailureContext): Classification => {
   const rule = rules.find((rule) => rule.when(failure, context))!
   return {
     class: rule.class,
     retry: context.shown || context.direct ? "no" : rule.retry,
-    health: context.direct ? "none" : rule.health,
+    health: context.direct ? "none" : rule.health ?? "none",
     error: gatewayError(rule.code, describe(rule, failure, context), {
       param: rule.param,
       retry: rule.mayRepeat,

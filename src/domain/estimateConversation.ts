@@ -1,16 +1,16 @@
 /**
- * Prompt tokens of a conversation: one figure for `count_tokens` in every style and for usage that the upstream left out.
+ * Estimates the prompt tokens of a conversation, for `count_tokens` in every style and for usage that the upstream does not report.
  */
 import type { Conversation, Part } from "./Conversation.ts"
 import { estimateTokens } from "./estimateTokens.ts"
 import { atOnce, pieceChars, Slice, type Sliced } from "./stream/slices.ts"
 
-/** What each turn costs beyond its text: the markers that separate it. */
+/** Tokens of a turn beyond its text: the markers around it. */
 const perTurn = 3
-/** What an image costs, roughly a medium one of the vendors' tables. */
+/** Tokens of an image: about a medium one in the vendors' tables. */
 const perImage = 765
 
-/** A long text is counted in pieces: what is cut between them makes a token more at most. */
+/** Counts a long text in pieces; each cut adds at most one token. */
 function* textTokens(text: string, slice: Slice): Sliced<number> {
   let tokens = 0
   for (let from = 0; from < text.length; from += pieceChars) {
@@ -45,10 +45,7 @@ function* partTokens(part: Part, slice: Slice): Sliced<number> {
 
 const estimated = new WeakMap<Conversation, number>()
 
-/**
- * Estimates the tokens of system, messages and tools; see `estimateTokens` for how far it is off. A conversation is counted
- * once.
- */
+/** Estimates the tokens of turns, tools and output schema, once per conversation. `estimateTokens` states the accuracy. */
 export function* estimateSliced(conversation: Conversation): Sliced<number> {
   const known = estimated.get(conversation)
   if (known !== undefined) return known

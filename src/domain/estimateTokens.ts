@@ -1,11 +1,11 @@
 /**
- * The one token estimator, for all styles and wherever the upstream gives no count.
+ * The token estimator, for every style and for counts that the upstream does not report.
  *
- * One pass over the text, no table of merges: words, numbers, blanks, punctuation and the large scripts each have a cost
- * that was fitted to the o200k vocabulary.
+ * It makes one pass over the text without a table of merges. Words, numbers, blanks, punctuation and the large scripts each have a cost
+ * fitted to the o200k vocabulary.
  */
 
-/** Beyond ASCII: each character counts by itself. */
+// The kinds of characters. Those beyond ASCII (`WIDE`) count one by one; the others count in runs.
 const WIDE = 0
 const LOWER = 1
 const UPPER = 2
@@ -14,21 +14,21 @@ const BLANK = 4
 const BREAK = 5
 const OTHER = 6
 
-/** What every character is; all beyond ASCII are wide. */
+/** The kind of every character. */
 const kinds = new Uint8Array(65536)
 kinds.fill(OTHER, 0, 128).fill(DIGIT, 48, 58).fill(UPPER, 65, 91).fill(LOWER, 97, 123)
 kinds[32] = BLANK
 for (const code of [9, 10, 13]) kinds[code] = BREAK
 
-/** The characters that are looked at, of which there may be so many at a time: they are found here faster than in a string. */
+/** The characters of the piece being counted: reading them here is faster than in a string. */
 const codes = new Uint16Array(64 * 1024)
 const codeBytes = Buffer.from(codes.buffer)
 
-/** Texts from this length on are written natively. */
+/** Shorter texts are copied by a loop, longer ones natively. */
 const shortText = 64
 
-/** Writes `text` into `codes`. */
-const look = (text: string): void => {
+/** Copies `text` into `codes`. */
+const copyCodes = (text: string): void => {
   if (text.length >= shortText) {
     codeBytes.write(text, "utf16le")
   } else {
@@ -49,12 +49,12 @@ const wideCost = (code: number): number => {
   return 0.5
 }
 
-/** A word of one letter so far: a lower-case or an upper-case run may follow it, as pre-tokenizers split `camelCase`. */
+/** A word of one letter so far: a run of either case may follow it, as pre-tokenizers split `camelCase`. */
 const LETTER = 7
 
 const isLetter = (kind: number): boolean => kind === LOWER || kind === UPPER
 
-/** The index in `codes` at which the run of this kind ends that continues at `from`. Control characters do not continue one. */
+/** The index in `codes` at which a run of this kind, continued at `from`, ends. Control characters do not continue a run. */
 const runEnd = (kind: number, from: number, count: number): number => {
   let i = from
   while (i < count && kinds[codes[i]!] === kind && (kind !== OTHER || codes[i]! > 32)) i++
@@ -71,28 +71,25 @@ const runCost = (kind: number, length: number): number => {
     case DIGIT:
       return Math.ceil(length / 3)
     case BLANK:
-      // One blank belongs to the word after it; a run of them is one token.
+      // One blank belongs to the next word; several are one token.
       return length > 1 ? 0.8 : 0
     case BREAK:
       return 0.6
     case OTHER:
-      // Runs of punctuation merge in pairs, more often than not.
+      // Punctuation usually merges in pairs.
       return Math.max(0.8, length * 0.48)
     default:
       return 0
   }
 }
 
-/** Characters that wait to be counted together: a look at one or two costs more than at many. */
+/** Characters that are collected before they are counted: counting one or two at a time costs more. */
 const waitingChars = 1024
 
-/**
- * Estimates the tokens of a text as it comes, piece by piece: the figure does not depend on how the text is cut. Holds
- * `waitingChars` of it at most.
- */
+/** Estimates the tokens of a text piece by piece, independently of the cuts. Holds at most `waitingChars` characters. */
 export class TokenCounter {
   private waiting = ""
-  /** Tokens of the runs that are over, and the run that the next character may continue. */
+  /** Tokens of the finished runs; `kind` and `length` describe the run that the next character may continue. */
   private tokens = 0
   private kind = WIDE
   private length = 0
@@ -117,13 +114,13 @@ export class TokenCounter {
     this.waiting = ""
     for (let at = 0; at < waiting.length; at += codes.length) {
       const piece = waiting.length <= codes.length ? waiting : waiting.slice(at, at + codes.length)
-      look(piece)
-      this.look(piece.length)
+      copyCodes(piece)
+      this.countCodes(piece.length)
     }
   }
 
-  /** Counts the first so many of `codes`: the run that is open first, then run by run; the last one stays open. */
-  private look(count: number): void {
+  /** Counts the first `count` of `codes`, run by run; the last run stays open. */
+  private countCodes(count: number): void {
     let { kind, length, tokens } = this
     let i = 0
     if (kind === LETTER && isLetter(kinds[codes[0]!]!)) kind = kinds[codes[0]!]!
@@ -160,7 +157,7 @@ export class TokenCounter {
 }
 
 /**
- * Estimates the tokens of `text`, or of what of it stands at `from` and before `end`; 0 for the empty string, else at least 1.
+ * Estimates the tokens of `text` from `from` to `end`; 0 for the empty string, else at least 1.
  *
  * Against the o200k tokenizer: English prose 1 to 9 % too many, Chinese prose 2 % too many, TypeScript, JavaScript and
  * Python 2 to 3 % too many, JSON 10 % too many; German, Russian and Japanese within 20 %. Short or unusual texts can be

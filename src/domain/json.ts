@@ -15,19 +15,19 @@ export type JsonRecord = { [key: string]: unknown }
 /** True for an object; false for arrays and `null`. */
 export const isRecord: (value: unknown) => value is JsonRecord = Predicate.isObject
 
-/** `JSON` as the language has it since ES2026, as far as the runtime does. */
+/** `JSON.rawJSON` of ES2026, if the runtime has it. */
 const { rawJSON }: { readonly parse: JSON["parse"]; readonly rawJSON?: (text: string) => unknown } = JSON
 
-/** Where there may be an integer that is no safe one. */
+/** Matches where an integer beyond the safe ones may stand. */
 const longNumber = /[[:,]\s*-?\d{16}/
 
-/** Characters up to which texts are read so: the text is held twice for it. */
+/** The longest text that is read exactly, in characters: it is in memory twice meanwhile. */
 const longestExact = 1024 * 1024
 
-/** Begins what stands for an integer. Nobody else knows it, so that no text of a caller's begins so. */
+/** Random prefix of the placeholder strings, so that caller text cannot collide with one. */
 const mark = `${crypto.randomUUID()}:`
 
-/** Where the string that begins at a place ends. */
+/** The index of the quotation mark that closes the string which opens at `start`. */
 const closingQuote = (text: string, start: number): number => {
   for (let end = text.indexOf("\"", start + 1); end !== -1; end = text.indexOf("\"", end + 1)) {
     let escapes = 0
@@ -37,7 +37,7 @@ const closingQuote = (text: string, start: number): number => {
   return text.length
 }
 
-/** The text with marks, and how many. */
+/** Replaces long integers by marked strings, and counts them. */
 function* markIntegers(text: string, slice: Slice): Sliced<{ readonly text: string; readonly count: number }> {
   const token = /"|-?[1-9]\d{15,}/g
   const pieces: Array<string> = []
@@ -82,8 +82,8 @@ function* restoreIntegers(root: unknown, count: number, slice: Slice): Sliced<un
 }
 
 /**
- * The value of a JSON text, to be written by `JSON.stringify` and not to be looked into; `undefined` where the usual reading
- * loses no digit, or the text is too long. The text is known to be JSON, of an object or a list.
+ * Parses the valid JSON of an object or array so that `JSON.stringify` keeps every digit. The result is only for writing: its long
+ * integers are raw JSON. Returns `undefined` when `JSON.parse` loses no digit, or when the text is too long.
  */
 export function* readExactly(text: string): Sliced<Json | undefined> {
   if (rawJSON === undefined || text.length > longestExact || !longNumber.test(text)) return undefined
@@ -93,9 +93,9 @@ export function* readExactly(text: string): Sliced<Json | undefined> {
   return (yield* restoreIntegers(JSON.parse(marked.text), marked.count, slice)) as Json
 }
 
-/** The value of a text that is JSON, with every digit, to be written again. */
+/** Parses valid JSON for writing; long integers keep every digit. */
 export const exactJson = (text: string): Json => atOnce(readExactly(text)) ?? (JSON.parse(text) as Json)
 
-/** The same of a call's whole arguments, which are an object. */
+/** Parses a call's complete arguments for writing; long integers keep every digit. */
 export const exactArguments = (text: string): { readonly [key: string]: Json } =>
   exactJson(text) as { readonly [key: string]: Json }

@@ -1,12 +1,11 @@
 /**
- * The limits of a request and its reply: their fields, defaults and ranges. The configuration's group `limits` is made of
- * this table, so a limit stands here and nowhere else.
+ * The limits of a request and its reply: fields, defaults and ranges. The configuration's group `limits` is generated from this table.
  *
- * No honest client meets the defaults: agent runs have prompts of 2 MB, 5,000 messages, 400 tools with large schemas,
- * arguments of 1 MB, replies of 30 minutes and 2 MB.
+ * The defaults leave room for agents, which send prompts of 2 MB, 5,000 messages, 400 tools with large schemas and arguments of 1 MB,
+ * and get replies of 30 minutes and 2 MB.
  */
 
-/** A limit's default, the range that the configuration may set, and what a form says of it. */
+/** A limit's default, its permitted range, and its description in forms. */
 export interface LimitRange {
   readonly description: string
   readonly value: number
@@ -25,7 +24,7 @@ const range = (value: number, minimum: number, maximum: number, description: str
   description
 })
 
-/** Characters are UTF-16 units, sizes bytes, times seconds. */
+/** Characters are UTF-16 units. */
 export const limitRanges = {
   body_bytes: range(32 * MiB, 64 * KiB, 256 * MiB, "Bytes of a request body."),
   body_seconds: range(30, 1, 3600, "Seconds of silence while a request body comes."),
@@ -66,7 +65,7 @@ export const limitRanges = {
 /** The limits in force. */
 export type Limits = { readonly [Field in keyof typeof limitRanges]: number }
 
-/** The limits where nothing is configured. */
+/** The limits without configuration. */
 export const defaultLimits: Limits = Object.fromEntries(
   Object.entries(limitRanges).map(([field, { value }]) => [field, value])
 ) as Limits

@@ -1,10 +1,10 @@
 /**
- * Makes a history's calls and results refer to each other: every call has an id, every result the id and name of its call.
+ * Links the calls and results of a history: every call gets an id, every result the id and name of its call.
  */
 import type { CallPart, Conversation, Part, ResultPart, Turn } from "./Conversation.ts"
 import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
 
-/** Names up to this length are filled in: the vendors' own limit, and a long one would stand in each of many results. */
+/** The longest name that is filled in: the vendors' limit. A longer name would be repeated in every result. */
 const longestName = 64
 
 interface OpenCall {
@@ -13,7 +13,7 @@ interface OpenCall {
   open: boolean
 }
 
-/** Calls in their order; those that were answered are passed over once. */
+/** Calls in order; each answered call is skipped once. */
 class CallQueue {
   readonly #calls: Array<OpenCall> = []
   #next = 0
@@ -22,14 +22,14 @@ class CallQueue {
     this.#calls.push(call)
   }
 
-  /** The first call that is still open. */
+  /** The first call without a result. */
   first(): OpenCall | undefined {
     while (this.#calls[this.#next]?.open === false) this.#next++
     return this.#calls[this.#next]
   }
 }
 
-/** Links calls and results in the order in which they come. */
+/** Links calls and results one by one, in order. */
 class Linker {
   #made = 0
   readonly #byId = new Map<string, OpenCall>()
@@ -68,8 +68,8 @@ class Linker {
 }
 
 /**
- * Fills in missing ids and names. A result without an id answers the first call that is still open (of its name, where it
- * has one); a result whose id is unknown keeps it.
+ * Fills in missing ids and names. A result without an id belongs to the first call without a result, of the same name if the result has
+ * one. A result with an unknown id keeps it.
  */
 export function* linkCallsSliced(conversation: Conversation, slice: Slice): Sliced<Conversation> {
   let linker: Linker | undefined

@@ -4,16 +4,16 @@
 import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import { nearest } from "./nearest.ts"
 
-/** A model as the upstream is asked for it. */
+/** A model of the upstream. */
 export interface Model {
   readonly id: string
   /** Replies carry a reasoning trace. */
   readonly reasoning: boolean
-  /** The upstream searches before it answers; its text may hold reference markers. */
+  /** The upstream searches the web before it answers; its text may contain reference markers. */
   readonly search: boolean
 }
 
-/** The four native models, in the order in which they are listed. */
+/** The four native models, in listing order. */
 export const nativeModels: ReadonlyArray<Model> = [
   { id: "upstream-chat", reasoning: false, search: false },
   { id: "upstream-reasoner", reasoning: true, search: false },
@@ -21,38 +21,23 @@ export const nativeModels: ReadonlyArray<Model> = [
   { id: "upstream-reasoner-search", reasoning: true, search: true }
 ]
 
-/** Constant `created` of list entries, Unix seconds: the models have no date of their own. */
+/** The `created` of every list entry, in Unix seconds: models have no date. */
 export const modelsCreated = 1_735_689_600
 
-/** What model names resolve against: further ids of the upstream, and the operator's aliases (keys and values as configured). */
+/** The configured models and aliases. Alias keys are in the form of `normalizeModelName`; their values are as configured. */
 export interface ModelTable {
   readonly models: ReadonlyArray<Model>
   readonly aliases: ReadonlyMap<string, string>
 }
 
-const families = [
-  "gpt-",
-  "chatgpt-",
-  "o1",
-  "o3",
-  "o4",
-  "claude-",
-  "msgcompat-",
-  "gemini-",
-  "llama-",
-  "qwen",
-  "mistral-",
-  "command-",
-  "grok-",
-  "kimi-",
-  "glm-"
-]
+const families = "gpt- chatgpt- o1 o3 o4 claude- msgcompat- gemini- llama- qwen mistral- command- grok- kimi- glm-"
+  .split(" ")
 const reasoningWords = ["reason", "think", "opus", "slow", "codex", "-r1"]
 const reasoningFamilies = ["o1", "o3", "o4"]
 
 const native = (reasoning: boolean, search: boolean): Model => nativeModels[(reasoning ? 1 : 0) + (search ? 2 : 0)]!
 
-/** The form in which names are compared: case and surrounding blanks do not matter. */
+/** The form in which names are compared: in lower case and without surrounding blanks. */
 export const normalizeModelName = (name: string): string => name.trim().toLowerCase()
 
 const findById = (table: ModelTable, name: string): Model | undefined =>
@@ -66,10 +51,7 @@ const configured = (table: ModelTable, name: string): Model | undefined => {
   return target === undefined ? undefined : findById(table, normalizeModelName(target))
 }
 
-/**
- * Resolves a requested name: a native or configured id, then an alias, then the well-known families. Alias keys of the
- * table must be in normal form.
- */
+/** Resolves a requested name: a native or configured id, then an alias, then the well-known families. */
 export const resolveModel = (table: ModelTable, requested: string): Model | undefined => {
   const name = normalizeModelName(requested)
   const found = configured(table, name)
@@ -80,66 +62,37 @@ export const resolveModel = (table: ModelTable, requested: string): Model | unde
   return native(reasoning, name.includes("search"))
 }
 
-/**
- * Well-known models that make embeddings, by the names that their makers and servers have for them. A closed list: a model's id
- * labels metrics and usage.
- */
-const embeddingModels: ReadonlyArray<Model> = [
-  "text-embedding-3-small",
-  "text-embedding-3-large",
-  "text-embedding-ada-002",
-  "gemini-embedding-001",
-  "embedding-001",
-  "text-embedding-004",
-  "text-embedding-005",
-  "text-multilingual-embedding-002",
-  "embeddinggemma",
-  "mistral-embed",
-  "codestral-embed",
-  "embed-v4.0",
-  "embed-english-v3.0",
-  "embed-english-light-v3.0",
-  "embed-multilingual-v3.0",
-  "embed-multilingual-light-v3.0",
-  "voyage-3",
-  "voyage-3-large",
-  "voyage-3.5",
-  "voyage-3.5-lite",
-  "voyage-code-3",
-  "jina-embeddings-v3",
-  "jina-embeddings-v4",
-  "nomic-embed-text",
-  "nomic-embed-text-v1.5",
-  "mxbai-embed-large",
-  "snowflake-arctic-embed",
-  "snowflake-arctic-embed2",
-  "qwen3-embedding",
-  "all-minilm",
-  "bge-m3",
-  "bge-large"
-].map((id) => ({ id, reasoning: false, search: false }))
+/** Well-known embedding models, by the names that vendors and servers use. A closed list, since model ids label metrics and usage. */
+const embeddingModels: ReadonlyArray<Model> = (
+  "text-embedding-3-small text-embedding-3-large text-embedding-ada-002 gemini-embedding-001 embedding-001 " +
+  "text-embedding-004 text-embedding-005 text-multilingual-embedding-002 embeddinggemma mistral-embed " +
+  "codestral-embed embed-v4.0 embed-english-v3.0 embed-english-light-v3.0 embed-multilingual-v3.0 " +
+  "embed-multilingual-light-v3.0 voyage-3 voyage-3-large voyage-3.5 voyage-3.5-lite voyage-code-3 " +
+  "jina-embeddings-v3 jina-embeddings-v4 nomic-embed-text nomic-embed-text-v1.5 mxbai-embed-large " +
+  "snowflake-arctic-embed snowflake-arctic-embed2 qwen3-embedding all-minilm bge-m3 bge-large"
+).split(" ").map((id) => ({ id, reasoning: false, search: false }))
 
-/** Resolves a name where embeddings are asked for: what is configured, then a well-known embedding model, then the families. */
+/** Resolves a name in an embeddings request: a configured model, then a well-known embedding model, then the families. */
 export const resolveEmbeddingModel = (table: ModelTable, requested: string): Model | undefined => {
   const name = normalizeModelName(requested)
   return configured(table, name) ?? embeddingModels.find(({ id }) => id === name) ?? resolveModel(table, name)
 }
 
-/** Which native models the messages style's own names stand for. */
+/** The models that the messages style's own names stand for. */
 export interface MessagesMapping {
   readonly fast: string
   readonly slow: string
 }
 
-/** True for names with which the messages style streams its reasoning (spec "Messages style"). */
+/** True for the names of reasoning models in the messages style (spec "Messages style"). */
 export const isSlowMessagesModel = (requested: string): boolean => {
   const name = normalizeModelName(requested)
   return name.includes("opus") || name.includes("reasoner") || name.includes("slow")
 }
 
 /**
- * Resolves a name in the messages style: what the operator configured first, then the style's own names and those of its
- * vendor's family by `mapping`, then the other families.
+ * Resolves a name in the messages style: a configured model, then the names of the style and its vendor by `mapping`, then the other
+ * families.
  */
 export const resolveMessagesModel = (
   table: ModelTable,
@@ -153,13 +106,13 @@ export const resolveMessagesModel = (
   return findById(table, normalizeModelName(isSlowMessagesModel(name) ? mapping.slow : mapping.fast))
 }
 
-/** Every model that is listed: the natives, then the configured ones. */
+/** The models that are listed: the native ones, then the configured ones. */
 export const listedModels = (table: ModelTable): ReadonlyArray<Model> => [...nativeModels, ...table.models]
 
-/** Names that are suggested for one that is not there. */
+/** The most names that are suggested for an unknown one. */
 const mostSuggested = 3
 
-/** No model matches the requested name; those of the table that are nearest to it are named. */
+/** The error for an unknown model name; it suggests the nearest known names. */
 export const modelNotFound = (requested: string, { aliases, models }: ModelTable, param = "model"): GatewayError => {
   const names = [...nativeModels, ...models].map(({ id }) => id)
   const near = nearest(requested.trim(), [...names, ...aliases.keys()], mostSuggested).map((name) => `"${name}"`)

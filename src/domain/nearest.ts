@@ -1,14 +1,14 @@
 /**
- * The names that a misspelt one was probably meant to be.
+ * Suggests the names that a misspelled one probably means.
  */
 
-/** Longer names than this are not compared: a slip of the pen is found in short ones. */
+/** The longest name that is compared. */
 const longestName = 64
 
-/** Names that are compared at most, so that the work is bounded whatever is configured. */
+/** The most candidates that are compared. */
 const mostCandidates = 1_000
 
-/** Letters to add, leave out, replace or swap with their neighbour, from one name to the other; at most `most + 1`. */
+/** The edit distance with transpositions (Damerau–Levenshtein), capped at `most + 1` for names of very different lengths. */
 const distance = (from: string, to: string, most: number): number => {
   if (Math.abs(from.length - to.length) > most) return most + 1
   let before: Array<number> = []
@@ -29,10 +29,7 @@ const distance = (from: string, to: string, most: number): number => {
   return last[to.length]!
 }
 
-/**
- * Up to `count` of the candidates that `name` may be a misspelling of, the nearest first; case does not matter. A third of
- * the letters may differ.
- */
+/** The nearest candidates, at most `count`, of which up to a third of the letters differ from `name`; case is ignored. */
 export const nearest = (name: string, candidates: Iterable<string>, count = 1): ReadonlyArray<string> => {
   if (name === "" || name.length > longestName) return []
   const asked = name.toLowerCase()
@@ -42,7 +39,7 @@ export const nearest = (name: string, candidates: Iterable<string>, count = 1): 
   for (const candidate of candidates) {
     if (compared++ >= mostCandidates) break
     const known = candidate.toLowerCase()
-    // What one begins with is as near as a small slip: `chat` for `chat-large`.
+    // A prefix counts as one typo: `chat` for `chat-large`.
     const apart = asked.length > 2 && known.startsWith(asked) ? 1 : distance(asked, known, most)
     if (apart <= most) found.push([candidate, apart])
   }

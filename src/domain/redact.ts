@@ -1,8 +1,8 @@
 /**
- * Makes an upstream's own message fit to be shown: never a page, a token or an account's identity, never too long.
+ * Redacts an upstream's message: no page, token or account identity, and a bounded length.
  */
 
-/** Characters of a message that a caller may see. */
+/** The most characters of a redacted message. */
 export const messageLimit = 300
 
 const patterns: ReadonlyArray<readonly [RegExp, string]> = [
@@ -10,33 +10,33 @@ const patterns: ReadonlyArray<readonly [RegExp, string]> = [
   [/[^\s@"'<>():,;]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}/gi, "[account]"],
   [/\b(?:sk|pk|rk|key|tok|token)[-_][\w*.-]{4,}/gi, "[token]"],
   [/\beyJ[\w-]{6,}(?:\.[\w-]*){0,4}/g, "[token]"],
-  // A long run that mixes letters with digits is no word of a sentence.
+  // A long run of both letters and digits is a token rather than a word.
   [/(?<![\w-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{24,}/g, "[token]"],
   [/(?<![\w.])\+?\d{11,15}(?![\w.])/g, "[account]"]
 ]
 
 const looksLikePage = (text: string): boolean => /<\s*(?:!doctype|html|head|body|script|style|title)\b/i.test(text)
 
-/** Cuts at `limit` UTF-16 units, never inside a pair, and shows that it did. */
+/** Shortens a text to `limit` UTF-16 units, ending in an ellipsis, without splitting a surrogate pair. */
 export const shorten = (text: string, limit: number): string => {
   if (text.length <= limit) return text
   const last = text.charCodeAt(limit - 2)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 2 : limit - 1) + "…"
 }
 
-/** Shorter secrets are words that any sentence may have. */
+/** Shorter secrets are not replaced, since they may be ordinary words. */
 const shortestSecret = 5
 
 /**
- * The message in one line, without the `secrets` and whatever else looks like a token or an account, and at most
- * `messageLimit` long; `undefined` where nothing fit to show is left.
+ * The message in one line of at most `messageLimit` characters, without the `secrets` and anything that looks like a token or an
+ * account. Returns `undefined` for a page and for an empty result.
  */
 export const redactMessage = (
   message: string | undefined,
   secrets: ReadonlyArray<string> = []
 ): string | undefined => {
   if (message === undefined || looksLikePage(message)) return undefined
-  // Well past the limit, so that cutting first can hide no identity behind a cut.
+  // Cut well beyond the limit, so that the cut cannot split an identity that is shown.
   let text = message.slice(0, 8 * messageLimit)
   for (const secret of secrets) {
     if (secret.length >= shortestSecret) text = text.replaceAll(secret, "[secret]")

@@ -8,10 +8,10 @@ import type { Json } from "./Conversation.ts"
 export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 /**
- * JSON within what a JSON parser made, whose form is the caller's own. It is not looked at again: that would cost a walk
- * through every schema of a tool, and a Schema with a check of its own keeps all that it stands in from being compiled.
+ * Caller-defined JSON: accepted as parsed, not validated. Validation would walk through every schema of a tool, and a Schema with a
+ * check of its own prevents the compilation of every Schema around it.
  */
 export const ParsedJson = Schema.Unknown as unknown as Schema.Codec<Json>
 
-/** An object of the caller's own within what a JSON parser made. */
+/** A caller-defined JSON object: accepted as parsed, values not validated. */
 export const ParsedObject = Schema.Record(Schema.String, ParsedJson)

@@ -5,8 +5,8 @@
 const pattern = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
- * Reads an RFC 3339 time with its zone; gives milliseconds of Unix time, or `undefined` for what is none, such as
- * 30 February. Digits beyond milliseconds are cut off.
+ * Parses an RFC 3339 time with zone to milliseconds of Unix time; `undefined` for anything else, 30 February included. Digits beyond
+ * milliseconds are dropped.
  */
 export const parseTimestamp = (text: string): number | undefined => {
   const match = pattern.exec(text.trim())
@@ -15,7 +15,7 @@ export const parseTimestamp = (text: string): number | undefined => {
   const fraction = Math.floor(Number(`0${match[7] ?? ""}`) * 1000)
   const [zoneHour, zoneMinute] = [Number(match[9] ?? 0), Number(match[10] ?? 0)]
   const local = Date.UTC(2000, month! - 1, day!, hour!, minute!, second!, fraction)
-  // Years below 100 mean other ones to `Date.UTC`.
+  // `Date.UTC` maps years below 100 to the 20th century.
   const date = new Date(local)
   date.setUTCFullYear(year!, month! - 1, day!)
   const isReal = month! >= 1 && month! <= 12 && date.getUTCDate() === day && day! >= 1 && hour! <= 23 &&
@@ -25,13 +25,13 @@ export const parseTimestamp = (text: string): number | undefined => {
   return date.getTime() - (match[8] === "-" ? -offset : offset)
 }
 
-/** Milliseconds of Unix time as RFC 3339 in UTC, with `Z`; the fraction only where there is one. */
+/** Writes milliseconds of Unix time as RFC 3339 in UTC, with `Z`, and with a fraction unless it is zero. */
 export const formatTimestamp = (millis: number): string => new Date(millis).toISOString().replace(".000Z", "Z")
 
-/** What Effect's `Clock` has of a monotonic clock; floor 0 knows no more of it. */
+/** The monotonic part of Effect's `Clock`, which floor 0 may not import. */
 export interface MonotonicSource {
   readonly monotonicTimeNanosUnsafe: () => bigint
 }
 
-/** Milliseconds since some fixed moment: for ages, delays and deadlines, which a corrected wall clock must not move. */
+/** Milliseconds since an arbitrary moment, for ages, delays and deadlines, which must not follow corrections of the wall clock. */
 export const monotonicMillis = (clock: MonotonicSource): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

@@ -1,22 +1,20 @@
 /**
- * How the model is told of its tools, and in which form to call them: the one that the sieve reads and that the history is
- * rendered in.
+ * The part of the prompt that declares the tools and the form in which to call them: the form in which the history is rendered too.
  */
 import type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
 import { atOnce, Slice, type Sliced } from "../domain/stream/slices.ts"
 import { guardJson, guardJsonSliced, renderCall } from "./history.ts"
-import type { SchemaAt } from "./schema.ts"
-import { itemsOf, propertyOf, resolve, typesOf } from "./schema.ts"
+import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "./schema.ts"
 
-/** Nested objects of an example are shown this deep. */
+/** The deepest nesting of an example. */
 const maximalDepth = 4
 
-/** Characters of an example. */
+/** The most characters of an example. */
 const longestExample = 2000
 
 const own = (schema: JsonSchema, key: string): Json | undefined => Object.hasOwn(schema, key) ? schema[key] : undefined
 
-/** Writes an example of at most this depth; gives up where it becomes too long. */
+/** Builds an example of limited depth, until it becomes too long. */
 class Example {
   #left = longestExample
   readonly #depth: number
@@ -29,7 +27,7 @@ class Example {
     return this.#left < 0
   }
 
-  /** Counts what a value takes, and gives it. */
+  /** Counts the length of a value and returns the value. */
   #count(value: Json): Json {
     this.#left -= 1 + JSON.stringify(value).length
     return value
@@ -77,7 +75,7 @@ class Example {
   }
 }
 
-/** A call of the tool with the least arguments that its schema allows. Where that is too long, deeper members go first. */
+/** A call of the tool with the smallest arguments that its schema allows. If it is too long, the deepest members are omitted first. */
 const exampleCall = (tool: ToolDeclaration): string => {
   const schema = tool.parameters ?? {}
   for (let depth = maximalDepth; depth > 0; depth--) {
@@ -114,9 +112,7 @@ const countRule = (parallel: boolean): string =>
     ? "To call several tools at once, write several blocks, one call in each."
     : "Call one tool at most: write one block and nothing after it."
 
-/**
- * The part of the prompt that declares the tools and the form of a call. Empty when there is nothing to call.
- */
+/** The part of the prompt that declares the tools and the form of a call. Empty when no tool may be called. */
 export function* declareToolsSliced(
   tools: ReadonlyArray<ToolDeclaration>,
   choice: ToolChoice,
@@ -156,7 +152,7 @@ export const declareTools = (
   parallel: boolean
 ): string => atOnce(declareToolsSliced(tools, choice, parallel, new Slice()))
 
-/** What is added for a second try when a required or forced call was missing. Empty where none is. */
+/** The sentence that is added to the second try after a required or forced call was missing; empty for other choices. */
 export const reminder = (choice: ToolChoice): string => {
   const form = " Reply with nothing but the <tool_call> block, in the form that was described."
   switch (choice._tag) {

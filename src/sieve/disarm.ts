@@ -1,30 +1,29 @@
 /**
- * Makes markers in a caller's own text harmless: a zero-width space after their `<`, which a reader does not see.
+ * Disarms markers in a caller's text with a zero-width space behind their `<`, which is invisible to people.
  *
- * Always covered are the role markers of the prompt (`<|user|>`, …), the tags and special tokens in which calls are written, and the
- * tags around results, opening or closing, with noise and in look-alike characters: a text that a caller quotes can neither end its
- * turn nor show the model a call that never was. What calls are written with is each form's to say. Forms without a `<` stay: they
- * mean something in the model's own reply only.
+ * Markers are the role markers of the prompt (`<|user|>`, …), the tags and special tokens of every form (`Markers` in `form.ts`), and
+ * the tags around results; opening and closing, with noise, and in look-alike characters. So text that a caller quotes can neither end
+ * its turn nor show the model a call that did not happen. Forms without a `<` stay, since they have a meaning only in the model's reply.
  */
 import { atOnce, pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
 import { foldText, openers } from "./fold.ts"
 import type { Form } from "./form.ts"
 import { forms } from "./forms/table.ts"
-import { closingName } from "./readers/tagHead.ts"
+import { closingName } from "./readers/markup.ts"
 
 const zeroWidthSpace = "\u200b"
 
 /** The tag around a call's result in a prompt. */
 export const resultTag = "tool_result"
 
-/** The names between bars with which turns of the prompt begin and end. */
+/** The names of the tokens that begin and end the prompt's turns. */
 const roles = ["system", "user", "assistant", "tool", "end"]
 
-/** The names of all that is disarmed, and how to tell most other heads from one of these at a glance. */
+/** The names of all markers, and a quick test that rules out most other tags. */
 interface Names {
   readonly tags: ReadonlySet<string>
   readonly tokens: ReadonlySet<string>
-  /** Matches what every name has in it, however it is spelled: its first word. */
+  /** Matches the first words of the names, which every spelling contains. */
   readonly hint: RegExp
 }
 
@@ -37,24 +36,24 @@ const namesOf = (forms: ReadonlyArray<Form>): Names => {
 
 const anyOpener = new RegExp(`[${String.fromCharCode(...openers)}]`, "g")
 
-/** Where the first opener stands from `from` on; -1 where there is none. */
+/** The index of the first opener from `from`, or -1. */
 const nextOpener = (text: string, from: number): number => {
   anyOpener.lastIndex = from
   return anyOpener.test(text) ? anyOpener.lastIndex - 1 : -1
 }
 
-/** No marker is longer up to where its name is known. */
+/** The most characters of a marker up to the end of its name. */
 const maximalHead = 96
 
-/** Characters that looking at a head counts for beside its own. */
+/** What looking at a head costs in addition to its characters. */
 const headCost = 16
 
-/** Whether a marker begins at a `<`, which is folded and in lower case. */
+/** True for a head, folded and in lower case, that begins a marker. */
 const isMarker = ({ hint, tags, tokens }: Names, head: string): boolean => {
   if (!hint.test(head)) return false
   const inner = /^<([\s|/-]*[a-z0-9_.:-][a-z0-9_.:\s|/-]{0,80})/.exec(head)?.[1]
   if (inner === undefined) return false
-  // A name is followed by attributes: it is the first word that is known, whatever noise stands before it.
+  // Noise may precede the name, and attributes follow it: the first known word counts.
   const words = inner.split(/\s/)
   for (let i = 1; i <= Math.min(words.length, 6); i++) {
     const name = closingName("<" + words.slice(0, i).join(" ") + ">")
@@ -65,7 +64,7 @@ const isMarker = ({ hint, tags, tokens }: Names, head: string): boolean => {
   return false
 }
 
-/** What is looked at after an opener: up to the next one, since no marker's name has one in it. */
+/** The text from an opener to the next one, or to the longest head: names do not contain openers. */
 const headAt = (text: string, at: number): string => {
   const rest = text.slice(at + 1, at + maximalHead)
   const next = nextOpener(rest, 0)
@@ -91,13 +90,13 @@ function* disarmNames(names: Names, text: string, slice: Slice): Sliced<string> 
   return done === 0 ? text : pieces.join("") + text.slice(done)
 }
 
-/** The disarming of what these forms are written with. */
+/** Disarms the markers of these forms. */
 export const disarmOf = (forms: ReadonlyArray<Form>) => {
   const names = namesOf(forms)
   return (text: string, slice: Slice): Sliced<string> => disarmNames(names, text, slice)
 }
 
-/** `text` with every marker disarmed; disarming it again changes nothing. */
+/** Disarms every marker in a text. Idempotent. */
 export const disarmSliced: (text: string, slice: Slice) => Sliced<string> = disarmOf(forms)
 
 /** `disarmSliced` at once. */

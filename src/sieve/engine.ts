@@ -1,9 +1,11 @@
 /**
- * The machine under the sieve: it follows the text, lets forms read where one may begin, and turns what they say into events.
+ * The machine under the sieve: an incremental parser with bounded lookahead and backtracking.
  *
- * What a form has read is held as text until the form says that it is a call; when it says that it is none, the reading of the text
- * goes on behind the first character of what was held. So only as much is read twice as a form's bound allows, and in practice a few
- * characters, since a form ends at the first character that does not fit it.
+ * It scans prose (`prose.ts`) to the next trigger, a character at which a form may begin. A glance at the next word rules out most
+ * triggers (`openings.ts`). Otherwise a form parses ahead while its text is held. If the form recognizes a call, it starts the call,
+ * and arguments leave as they arrive. If it does not, the held text is released and scanned again from behind its first character.
+ * A form may hold only as much as its bound, so at most that much is scanned twice; in practice a few characters, since a parse ends
+ * at the first character that does not fit.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
@@ -11,75 +13,73 @@ import { TextPieces } from "../domain/stream/text.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
 import type { FencedReply } from "./fencedReply.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import type { Grammar } from "./grammar.ts"
-import { Openings } from "./openings.ts"
-import { Prose } from "./prose.ts"
-import type { Trigger } from "./prose.ts"
+import { type Grammar, Openings } from "./openings.ts"
+import { Prose, type Trigger } from "./prose.ts"
 import type { Reader, Reading, Source } from "./reading.ts"
 
 /** A started sieve. */
 export interface Sieve extends Machine<string, SieveEvent> {
   /**
-   * Takes text as `push` does, for one who has it at hand: true where it is text as a whole, which no event says then, and nothing
-   * else comes out.
+   * Takes text as `push` does, but returns true instead of emitting an event when exactly this text leaves and nothing else: the
+   * caller, who has the text at hand, passes it on.
    */
   readonly passes: (text: string, out: Array<SieveEvent>) => boolean
   /**
-   * Says that something other than text comes between this text and the next: what is held leaves, and a call that is open
-   * is over, as at the end. What follows is read as more of the same text, except that no call of it began before.
+   * Marks a place where something other than text, such as reasoning, stands between two pieces. Held text leaves and an open call
+   * ends, as at the end of the reply. Later pieces continue the text, but not a call that began before.
    */
   readonly interrupt: (out: Array<SieveEvent>) => void
-  /** Characters that it holds: text that may become a call, and the arguments of the call that is open. */
+  /** Characters in memory: held text that may become a call, and the arguments of the open call. */
   readonly held: number
 }
 
-/** A form at work. */
-interface FormAtWork {
+/** A form that is parsing. */
+interface ActiveForm {
   readonly reading: Reading<void>
-  /** Takes the text in place of the form until it is complete. */
+  /** Takes the text in place of the generator until its value is complete. */
   reader: Reader | undefined
-  /** The most characters that its decision can need; narrowed when it is known which form it is. */
+  /** The longest lookahead in characters; narrowed once it is known which form it is. */
   bound: number
 }
 
-/** What a form has read and is neither text nor a call yet. */
+/** Text that a form has taken and that is neither text nor a call yet. */
 interface Held {
-  readonly form: FormAtWork
-  /** What came in earlier pieces; of the present piece it is what stands from `from` on. */
+  readonly form: ActiveForm
+  /** The held text of earlier pieces; in the current piece it begins at `from`. */
   text: string
   from: number
-  /** The most characters that may be held: the form's bound, or no bound once it is certain that a call comes. */
+  /** The most characters that may be held: the form's bound, or infinite once the form has committed to a call. */
   most: number
 }
 
-/** What the engine does with the text. */
+/** The engine's states. */
 type State =
-  /** The reply has just begun, and may be nothing but one fenced block with calls. */
+  /** At the beginning: the whole reply may be one fenced block with calls. */
   | { readonly _tag: "Fence"; readonly reply: FencedReply }
-  /** Follows it to where a form may begin. */
+  /** Scanning prose for a trigger. */
   | { readonly _tag: "Prose" }
-  /** Waits for more: a glance does not decide what begins here, so that this stands before the next piece. */
+  /** At a trigger whose glance needs more text: `text`, from the trigger on, is put before the next piece. */
   | { readonly _tag: "Glance"; readonly text: string }
-  /** Lets a form read of which it is not known yet whether it is a call. */
+  /** A form parses; it has not decided yet whether this is a call. */
   | (Held & { readonly _tag: "Opening" })
-  /** Lets a form read the arguments of a call that was started. */
+  /** A form parses the arguments of a started call. */
   | {
     readonly _tag: "Call"
-    readonly form: FormAtWork
+    readonly form: ActiveForm
     readonly index: number
     readonly id: string
     readonly name: string
-    /** The arguments that have left. */
+    /** The arguments that were emitted. */
     readonly args: TextPieces
-    /** The arguments that the present piece brought. */
+    /** The arguments from the current piece, not emitted yet. */
     pending: string
   }
-  /** Lets a form read on after a call: the end of its wrapper, or another call. */
+  /** A form parses on behind a call: the end of its wrapper, or another call. */
   | (Held & { readonly _tag: "Between" })
 
 type Call = Extract<State, { readonly _tag: "Call" }>
 
-const followsProse: State = { _tag: "Prose" }
+const inProse: State = { _tag: "Prose" }
 
 export class Engine implements Sieve, Context {
   readonly source: Source = { text: "", pos: 0, stop: 0, ended: false }
@@ -92,18 +92,18 @@ export class Engine implements Sieve, Context {
   private state: State
   private out: Array<SieveEvent> = []
   private isEnded = false
-  /** Where the text begins that has not left. */
+  /** Where the text begins that was not emitted. */
   private textFrom = 0
   private calls = 0
 
-  /** Without `fenced` a reply that is nothing but one fenced block is text. */
+  /** Without `fenced`, a reply that consists of one fenced block is text. */
   constructor(grammar: Grammar, tools: Tools, callId: (index: number) => string, fenced?: FencedReply) {
     this.tools = tools
     this.grammar = grammar
     this.prose = new Prose(grammar.lineStarts)
     this.openings = new Openings(grammar, tools)
     this.callId = callId
-    this.state = fenced === undefined ? followsProse : { _tag: "Fence", reply: fenced }
+    this.state = fenced === undefined ? inProse : { _tag: "Fence", reply: fenced }
   }
 
   push(text: string, out: Array<SieveEvent>): void {
@@ -112,8 +112,8 @@ export class Engine implements Sieve, Context {
 
   passes(text: string, out: Array<SieveEvent>): boolean {
     const { state } = this
-    if (state === followsProse) return this.follow(text, out)
-    if (state._tag === "Fence") return this.begun(state.reply, text, out)
+    if (state === inProse) return this.scanPiece(text, out)
+    if (state._tag === "Fence") return this.passFenced(state.reply, text, out)
     this.run(state._tag === "Glance" ? state.text + text : text, 0, out)
     return false
   }
@@ -146,8 +146,8 @@ export class Engine implements Sieve, Context {
   }
 
   interrupt(out: Array<SieveEvent>): void {
-    if (this.state === followsProse) return
-    // A reply that something else is part of is not nothing but a fenced block.
+    if (this.state === inProse) return
+    // The reply has another part, so it does not consist of one fenced block.
     if (this.state._tag === "Fence") this.unfence(this.state.reply.giveBack(), out)
     this.isEnded = true
     this.run(this.state._tag === "Glance" ? this.state.text : "", 0, out)
@@ -175,7 +175,7 @@ export class Engine implements Sieve, Context {
       this.emitArguments(state)
       this.out.push(CallFinished(state.index, state.id, state.name, state.args.toString()))
     }
-    this.settle()
+    this.consume()
   }
 
   readonly cutOff = (): void => {
@@ -184,10 +184,10 @@ export class Engine implements Sieve, Context {
       this.emitArguments(state)
       this.out.push(CallCutOff(state.index, state.id, state.name, state.args.toString()))
     }
-    this.settle()
+    this.consume()
   }
 
-  readonly settle = (): void => {
+  readonly consume = (): void => {
     const { state } = this
     const from = this.source.pos
     if (state._tag === "Call") {
@@ -207,48 +207,48 @@ export class Engine implements Sieve, Context {
     this.limit()
   }
 
-  /** Follows prose to the end of the piece, which is then true, or lets a form read where one may begin. */
-  private follow(text: string, out: Array<SieveEvent>): boolean {
+  /** Scans prose; returns true at the end of the piece, or false after handing over to a form. */
+  private scanPiece(text: string, out: Array<SieveEvent>): boolean {
     const { prose } = this
     let at = prose.passPlain(text)
     if (at < text.length) at = prose.scan(text, at)
     while (at < text.length) {
       const seen = this.openings.glance(text, at, prose, this.isEnded)
-      if (seen === "more" || seen === "read") {
+      if (seen === "more" || seen === "parse") {
         this.run(text, at, out)
         return false
       }
-      at = prose.scan(text, seen === "none" ? prose.skip(at) : prose.pass(at))
+      at = prose.scan(text, seen === "prose" ? prose.skip(at) : prose.skipOrEnterData(at))
     }
     return true
   }
 
-  /** Reads what was held of an ordinary reply that begins with a fence. */
+  /** Continues with an ordinary reply that begins with a fence: scans the text that was held. */
   private unfence(held: string, out: Array<SieveEvent>): void {
-    this.state = followsProse
-    if (held !== "" && this.follow(held, out)) out.push(TextDelta(held))
+    this.state = inProse
+    if (held !== "" && this.scanPiece(held, out)) out.push(TextDelta(held))
   }
 
-  private begun(reply: FencedReply, text: string, out: Array<SieveEvent>): boolean {
+  private passFenced(reply: FencedReply, text: string, out: Array<SieveEvent>): boolean {
     const passed = reply.push(text)
-    if (reply.isOver) this.state = followsProse
-    if (passed === "" || !this.follow(passed, out)) return false
+    if (reply.isOver) this.state = inProse
+    if (passed === "" || !this.scanPiece(passed, out)) return false
     if (passed === text) return true
     out.push(TextDelta(passed))
     return false
   }
 
-  /** Reads all that has come; what stands before `from` was followed already, and a trigger with which that ended. */
+  /** Handles a piece; the text before `from`, which ended at a trigger, was scanned already. */
   private run(text: string, from: number, out: Array<SieveEvent>): void {
     const { source } = this
     this.out = out
     source.text = text
     source.pos = from
     this.textFrom = 0
-    if (this.state._tag === "Glance") this.state = followsProse
+    if (this.state._tag === "Glance") this.state = inProse
     else if (this.state._tag === "Opening" || this.state._tag === "Between") this.state.from = 0
     for (;;) {
-      if (this.state === followsProse) {
+      if (this.state === inProse) {
         const at = this.prose.scan(source.text, source.pos)
         source.pos = at
         const { trigger } = this.prose
@@ -259,9 +259,9 @@ export class Engine implements Sieve, Context {
           this.state = { _tag: "Glance", text: source.text.slice(at) }
           return
         }
-        if (seen === "none") source.pos = this.prose.skip(at)
-        else if (seen === "data") source.pos = this.prose.pass(at)
-        else this.begin(at, trigger)
+        if (seen === "prose") source.pos = this.prose.skip(at)
+        else if (seen === "data") source.pos = this.prose.skipOrEnterData(at)
+        else this.open(at, trigger)
       } else if (!this.advance()) {
         break
       }
@@ -277,7 +277,7 @@ export class Engine implements Sieve, Context {
     }
   }
 
-  private begin(at: number, trigger: Trigger): void {
+  private open(at: number, trigger: Trigger): void {
     const bound = this.grammar.bounds[trigger]
     const reading = this.openings.read(this, trigger, this.prose, this.narrow)
     this.state = {
@@ -289,31 +289,32 @@ export class Engine implements Sieve, Context {
     }
   }
 
-  /** Lets the form read on. False when it waits for more text. */
+  /** Continues the form's parse. Returns false when it waits for more text. */
   private advance(): boolean {
     const { source, state } = this
     if (state._tag !== "Opening" && state._tag !== "Call" && state._tag !== "Between") return true
     const { form } = state
     this.limit()
-    if (source.pos === source.stop && !source.ended) return this.wait()
+    if (source.pos === source.stop && !source.ended) return this.awaitText()
     for (;;) {
       if (form.reader === undefined) {
         const step = form.reading.next()
         if (step.done === true) {
-          this.leave()
+          if (this.state._tag === "Call") this.cutOff()
+          this.release()
           return true
         }
         form.reader = step.value
-        if (step.value === undefined && source.pos === source.stop && !source.ended) return this.wait()
+        if (step.value === undefined && source.pos === source.stop && !source.ended) return this.awaitText()
       } else if (form.reader.read(source)) {
         form.reader = undefined
       } else {
-        return this.wait()
+        return this.awaitText()
       }
     }
   }
 
-  /** Sets how far may be read: no more than may be held. */
+  /** Sets how far the form may read: no further than it may hold. */
   private limit(): void {
     const { source, state } = this
     const end = source.text.length
@@ -322,31 +323,25 @@ export class Engine implements Sieve, Context {
     source.ended = this.isEnded && source.stop === end
   }
 
-  /** The form needs more text than is there. Where there is more, it may not have it, and what is on hold is text. */
-  private wait(): boolean {
+  /** The form needs more text. At its bound it does not get more: the held text is released. */
+  private awaitText(): boolean {
     if (this.source.stop === this.source.text.length) return false
     this.release()
     return true
   }
 
-  /** The form has read what it can. */
-  private leave(): void {
-    if (this.state._tag === "Call") this.cutOff()
-    this.release()
-  }
-
-  /** Ends the reading; what is on hold goes on as text. */
+  /** Ends the parse: the held text is scanned as prose, from behind its first character. */
   private release(): void {
     const { source, state } = this
     if (state._tag !== "Opening" && state._tag !== "Between") return
-    this.state = followsProse
+    this.state = inProse
     source.pos = state.from
     if (state.text !== "") {
       source.text = state.text + source.text
       source.pos = 0
       this.textFrom = 0
     }
-    if (state._tag === "Opening") source.pos = this.prose.pass(source.pos)
+    if (state._tag === "Opening") source.pos = this.prose.skipOrEnterData(source.pos)
     else this.prose.afterCall()
   }
 
@@ -366,7 +361,7 @@ export class Engine implements Sieve, Context {
     call.pending = ""
   }
 
-  /** From here on only this form is in question. */
+  /** Called once only this form is in question: its bound replaces that of the trigger. */
   private readonly narrow = (form: Form): void => {
     const { state } = this
     if (state._tag !== "Opening") return

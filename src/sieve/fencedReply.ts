@@ -1,29 +1,26 @@
 /**
- * The one exception to fences: a reply that is nothing but one fenced block with calls of declared tools is those calls, as weak
- * models write them.
+ * The one exception to the rule that fenced code contains no calls: weak models fence their whole reply. A reply that consists of one
+ * fenced block with calls of declared tools is those calls.
  *
- * Only a reply that begins with a fence is held, and only while what stands in it is such calls: the content goes through an engine of
- * its own, and the first character that is text there, or the first undeclared name, gives everything back.
+ * Only a reply that begins with a fence is held. Its content goes through an engine of its own; the first text there, or the first
+ * undeclared name, makes it an ordinary reply, and the held text is returned.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { BACKTICK, isBlank, NEWLINE, TILDE } from "../domain/stream/characters.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
 import type { Tools } from "./form.ts"
 
-/** Nothing but blanks so far. */
+// The states: blanks before the block, the fence's run of characters, its info string, the content, the closing run, behind the block;
+// and an ordinary reply.
 const BLANK = 0
-/** In the run of fence characters. */
 const RUN = 1
 const INFO = 2
 const CONTENT = 3
-/** In the closing run. */
 const CLOSING = 4
-/** Behind the block. */
 const BEHIND = 5
-/** It is an ordinary reply. */
 const ORDINARY = 6
 
-/** A longer info string begins no such block. */
+/** The longest info string of such a block, in characters. */
 const maximalInfo = 64
 
 export class FencedReply {
@@ -32,7 +29,7 @@ export class FencedReply {
   private fence = 0
   private fenceLength = 0
   private info = 0
-  /** Characters of the closing run. */
+  /** Length of the closing run. */
   private closing = 0
   private content: Machine<string, SieveEvent> | undefined
   private readonly found: Array<SieveEvent> = []
@@ -45,17 +42,17 @@ export class FencedReply {
     this.makeContent = makeContent
   }
 
-  /** Characters that are held. */
+  /** Held characters. */
   get length(): number {
     return this.held.length
   }
 
-  /** The reply is none such, and what was held has been given back. */
+  /** The reply is an ordinary one, and the held text was returned. */
   get isOver(): boolean {
     return this.state === ORDINARY
   }
 
-  /** Takes a piece and gives the text that is not held, or is not any more: until it is over, nothing but blanks. */
+  /** Takes a piece and returns the text that is not held, or no longer: only blanks until `isOver`. */
   push(text: string): string {
     let i = 0
     if (this.state === BLANK) {
@@ -75,7 +72,7 @@ export class FencedReply {
     return text.slice(0, i) + this.held
   }
 
-  /** Says that the reply is over: the events of its calls, with their indexes for ids, or the text that was held. */
+  /** Ends the reply; returns the events of its calls, with indexes as ids, or the held text. */
   end(): ReadonlyArray<SieveEvent> | string {
     if (this.content === undefined || this.state === ORDINARY) return this.held
     const events: Array<SieveEvent> = []
@@ -84,7 +81,7 @@ export class FencedReply {
     return isWhole && this.found.length > 0 ? this.found : this.held
   }
 
-  /** Takes text from `from` on; false when the reply is an ordinary one. */
+  /** Takes text from `from`; returns false when the reply is an ordinary one. */
   private takes(text: string, from: number): boolean {
     let i = from
     for (; this.state === RUN && i < text.length; i++) {
@@ -108,7 +105,7 @@ export class FencedReply {
     return this.accept(events)
   }
 
-  /** Says that the reply is none such: the text that was held. */
+  /** Makes it an ordinary reply and returns the held text. */
   giveBack(): string {
     this.state = ORDINARY
     return this.held
@@ -128,7 +125,7 @@ export class FencedReply {
     return true
   }
 
-  /** The text around the calls is blanks and the closing fence. */
+  /** Accepts blanks and the closing fence, the only text around the calls. */
   private acceptText(c: number): boolean {
     if (this.state === CONTENT && c === this.fence) {
       this.state = CLOSING

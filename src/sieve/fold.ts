@@ -1,6 +1,6 @@
 /**
- * Look-alikes of the characters that markup is made of. Models write markers in full-width and confusable characters; inside a
- * tag's head they are read as the ASCII character they stand for. Values are never folded.
+ * Look-alikes of the characters of markup. Models write markers with full-width and confusable characters; in a tag's head these are
+ * folded to the ASCII characters that they resemble. Values are never folded.
  */
 import { LESS } from "../domain/stream/characters.ts"
 
@@ -45,15 +45,15 @@ for (const [ascii, lookalikes] of groups) {
   for (const character of lookalikes) folded.set(character.charCodeAt(0), ascii.charCodeAt(0))
 }
 
-/** The ASCII character that `c` is, or looks like; else `c`. */
+/** The ASCII character that `c` looks like; `c` itself if it resembles no such character. */
 export const fold = (c: number): number => c < 128 ? c : c >= 0xff01 && c <= 0xff5e ? c - 0xfee0 : folded.get(c) ?? c
 
-/** True for what is read as `<`. */
+/** True for `<` and its look-alikes. */
 export const isLess = (c: number): boolean => fold(c) === LESS
 
 const beyondAscii = /[^\0-\x7f]/
 
-/** `fold` of every character of a text. */
+/** Folds every character of a text. */
 export const foldText = (text: string): string => {
   if (!beyondAscii.test(text)) return text
   let out = ""
@@ -61,7 +61,7 @@ export const foldText = (text: string): string => {
   return out
 }
 
-/** Every character that is read as `<`. */
+/** `<` and all its look-alikes. */
 export const openers: ReadonlyArray<number> = [
   LESS,
   0xff1c,

@@ -1,77 +1,78 @@
 /**
- * What a form is: one way in which models write tool calls. Each is one module in `forms/`, listed in `forms/table.ts`.
+ * A form: one notation in which models write tool calls. The sieve's parser is a list of forms (`forms/table.ts`), each with what it
+ * begins with and a coroutine that parses it (`reading.ts`).
  */
 import type { ToolDeclaration } from "../domain/Conversation.ts"
-import type { TagHead } from "./readers/tagHead.ts"
+import type { TagHead } from "./readers/markup.ts"
 import type { Reading, Source } from "./reading.ts"
 
 export type Tools = ReadonlyMap<string, ToolDeclaration>
 
 /**
- * The sieve, as a form sees it while it reads.
+ * The engine, as a form sees it while it parses.
  *
- * What a form has read is on hold until `start` says that it is a call, or `settle` that it belongs to the calls before it.
- * When a reading ends, what is still on hold goes on as text.
+ * The engine holds the text that a form has taken until the form says what it is: `start` and `consume` make it part of a call, so
+ * that it never leaves as text. Text that is still held when the parse ends leaves as text.
  */
 export interface Context {
   readonly source: Source
   readonly tools: Tools
-  /** Begins a call: its form and name are certain. */
+  /** Begins a call and drops the held text: form and name are certain. */
   readonly start: (name: string) => void
   /** Appends to the JSON of the call's arguments. */
   readonly write: (piece: string) => void
-  /** Ends the call, whose arguments are complete, and settles. */
+  /** Ends the call, whose arguments are complete, and consumes. */
   readonly finish: () => void
-  /** Ends the call as cut off or malformed, and settles. */
+  /** Ends the call as cut off or malformed, and consumes. */
   readonly cutOff: () => void
-  /** Drops what is on hold; what follows is on hold anew. */
-  readonly settle: () => void
-  /** Lifts the bound from what is on hold: it is certain to be a call, but its name is not known yet. */
+  /** Drops the held text as part of the calls; holding begins anew at the current position. */
+  readonly consume: () => void
+  /** Lifts the form's bound: the text is certain to be a call, but its name is not known yet. */
   readonly commit: () => void
 }
 
-/** How a form may begin. */
+/** What a form begins with. */
 export type Opening =
-  /** With a tag, or special token, of one of these names, which are in lower case. */
+  /** A tag or special token with one of these names, in lower case. */
   | { readonly at: "tag"; readonly names: ReadonlyArray<string> }
   /**
-   * With a tag. `name` is folded, `written` as it stands in the text. With `isPlain` nothing but the name tells it from any other
-   * tag, so that it does not begin inside of another element.
+   * A tag whose name is claimed. `name` is folded to ASCII in lower case, `written` is as in the text. `isPlain` marks a form that only
+   * the name distinguishes from other markup: it does not begin inside another element.
    */
   | {
     readonly at: "tag"
     readonly claims: (name: string, written: string, tools: Tools) => boolean
     readonly isPlain?: boolean
   }
-  /** With `{` and one of these keys. */
+  /** `{` and one of these keys. */
   | { readonly at: "brace"; readonly keys: ReadonlySet<string> }
-  /** With `[`, a word (or none) and the character `next` after it; where that is `{`, with one of `keys` behind it. */
+  /** `[`, an optional word, and the character `next`; if that is `{`, one of `keys` follows it. */
   | {
     readonly at: "bracket"
     readonly claims: (word: string, next: number, tools: Tools) => boolean
     readonly keys?: ReadonlySet<string>
   }
-  /** With a word at the start of a line. */
+  /** A word at the start of a line. */
   | { readonly at: "line"; readonly word: string }
 
 /**
- * Names that mean a call of the form and nothing else: where a caller's own text has them in tags or in special tokens, it is disarmed
- * before a model sees it. Those with which the form begins are among them.
+ * Names that mean a call of this form and nothing else, including those that begin it. In a caller's own text they are disarmed before
+ * a model sees it (`disarm.ts`).
  */
 export interface Markers {
-  /** Of tags, in lower case. */
+  /** Names of tags, in lower case. */
   readonly tags?: ReadonlyArray<string>
-  /** Of special tokens, in lower case and with `_` between words. */
+  /** Names of special tokens, in lower case with `_` between words. */
   readonly tokens?: ReadonlyArray<string>
 }
 
 export interface Form {
   readonly name: string
   readonly opening: Opening
-  /** None where the form is written without tags and tokens, or with those of a tool's own. */
+  /** Empty for a form without tags and tokens, or with tags named like tools. */
   readonly markers: Markers
-  /** The most characters, from the first on, that the decision whether it is a call can need. */
+  /** The longest lookahead, in characters from the first one, that deciding between call and text can need. */
   readonly bound: number
-  /** Reads from after the opening, but with `brace` from the `{` on. `head` is the tag's, `word` the one after `[`. */
+  /** Parses from behind the opening; for `brace` from the `{`. `head` is the tag's head, `word` the word behind `[`. */
   readonly read: (context: Context, head: TagHead | undefined, word: string) => Reading<void>
 }

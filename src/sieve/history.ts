@@ -1,45 +1,36 @@
 /**
- * Earlier calls and results as the model is shown them: in the one form that it is asked to write, so that what it copies from
- * its history is a call again.
+ * Renders earlier calls and results for the prompt, in the one form that the model is asked to write: what it copies from its history
+ * is a call again.
  */
 import type { CallPart, ResultPart } from "../domain/Conversation.ts"
-import {
-  AMPERSAND,
-  BACKTICK,
-  BAR,
-  GREATER,
-  LESS,
-  OPEN_BRACKET,
-  SLASH,
-  TILDE,
-  UNDERSCORE
-} from "../domain/stream/characters.ts"
+import { isRecord } from "../domain/json.ts"
+import { isUpper, oneOf, OPEN_BRACKET } from "../domain/stream/characters.ts"
 import { atOnce, flatMapSliced, pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
 import { disarmSliced, resultTag } from "./disarm.ts"
 import { fold } from "./fold.ts"
-import { quoteText } from "./readers/jsonText.ts"
+import { quoteText } from "./readers/jsonTokens.ts"
 
-/** The key under which arguments go that are no JSON object, as they were written. */
+/** The key that holds arguments that are not a JSON object, as the caller wrote them. */
 export const unparsedKey = "_unparsed"
 
 const escapeUnit = (c: number): string => "\\u" + c.toString(16).padStart(4, "0")
 
-/** Characters that a marker could be made of, and their look-alikes. */
-const isRisky = (c: number): boolean =>
-  c === LESS || c === GREATER || c === BAR || c === BACKTICK || c === TILDE || c === AMPERSAND ||
-  (c >= 0xff01 && c <= 0xff5e) ||
-  c === 0x2028 || c === 0x2029 ||
-  (c > 127 && fold(c) !== c)
+const isMarkerCharacter = oneOf("<>|`~&")
 
-/** `[TOOL_CALLS]` and its kin. */
+/** True for the characters of markers, their look-alikes, and Unicode's line separators. */
+const isRisky = (c: number): boolean => c > 127 ? fold(c) !== c || c === 0x2028 || c === 0x2029 : isMarkerCharacter(c)
+
+/** `[TOOL_CALLS]` and similar. */
 const isBracketMarker = /^\[\/?[A-Z_]{1,24}\]/
 
-/** A character that a bracket marker's name may begin with, or the slash before it. */
-const beginsMarker = (c: number): boolean => c === SLASH || c === UNDERSCORE || (c >= 65 && c <= 90)
+const isSlashOrUnderscore = oneOf("/_")
+
+/** True for the first characters of a bracket marker's name, and for the slash before it. */
+const beginsMarker = (c: number): boolean => isUpper(c) || isSlashOrUnderscore(c)
 
 /**
- * JSON text with the same value in which nothing looks like a marker. Outside of strings JSON has none of the characters
- * that are escaped, and no bracket before a capital letter.
+ * Returns JSON text with the same value that contains nothing like a marker. The escaped characters, and a bracket before a capital
+ * letter, occur in JSON only inside strings.
  */
 export function* guardJsonSliced(json: string, slice: Slice): Sliced<string> {
   const pieces: Array<string> = []
@@ -66,20 +57,19 @@ export const guardJson = (json: string): string => atOnce(guardJsonSliced(json, 
 
 const isObjectText = (text: string): boolean => {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
+    return isRecord(JSON.parse(text))
   } catch {
     return false
   }
 }
 
-/** The JSON object for a call's arguments; text that is none is kept under `unparsedKey`. */
+/** The JSON object for a call's arguments; other text is kept under `unparsedKey`. */
 const argumentsOf = (text: string): string => {
   if (text.trim() === "") return "{}"
   return isObjectText(text) ? text.trim() : "{" + quoteText(unparsedKey) + ": " + quoteText(text) + "}"
 }
 
-/** A call as the model writes it. The sieve reads it back: the same name, and arguments with the same value. */
+/** Renders a call as the model writes it. The sieve reads it back with the same name and arguments of the same value. */
 export function* renderCallSliced(call: Pick<CallPart, "name" | "arguments">, slice: Slice): Sliced<string> {
   const name = yield* guardJsonSliced(quoteText(call.name), slice)
   const args = yield* guardJsonSliced(argumentsOf(call.arguments), slice)
@@ -96,7 +86,7 @@ const attribute = (text: string): string =>
     " "
   )
 
-/** A tool's answer with the id and the name of its call. Text parts are shown; others are for the caller to name or to send. */
+/** Renders a tool's result with the id and name of its call. Only text parts are rendered; the caller handles the others. */
 export function* renderResultSliced(result: ResultPart, slice: Slice): Sliced<string> {
   const texts = yield* flatMapSliced(slice, result.content, (part) => part._tag === "Text" ? [part.text] : [])
   return "<" + resultTag + " id=\"" + attribute(result.callId) + "\"" +

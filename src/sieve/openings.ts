@@ -1,9 +1,9 @@
 /**
- * Which form a trigger opens: by a glance where a plain word decides, else by reading on.
+ * Decides which form begins at a trigger: by a glance at the next word if that suffices, else by parsing.
  */
 import {
+  COLON,
   DOLLAR,
-  FULL_STOP,
   GREATER,
   HYPHEN,
   isBlank,
@@ -18,21 +18,62 @@ import {
   UNDERSCORE
 } from "../domain/stream/characters.ts"
 import type { Context, Form, Tools } from "./form.ts"
-import type { Grammar } from "./grammar.ts"
-import type { Prose, Trigger } from "./prose.ts"
-import { readTagHead } from "./readers/tagHead.ts"
-import type { Reading } from "./reading.ts"
-import { peek, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+import { lineStartsOf, type Prose, type Trigger } from "./prose.ts"
+import { readTagHead } from "./readers/markup.ts"
+import { peek, type Reading, skipBlanks, takeLiteral, takeUntil } from "./reading.ts"
+
+/** A list of forms, indexed by what they begin with. */
+export interface Grammar {
+  /** The forms of each trigger, in their order. */
+  readonly at: { readonly [K in Trigger]: ReadonlyArray<Form> }
+  /** The bound of each trigger while it is not decided which form begins. */
+  readonly bounds: { readonly [K in Trigger]: number }
+  /** The forms, in their order, that a tag of this name may begin; a form with `claims` decides for itself. */
+  readonly tags: (name: string) => ReadonlyArray<Form>
+  /** The keys behind a brace that begin forms. */
+  readonly keys: { readonly [K in "brace" | "bracket"]: ReadonlySet<string> }
+  /** What each character means at the start of a line. */
+  readonly lineStarts: Uint8Array
+}
+
+const byTrigger = <A>(of: (trigger: Trigger) => A): { readonly [K in Trigger]: A } => ({
+  tag: of("tag"),
+  brace: of("brace"),
+  bracket: of("bracket"),
+  line: of("line")
+})
+
+export const grammarOf = (forms: ReadonlyArray<Form>): Grammar => {
+  const at = byTrigger((trigger) => forms.filter((form) => form.opening.at === trigger))
+  const mayBe = (name: string) => ({ opening }: Form): boolean =>
+    opening.at === "tag" && (!("names" in opening) || opening.names.includes(name))
+  const named = at.tag.flatMap(({ opening }) => opening.at === "tag" && "names" in opening ? opening.names : [])
+  const tags = new Map(named.map((name) => [name, at.tag.filter(mayBe(name))]))
+  const unnamed = at.tag.filter(({ opening }) => !("names" in opening))
+  return {
+    at,
+    bounds: byTrigger((trigger) => Math.max(0, ...at[trigger].map((form) => form.bound))),
+    tags: (name) => tags.get(name) ?? unnamed,
+    keys: {
+      brace: new Set(at.brace.flatMap(({ opening }) => opening.at === "brace" ? [...opening.keys] : [])),
+      bracket: new Set(at.bracket.flatMap(({ opening }) => opening.at === "bracket" ? [...opening.keys ?? []] : []))
+    },
+    lineStarts: lineStartsOf(
+      at.line.flatMap(({ opening }) => opening.at === "line" ? [opening.word.charCodeAt(0)] : [])
+    )
+  }
+}
+
+const isJoiner = oneOf("-.")
 
 const isNameCharacter = (c: number): boolean => isLetter(c) || isDigit(c) || c === UNDERSCORE
 
-const isWordEnd = (c: number): boolean =>
-  !(isLetter(c) || isDigit(c) || c === UNDERSCORE || c === HYPHEN || c === FULL_STOP)
+const isWordEnd = (c: number): boolean => !isNameCharacter(c) && !isJoiner(c)
 
-/** Elements that have no closing tag. */
+/** HTML elements without a closing tag. */
 const voidElements = new Set("area base br col embed hr img input link meta p li param source track wbr".split(" "))
 
-/** A list may begin with such a word, and then it is data. */
+/** Words with which a list of data may begin. */
 const literal = /^(?:true|false|null|True|False|None)/
 
 const beginsLiteral = oneOf("tfnTFN")
@@ -42,16 +83,20 @@ const mayBeData = (word: string): boolean => {
   return isDigit(c) || (beginsLiteral(c) && literal.test(word))
 }
 
-/** A longer word is left to a reading. */
+/** Characters that a glance looks at; a longer word is parsed. */
 const longestGlance = 16
 
-/** More open elements are not kept account of. */
+/** Open elements that are tracked; deeper ones are ignored. */
 const maximalElements = 64
 
-type Glance = "none" | "data" | "more" | "read"
+/**
+ * What a glance found. `prose`: no form begins here. `data`: no form, but possibly a JSON answer. `more`: the piece ends too early.
+ * `parse`: only a form can decide.
+ */
+type Glance = "prose" | "data" | "more" | "parse"
 
 const undecided = (at: number, end: number, isEnded: boolean): Glance =>
-  isEnded || end - at > longestGlance ? "read" : "more"
+  isEnded || end - at > longestGlance ? "parse" : "more"
 
 const afterSpaces = (text: string, from: number): number => {
   let i = from
@@ -65,25 +110,25 @@ const afterName = (text: string, from: number): number => {
   return i
 }
 
-/** What the first key of an object says that opened before `from`. */
+/** Judges an object, whose brace stands before `from`, by its first key. */
 const glanceAtKey = (text: string, at: number, from: number, keys: ReadonlySet<string>, isEnded: boolean): Glance => {
   let start = afterSpaces(text, from)
   const isQuoted = text.charCodeAt(start) === QUOTE
   if (isQuoted) start++
   const end = afterName(text, start)
   if (end === text.length) return undecided(at, end, isEnded)
-  if (end === start) return "read"
+  if (end === start) return "parse"
   const i = isQuoted ? end : afterSpaces(text, end)
   if (i === text.length) return undecided(at, i, isEnded)
   const next = text.charCodeAt(i)
-  if (next === (isQuoted ? 34 : 58)) return keys.has(text.slice(start, end)) ? "read" : "data"
-  return isQuoted || next === DOLLAR || next === HYPHEN || isBlank(next) ? "read" : "none"
+  if (next === (isQuoted ? QUOTE : COLON)) return keys.has(text.slice(start, end)) ? "parse" : "data"
+  return isQuoted || next === DOLLAR || next === HYPHEN || isBlank(next) ? "parse" : "prose"
 }
 
 export class Openings {
   private readonly grammar: Grammar
   private readonly tools: Tools
-  /** The open elements of an XML answer, innermost last. */
+  /** The open elements of an answer in XML, innermost last. */
   private readonly elements: Array<string> = []
 
   constructor(grammar: Grammar, tools: Tools) {
@@ -92,9 +137,8 @@ export class Openings {
   }
 
   /**
-   * What a plain word says at a trigger, without a reading: `none` where it shows that no form begins there, `data` where that may be
-   * data all the same, `more` where the piece ends before it does, `read` where a form must. The word is a tag's name, the one after
-   * `[`, or a key; most of what HTML, Markdown, JSON and code have at these characters is decided so.
+   * Judges a trigger by the word behind it: a tag's name, the word behind `[`, or a key. That decides most of the HTML, Markdown,
+   * JSON and code in replies without a parse.
    */
   glance(text: string, at: number, prose: Prose, isEnded: boolean): Glance {
     const { trigger } = prose
@@ -107,22 +151,22 @@ export class Openings {
       if (i === start) {
         return next === OPEN_BRACE
           ? glanceAtKey(text, at, i + 1, this.grammar.keys.bracket, isEnded)
-          : "read"
+          : "parse"
       }
       const word = text.slice(start, i)
-      return isWordEnd(next) && !mayBeData(word) && this.claimBracket(word, next) === undefined ? "none" : "read"
+      return isWordEnd(next) && !mayBeData(word) && this.claimBracket(word, next) === undefined ? "prose" : "parse"
     }
-    if (trigger === "line") return "read"
-    if (i === start) return next === SLASH && this.elements.length === 0 ? "none" : "read"
-    if (!(next === GREATER || next === SPACE || next === SLASH)) return "read"
+    if (trigger === "line") return "parse"
+    if (i === start) return next === SLASH && this.elements.length === 0 ? "prose" : "parse"
+    if (!(next === GREATER || next === SPACE || next === SLASH)) return "parse"
     const written = text.slice(start, i)
     const name = written.toLowerCase()
-    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "read"
-    this.passElement(prose, written, false, next)
-    return "none"
+    if (name.startsWith("dsml") || this.claimTag(name, written) !== undefined) return "parse"
+    this.trackElement(prose, written, false, next)
+    return "prose"
   }
 
-  /** Reads what stands at a trigger as the form that it opens, if there is one, and says when it is known which. */
+  /** Parses the form that begins at a trigger, if any; calls `narrow` once it is known which form that is. */
   *read(
     context: Context,
     trigger: Trigger,
@@ -154,7 +198,7 @@ export class Openings {
       let form: Form | undefined
       const head = yield* readTagHead(source, (name, written, isClosing) => {
         form = isClosing ? undefined : this.claimTag(name, written)
-        if (form === undefined) this.passElement(prose, written, isClosing, source.text.charCodeAt(source.pos))
+        if (form === undefined) this.trackElement(prose, written, isClosing, source.text.charCodeAt(source.pos))
         else narrow(form)
         return form !== undefined
       })
@@ -180,8 +224,8 @@ export class Openings {
     return undefined
   }
 
-  /** Keeps account of the elements of an XML answer: those whose tags begin a line. `next` is what follows the name. */
-  private passElement(prose: Prose, name: string, isClosing: boolean, next: number): void {
+  /** Tracks the elements of an answer in XML: those whose tags begin a line. `next` is the character behind the name. */
+  private trackElement(prose: Prose, name: string, isClosing: boolean, next: number): void {
     if (isClosing) {
       const at = this.elements.lastIndexOf(name)
       if (at >= 0) this.elements.length = at

@@ -1,45 +1,31 @@
 /**
- * Follows the text between calls and says where a call may begin: not inside fenced code, inline code, or data that is an
- * answer itself. It holds nothing and looks at every character once.
+ * Scans the text between calls for triggers: characters at which a call may begin. Code and data contain no triggers. The scanner
+ * buffers no text and looks at every character once.
  *
- * Code is told as CommonMark tells it: a fence closes at a line of its own with at least as many of the same characters, inline
- * code at a run of as many back-ticks and no later than its paragraph. Data is an object or array that is no call; it ends with its
- * closing bracket or where it is no data any more.
+ * Code follows CommonMark: a fence closes at a line of its own with at least as many of the same characters; inline code closes at a
+ * run of as many back-ticks, or with its paragraph. Data is an object or array that is not a call; it ends with its closing bracket,
+ * or at the first character that does not fit.
  */
 import {
-  APOSTROPHE,
-  ASTERISK,
   BACKTICK,
-  BAR,
-  CARET,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  CLOSE_PARENTHESIS,
-  DOLLAR,
-  EXCLAMATION_MARK,
-  FULL_STOP,
   GREATER,
-  HASH,
-  HYPHEN,
   isDigit,
   isLetter,
   isSpace,
   NEWLINE,
+  oneOf,
   OPEN_BRACE,
   OPEN_BRACKET,
-  PLUS,
-  QUOTE,
-  SLASH,
   SPACE,
-  TILDE,
-  UNDERSCORE
+  TILDE
 } from "../domain/stream/characters.ts"
 import { openers } from "./fold.ts"
 import { JsonReader } from "./readers/json.ts"
 
-/** What may begin a form; `line` is the first letter of a line. */
+/** What begins a form: `<`, `{`, `[`, or the first letter of a line. */
 export type Trigger = "tag" | "brace" | "bracket" | "line"
 
+// The modes: plain text, a run of fence characters, inline code, the info string behind a fence, fenced code, data.
 const PLAIN = 0
 const RUN = 1
 const INLINE = 2
@@ -47,26 +33,25 @@ const INFO = 3
 const FENCE = 4
 const DATA = 5
 
+// The position within a line of fenced code: before it, in a run of fence characters, in the blanks behind the run, in code.
 const INDENT = 0
 const FENCE_RUN = 1
 const TRAIL = 2
 const CONTENT = 3
 
-/** Where plain text in mid-line is looked at. */
+/** 1 for the characters that end plain text within a line. */
 const special = new Uint8Array(65536)
 for (const c of [NEWLINE, BACKTICK, OPEN_BRACKET, OPEN_BRACE, ...openers]) special[c] = 1
 
-/** What a character at the start of a line is. */
+// What a character means at the start of a line.
 const MARKER = 1
 const FENCE_START = 2
 const FORM_START = 3
 
-/** What may stand before a fence on its line: indentation, quote and list markers. */
-const isLineMarker = (c: number): boolean =>
-  isSpace(c) || isDigit(c) || c === GREATER || c === HYPHEN || c === ASTERISK || c === PLUS || c === FULL_STOP ||
-  c === CLOSE_PARENTHESIS
+/** What may precede a fence on its line: indentation, quote and list markers. */
+const isLineMarker = oneOf(" \t\r0123456789>-*+.)")
 
-/** The table of what characters are at the start of a line, where these letters begin forms. */
+/** The table of what each character means at the start of a line; `letters` begin forms. */
 export const lineStartsOf = (letters: Iterable<number>): Uint8Array => {
   const table = new Uint8Array(65536)
   for (let c = 0; c < 128; c++) if (isLineMarker(c)) table[c] = MARKER
@@ -75,16 +60,17 @@ export const lineStartsOf = (letters: Iterable<number>): Uint8Array => {
   return table
 }
 
-const isInfoWord = (c: number): boolean =>
-  isLetter(c) || isDigit(c) || isSpace(c) || c === PLUS || c === HYPHEN || c === FULL_STOP || c === HASH ||
-  c === UNDERSCORE
+const isInfoSymbol = oneOf(" \t\r+-.#_")
+
+/** What the info string of a fence consists of. */
+const isInfoWord = (c: number): boolean => isLetter(c) || isDigit(c) || isInfoSymbol(c)
 
 const ignore = (): void => undefined
 
 export class Prose {
-  /** What was found where the last scan stopped. */
+  /** The trigger at which the last scan stopped. */
   trigger: Trigger | undefined
-  /** Nothing but markers stands before it on its line. */
+  /** Only line markers precede the trigger on its line. */
   isLineStart = true
 
   private mode = PLAIN
@@ -98,12 +84,12 @@ export class Prose {
   private readonly data = new JsonReader(ignore, "loose")
   private readonly lineStarts: Uint8Array
 
-  /** `lineStarts` tells the characters at the start of a line. */
+  /** `lineStarts` is a table made by `lineStartsOf`. */
   constructor(lineStarts: Uint8Array) {
     this.lineStarts = lineStarts
   }
 
-  /** Follows the plain text in mid-line that a piece begins with, as most pieces of a reply do to their end; gives its end. */
+  /** Returns the end of the plain text with which a piece continues a line. For most pieces that is their end. */
   passPlain(text: string): number {
     if (this.mode !== PLAIN || this.isLineStart) return 0
     let i = 0
@@ -111,7 +97,7 @@ export class Prose {
     return i
   }
 
-  /** Follows `text` from `from` to the next trigger, whose index it returns, or to its end. */
+  /** Scans `text` from `from`; returns the index of the next trigger, or the end of the text. */
   scan(text: string, from: number): number {
     const to = text.length
     let i = from
@@ -141,14 +127,14 @@ export class Prose {
     return i
   }
 
-  /** Says that no form begins at the trigger at `at`, and no data either; returns the index to go on at. */
+  /** Rejects the trigger at `at`: neither a form nor data begins. Returns the index to continue at. */
   skip(at: number): number {
     this.isLineStart = false
     return at + 1
   }
 
-  /** Says that no form begins at the trigger at `at`; returns the index to go on at. */
-  pass(at: number): number {
+  /** Rejects the trigger at `at`: no form begins, but a bracket may begin data. Returns the index to continue at. */
+  skipOrEnterData(at: number): number {
     if (this.trigger !== "brace" && this.trigger !== "bracket") return this.skip(at)
     this.data.reset()
     this.isBlankLine = false
@@ -157,7 +143,7 @@ export class Prose {
     return at
   }
 
-  /** Says that a call ended here. */
+  /** Continues behind a call. */
   afterCall(): void {
     this.isLineStart = false
   }
@@ -264,7 +250,7 @@ export class Prose {
     return to
   }
 
-  /** The rest of the line after an opening run: a back-tick in it, or prose where the run began in mid-line, makes it inline code. */
+  /** The rest of the line behind an opening run. A back-tick, or prose if the run began within a line, makes the run inline code. */
   private info(text: string, from: number, to: number): number {
     for (let i = from; i < to; i++) {
       const c = text.charCodeAt(i)
@@ -325,13 +311,16 @@ export class Prose {
   }
 }
 
-/** Whether a form may begin with these two characters. */
+/** True when a form may begin with these two characters. */
 const mayBegin = (c: number, next: number): boolean => {
-  if (c === OPEN_BRACE) {
-    return next === QUOTE || next === APOSTROPHE || next <= SPACE || isInfoWord(next) || next === DOLLAR ||
-      next === CLOSE_BRACE
-  }
-  if (c === OPEN_BRACKET) return next !== CLOSE_BRACKET && next !== CARET && next !== EXCLAMATION_MARK
-  return next > 127 || isLetter(next) || next === SPACE || next === HYPHEN || next === SLASH || next === UNDERSCORE ||
-    next === BAR
+  if (c === OPEN_BRACE) return next <= SPACE || isInfoWord(next) || isBehindBrace(next)
+  if (c === OPEN_BRACKET) return !isNeverBehindBracket(next)
+  return next > 127 || isLetter(next) || isBehindOpener(next)
 }
+
+const isBehindBrace = oneOf("\"'$}")
+
+/** `[]` is empty, `[^` begins a footnote, `[!` a callout. */
+const isNeverBehindBracket = oneOf("]^!")
+
+const isBehindOpener = oneOf(" -/_|")

@@ -1,33 +1,33 @@
 /**
- * How forms read: as generators over a `Source`, which run ahead as far as the text goes and wait where it ends.
+ * How forms parse: as generators over a `Source`. A generator runs as far as the text goes and waits where it ends.
  *
- * A generator that needs the next character waits with a bare `yield`; for a long stretch it yields a `Reader`, which the
- * sieve then feeds directly, so that what arrives inside a value costs no walk through the generators.
+ * A bare `yield` waits for the next character. For a long value a generator yields a `Reader`, which the engine then feeds directly, so
+ * that text inside a value does not pass through the stack of generators.
  */
 import { isBlank } from "../domain/stream/characters.ts"
 
-/** The piece of the reply at hand. Nothing before `pos` is looked at again. */
+/** The piece of the reply at hand. Text before `pos` is not looked at again. */
 export interface Source {
   text: string
   pos: number
-  /** The first index that may not be read: the end of the piece, or where the bound of an undecided form is reached. */
+  /** The first index that may not be read: the end of the piece, or the bound of an undecided form. */
   stop: number
-  /** No text follows. */
+  /** The reply ends at `stop`. */
   ended: boolean
 }
 
-/** Reads one long stretch; true when it is complete, or when the reply ended. */
+/** Reads one long value; returns true when the value is complete or the reply ended. */
 export interface Reader {
   readonly read: (source: Source) => boolean
 }
 
-/** A part of a form's reading with the result `A`. */
+/** A part of a form's parse, with the result `A`. */
 export type Reading<A> = Generator<Reader | undefined, A, void>
 
-/** What `peek` gives at the end of the reply. */
+/** What `peek` returns at the end of the reply. */
 export const END = -1
 
-/** The next character's code, not taken. */
+/** Returns the next character's code without taking it. */
 export function* peek(source: Source): Reading<number> {
   while (source.pos === source.stop) {
     if (source.ended) return END
@@ -36,7 +36,7 @@ export function* peek(source: Source): Reading<number> {
   return source.text.charCodeAt(source.pos)
 }
 
-/** Takes blanks and gives the code of the character after them, not taken. */
+/** Takes blanks and returns the code of the character behind them without taking it. */
 export function* skipBlanks(source: Source): Reading<number> {
   for (;;) {
     const c = source.pos < source.stop ? source.text.charCodeAt(source.pos) : yield* peek(source)
@@ -45,7 +45,7 @@ export function* skipBlanks(source: Source): Reading<number> {
   }
 }
 
-/** Takes `literal` if it stands there; where it does not, what agreed with it has been taken. */
+/** Takes `literal` and returns true; at the first character that differs it stops, having taken what agreed, and returns false. */
 export function* takeLiteral(source: Source, literal: string): Reading<boolean> {
   for (let i = 0; i < literal.length; i++) {
     const c = source.pos < source.stop ? source.text.charCodeAt(source.pos) : yield* peek(source)
@@ -55,7 +55,7 @@ export function* takeLiteral(source: Source, literal: string): Reading<boolean> 
   return true
 }
 
-/** Takes the text before the first character that `ends` it, or that ends the reply. */
+/** Takes and returns the text before the first character for which `ends` holds, or before the end of the reply. */
 export function* takeUntil(source: Source, ends: (c: number) => boolean): Reading<string> {
   let taken = ""
   for (;;) {
@@ -66,7 +66,7 @@ export function* takeUntil(source: Source, ends: (c: number) => boolean): Readin
   }
 }
 
-/** Feeds a reader until it is complete. */
+/** Feeds a reader until it is complete, and returns it. */
 export function* readWith<R extends Reader>(reader: R): Reading<R> {
   yield reader
   return reader

@@ -1,17 +1,15 @@
 /**
- * Calls that a model writes at the end of its reasoning instead of in its reply.
+ * Finds the calls that a model writes at the end of its reasoning instead of in its reply.
  */
-import type { SieveEvent } from "../domain/ReplyEvent.ts"
-import { CallArguments, CallFinished, CallStarted } from "../domain/ReplyEvent.ts"
-import type { Sieve, SieveOptions } from "./sieve.ts"
-import { sieve } from "./sieve.ts"
+import { CallArguments, CallFinished, CallStarted, type SieveEvent } from "../domain/ReplyEvent.ts"
+import { type Sieve, sieve, type SieveOptions } from "./sieve.ts"
 
 /** A complete call. */
 export type FoundCall = Pick<CallFinished, "name" | "arguments">
 
 /**
- * Follows reasoning and keeps the complete calls that it ends with, with nothing but blanks between and after them. Holds
- * those calls and what the sieve holds, never the reasoning itself.
+ * Sieves reasoning and keeps the complete calls at its end, with only blanks between and behind them. It holds those calls and what the
+ * sieve holds, but not the reasoning.
  */
 export class ReasoningCalls {
   private readonly sieve: Sieve
@@ -28,12 +26,12 @@ export class ReasoningCalls {
     else if (this.found.length > 0 && reasoning.trim() !== "") this.forget()
   }
 
-  /** Characters that it holds. */
+  /** Characters in memory. */
   get held(): number {
     return this.foundChars + this.sieve.held
   }
 
-  /** The calls at the end of the reasoning, which is over. Ask it only of a reply that has neither text nor calls. */
+  /** Ends the reasoning and returns its last calls. They count only for a reply that has neither text nor calls. */
   end(): ReadonlyArray<FoundCall> {
     this.sieve.end(this.events)
     this.take()
@@ -56,7 +54,7 @@ export class ReasoningCalls {
   }
 }
 
-/** The events of the calls that a whole reasoning ends with. Indexes count from 0. */
+/** The events of the calls at the end of a whole reasoning text. Indexes count from 0. */
 export const reasoningCalls = ({ callId, tools }: SieveOptions, reasoning: string): Array<SieveEvent> => {
   const calls = new ReasoningCalls(tools)
   calls.push(reasoning)

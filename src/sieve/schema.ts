@@ -1,12 +1,12 @@
 /**
- * What a tool's schema says about the types of its parameters, as far as text in tags must be converted to them.
+ * The types that a tool's schema gives to its parameters, to which text in tags is converted.
  */
 import type { Json, JsonSchema, ToolDeclaration } from "../domain/Conversation.ts"
 import { isRecord } from "../domain/json.ts"
 
 export type TypeName = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null"
 
-/** A schema that is known by where it stands: the root is there to resolve references. */
+/** A schema within its root schema, against which references are resolved. */
 export interface SchemaAt {
   readonly schema: JsonSchema
   readonly root: JsonSchema
@@ -16,13 +16,13 @@ const isTypeName = (value: Json): value is TypeName =>
   value === "string" || value === "number" || value === "integer" || value === "boolean" || value === "object" ||
   value === "array" || value === "null"
 
-/** References are followed this far; what lies beyond is of any type. */
+/** The longest chain of references that is followed; anything beyond has any type. */
 const longestChain = 8
 
-/** A longer reference is none that an honest schema has. */
+/** The longest reference that is followed, in characters. */
 const longestReference = 1000
 
-/** Schemas that are visited in one tool; what lies beyond is of any type. */
+/** The most schemas that are visited in one tool; anything beyond has any type. */
 const mostNodes = 1000
 
 const own = (object: JsonSchema, key: string): Json | undefined => Object.hasOwn(object, key) ? object[key] : undefined
@@ -34,7 +34,7 @@ const alternatives = function*(schema: JsonSchema): Iterable<JsonSchema> {
   }
 }
 
-/** The one walk over a tool's schema: what was found for a node is found once, and the nodes are counted. */
+/** The walk over one tool's schema: results are kept per node, and the visited nodes are counted. */
 class Walk {
   nodes = 0
   readonly #root: JsonSchema
@@ -45,7 +45,7 @@ class Walk {
     this.#root = root
   }
 
-  /** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
+  /** Follows a local reference (`#/$defs/…`); returns a schema without one unchanged. */
   resolve(schema: JsonSchema): JsonSchema {
     if (own(schema, "$ref") === undefined) return schema
     let target = this.#targets.get(schema)
@@ -69,7 +69,7 @@ class Walk {
     return isRecord(target) ? target : schema
   }
 
-  /** What a schema may be: itself, then the members of its unions, and of theirs; none comes twice. */
+  /** A schema and, recursively, the members of its unions, each once. */
   members(schema: JsonSchema): ReadonlyArray<JsonSchema> {
     let members = this.#members.get(schema)
     if (members === undefined) {
@@ -89,7 +89,7 @@ class Walk {
       const resolved = this.resolve(next)
       if (into.has(resolved)) continue
       into.add(resolved)
-      // In their order, and no more than can be visited.
+      // In order, and no more than may be visited.
       const further: Array<JsonSchema> = []
       for (const member of alternatives(resolved)) {
         if (further.length >= mostNodes) break
@@ -111,10 +111,10 @@ const walkOf = ({ root }: SchemaAt): Walk => {
   return walk
 }
 
-/** Schemas that were visited below a root so far. */
+/** The number of schemas visited below a root so far. */
 export const visitedNodes = (root: JsonSchema): number => walks.get(root)?.nodes ?? 0
 
-/** Follows a local reference (`#/$defs/…`); a schema without one is given as it is. */
+/** Follows a local reference (`#/$defs/…`); returns a schema without one unchanged. */
 export const resolve = (at: SchemaAt): SchemaAt => ({ schema: walkOf(at).resolve(at.schema), root: at.root })
 
 const typeOfValue = (value: Json): TypeName =>
@@ -124,7 +124,7 @@ const typeOfValue = (value: Json): TypeName =>
     ? "array"
     : (typeof value as "string" | "number" | "boolean" | "object")
 
-/** Adds the types that a schema says itself; false where it says none. */
+/** Adds the types that a schema states itself; returns false when it states no type. */
 const statedTypes = (schema: JsonSchema, into: Set<TypeName>): boolean => {
   const type = own(schema, "type")
   const values = own(schema, "enum")
@@ -138,7 +138,7 @@ const statedTypes = (schema: JsonSchema, into: Set<TypeName>): boolean => {
   return true
 }
 
-/** The types that the schema allows; empty when it does not say. */
+/** The types that the schema allows; empty when it states no type. */
 export const typesOf = (at: SchemaAt | undefined): ReadonlySet<TypeName> => {
   const types = new Set<TypeName>()
   if (at === undefined) return types
@@ -171,7 +171,7 @@ export const propertyOf = (at: SchemaAt | undefined, name: string): SchemaAt | u
     return isRecord(properties) ? own(properties, name) : undefined
   })
 
-/** True when the schema names its properties, so that a name can be known to be none of them. */
+/** True when the schema names its properties, so that unknown names can be recognized. */
 export const namesProperties = (at: SchemaAt | undefined): boolean =>
   find(at, (schema) => own(schema, "properties")) !== undefined
 

@@ -7,18 +7,18 @@ import { Engine, type Sieve } from "./engine.ts"
 import { FencedReply } from "./fencedReply.ts"
 import type { Form } from "./form.ts"
 import { forms } from "./forms/table.ts"
-import { grammarOf } from "./grammar.ts"
+import { grammarOf } from "./openings.ts"
 
 export type { Sieve }
 
 export interface SieveOptions {
-  /** The declared tools: forms that could be an answer are calls only for these, and schemas give values their types. */
+  /** The declared tools. Forms that could be an answer are calls only for these; their schemas type the values of arguments. */
   readonly tools: ReadonlyArray<ToolDeclaration>
-  /** The id for the call with this index; asked once a call. */
+  /** Returns the id of the call with this index; called once per call. */
   readonly callId: (index: number) => string
 }
 
-/** The sieve that knows these forms. */
+/** The sieve over these forms. */
 export const sieveOf = (forms: ReadonlyArray<Form>) => {
   const grammar = grammarOf(forms)
   return (options: SieveOptions): () => Sieve => {
@@ -40,7 +40,7 @@ const passThrough = (): Sieve => ({
 })
 
 /**
- * The sieve as a transducer of a reply's text. It never throws, and what it says does not depend on how the text is cut. Without
- * declared tools every character passes as it comes.
+ * The sieve as a transducer of a reply's text. It never throws. Its events do not depend on how the text is cut. Without declared tools
+ * all text passes unchanged.
  */
 export const sieve: (options: SieveOptions) => () => Sieve = sieveOf(forms)

@@ -4,8 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { runs } from "../support/effort.ts"
-import type { Case } from "./support.ts"
-import { callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf } from "./support.ts"
+import { callsOf, type Case, cutAtRandom, feed, readCases, replyOf, seeded, textOf } from "./support.ts"
 
 /** Longer texts are cut at a sample of the places. */
 const longestWithEveryCut = 4096

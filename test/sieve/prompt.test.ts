@@ -1,8 +1,7 @@
 /** The declaration of the tools, results, and the disarming of a caller's own text. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { ResultPart, ToolDeclaration } from "../../src/domain/Conversation.ts"
-import { Text } from "../../src/domain/Conversation.ts"
+import { type ResultPart, Text, type ToolDeclaration } from "../../src/domain/Conversation.ts"
 import { declareTools, reminder } from "../../src/sieve/declaration.ts"
 import { disarm } from "../../src/sieve/disarm.ts"
 import { renderResult } from "../../src/sieve/history.ts"

@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { TextDelta } from "../../src/domain/ReplyEvent.ts"
-import type { SieveEvent } from "../../src/sieve/index.ts"
-import { sieve } from "../../src/sieve/index.ts"
+import { sieve, type SieveEvent } from "../../src/sieve.ts"
 import { callId, feed, replyOf, tools } from "./support.ts"
 
 describe("on a stream", () => {

@@ -2,7 +2,7 @@
 import { OPEN_BRACE } from "../../src/domain/stream/characters.ts"
 import type { Form } from "../../src/sieve/form.ts"
 import { readNamedArguments } from "../../src/sieve/forms/jsonArguments.ts"
-import { takeEndToken } from "../../src/sieve/forms/tokens.ts"
+import { takeEndToken } from "../../src/sieve/forms/tags.ts"
 import { takeUntil } from "../../src/sieve/reading.ts"
 
 const ends = new Set(["done"])

@@ -1,7 +1,9 @@
 /**
- * Follows a JSON object's text as it comes, a character at a time, so that asking how far it is costs nothing. It looks at
- * brackets and strings alone: what it takes for closed may still be no JSON.
+ * Tracks whether the text of a JSON object, which arrives in pieces, is complete. It checks only brackets and strings: a closed object may
+ * still be invalid JSON.
  */
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, isBlank, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./characters.ts"
+
 const BEFORE = 0
 const INSIDE = 1
 const STRING = 2
@@ -9,23 +11,21 @@ const ESCAPE = 3
 const AFTER = 4
 const BROKEN = 5
 
-const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
-
 export class ObjectScan {
   private state = BEFORE
   private depth = 0
 
-  /** Nothing but blanks has come. */
+  /** Only blanks have arrived. */
   get isBlank(): boolean {
     return this.state === BEFORE
   }
 
-  /** The object has begun and its last bracket has not come. */
+  /** The object has begun, and its last bracket has not arrived. */
   get isOpen(): boolean {
     return this.state === INSIDE || this.state === STRING || this.state === ESCAPE
   }
 
-  /** The object's last bracket has come, and nothing but blanks after it. */
+  /** The object's last bracket has arrived, and only blanks behind it. */
   get isClosed(): boolean {
     return this.state === AFTER
   }
@@ -37,18 +37,18 @@ export class ObjectScan {
   private next(code: number): number {
     switch (this.state) {
       case STRING:
-        return code === 92 ? ESCAPE : code === 34 ? INSIDE : STRING
+        return code === BACKSLASH ? ESCAPE : code === QUOTE ? INSIDE : STRING
       case ESCAPE:
         return STRING
       case INSIDE:
-        if (code === 34) return STRING
-        if (code === 123 || code === 91) this.depth++
-        else if ((code === 125 || code === 93) && --this.depth === 0) return AFTER
+        if (code === QUOTE) return STRING
+        if (code === OPEN_BRACE || code === OPEN_BRACKET) this.depth++
+        else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --this.depth === 0) return AFTER
         return INSIDE
       case BEFORE:
         if (isBlank(code)) return BEFORE
         this.depth = 1
-        return code === 123 ? INSIDE : BROKEN
+        return code === OPEN_BRACE ? INSIDE : BROKEN
       default:
         return isBlank(code) ? AFTER : BROKEN
     }

@@ -1,5 +1,5 @@
 /**
- * Characters by their codes, and the kinds of them that several readers ask for.
+ * Character codes and character classes for parsers.
  */
 
 export const TAB = 9
@@ -45,16 +45,20 @@ export const BYTE_ORDER_MARK = 0xfeff
 /** A blank within a line. */
 export const isSpace = (c: number): boolean => c === SPACE || c === TAB || c === CARRIAGE_RETURN
 
+/** A blank or a newline. */
 export const isBlank = (c: number): boolean => c === SPACE || c === NEWLINE || c === CARRIAGE_RETURN || c === TAB
 
 export const isDigit = (c: number): boolean => c >= 48 && c <= 57
 
+/** True for the capital letters of ASCII. */
+export const isUpper = (c: number): boolean => c >= 65 && c <= 90
+
 /** True for the letters of ASCII. */
-export const isLetter = (c: number): boolean => (c >= 97 && c <= 122) || (c >= 65 && c <= 90)
+export const isLetter = (c: number): boolean => (c >= 97 && c <= 122) || isUpper(c)
 
 export const isHex = (c: number): boolean => isDigit(c) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)
 
-/** Tells the characters of `members`, all of ASCII, from others. */
+/** A test for the characters of `members`, all of ASCII. False for negative codes. */
 export const oneOf = (members: string): (c: number) => boolean => {
   const table = new Uint8Array(128)
   for (let i = 0; i < members.length; i++) table[members.charCodeAt(i)] = 1

@@ -1,7 +1,6 @@
 /**
- * Removes the search models' reference markers, `[citation:N]` and `[reference:N]`, from streamed text.
- *
- * A marker may be split over any pieces; what may begin one is held, never more than `longestMarker` characters.
+ * Removes the search models' reference markers, `[citation:N]` and `[reference:N]`, from streamed text, however it is cut. It holds the
+ * beginning of a possible marker: at most `longestMarker` characters.
  */
 import { CLOSE_BRACKET } from "./characters.ts"
 import type { Machine, Transducer } from "./transducer.ts"
@@ -9,10 +8,10 @@ import type { Machine, Transducer } from "./transducer.ts"
 const words = ["citation:", "reference:"]
 const mostDigits = 9
 
-/** The most characters that are held back: the longer word, its bracket and its digits. */
+/** The most characters that are held: a bracket, the longer word and its digits. */
 export const longestMarker = 1 + "reference:".length + mostDigits
 
-/** What `text` from `start` (a `[`) is: 0 no marker, -1 not yet decided, else the length of the marker. */
+/** The length of the marker in `text` at `start`, which is a `[`; 0 for other text, -1 while undecided. */
 const markerAt = (text: string, start: number): number => {
   for (const word of words) {
     const available = text.length - start - 1
@@ -36,12 +35,12 @@ const markerAt = (text: string, start: number): number => {
 }
 
 /** A machine over text pieces that drops the markers. */
-export interface MarkerMachine extends Machine<string, string> {
-  /** Releases what is held without ending, where something other than text follows. */
+interface MarkerMachine extends Machine<string, string> {
+  /** Emits the held text without ending, before something other than text. */
   readonly flush: (out: Array<string>) => void
 }
 
-/** Starts a machine that strips markers. */
+/** Starts a machine that drops the markers. */
 export const markerMachine = (): MarkerMachine => {
   let held = ""
   const flush = (out: Array<string>) => {
@@ -75,5 +74,5 @@ export const markerMachine = (): MarkerMachine => {
   }
 }
 
-/** The markers' removal as a transducer of text. */
+/** The same as a transducer of text. */
 export const stripReferenceMarkers: Transducer<string, string> = markerMachine

@@ -1,9 +1,9 @@
 /**
- * Long work in slices, so that no loop holds up everybody else: a generator that yields where a slice is full. What runs it
- * decides what happens there: `inSlices` (floor 1) lets other tasks run, `atOnce` goes on.
+ * Long work in slices, so that no loop blocks the event loop: a generator that yields whenever a slice is full. At a yield, `inSlices`
+ * (in `config`) lets other tasks run; `atOnce` continues.
  */
 
-/** What one slice handled. */
+/** The size of a finished slice. */
 export interface SliceSize {
   readonly items: number
   readonly chars: number
@@ -17,14 +17,14 @@ export class Slice {
   #items = 0
   #chars = 0
 
-  /** Adds what was handled; true when the slice is full, and `end` is to be yielded. */
+  /** Adds work; returns true when the slice is full and `end` must be yielded. */
   add(items: number, chars = 0): boolean {
     this.#items += items
     this.#chars += chars
     return this.#items >= sliceItems || this.#chars >= sliceChars
   }
 
-  /** The size of the slice, which starts the next one. */
+  /** Ends the slice: returns its size and starts the next one. */
   end(): SliceSize {
     const size = { items: this.#items, chars: this.#chars }
     this.#items = 0
@@ -33,7 +33,7 @@ export class Slice {
   }
 }
 
-/** Runs `f` over `items` in order, in slices. `f` may return the characters that it handled. */
+/** Runs `f` over `items` in order, in slices. `f` may return the number of characters that it handled. */
 export function* eachSliced<A>(
   items: Iterable<A>,
   f: (item: A, index: number) => number | void,
@@ -91,7 +91,7 @@ export function* flatMapSliced<A, B>(
   return out
 }
 
-/** Runs sliced work to its end at once, for what is known to be short. */
+/** Runs sliced work without pauses, for work that is known to be short. */
 export const atOnce = <A>(work: Sliced<A>): A => {
   for (;;) {
     const next = work.next()
@@ -99,17 +99,20 @@ export const atOnce = <A>(work: Sliced<A>): A => {
   }
 }
 
-/** Characters of a long text that are worked on in one go: a slice's, unless more pieces are in it. */
+/** The size in which long texts are worked on: a quarter of a slice. */
 export const pieceChars = 64 * 1024
 
-/** Work done so far. */
+/**
+ * Counts work. Machines and builders that promise linear cost count their steps into a meter if they get one. Tests hold the sum to a
+ * constant times input and output; in production no meter is passed.
+ */
 export interface Meter {
-  /** Items and characters looked at. */
+  /** The items and characters that were looked at. */
   steps: number
 }
 
-/** Items that a loop may handle between two yields of the event loop. */
+/** The most items that a loop handles between two yields to the event loop. */
 export const sliceItems = 2000
 
-/** Characters that a loop may handle between two yields of the event loop. */
+/** The most characters that a loop handles between two yields to the event loop. */
 export const sliceChars = 256 * 1024

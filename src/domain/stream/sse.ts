@@ -1,14 +1,14 @@
 /**
- * Server-sent events by the WHATWG rules ("9.2.6 Interpreting an event stream"): bytes to events, and events to text.
+ * Server-sent events by the WHATWG standard ("9.2.6 Interpreting an event stream"): bytes to events, and events to text.
  *
- * One thing differs from a browser: an event that the end of the stream leaves without its blank line is delivered, since
- * servers and proxies that close early often drop nothing but that line. Its last line may be incomplete.
+ * Unlike a browser, the decoder delivers an event without its blank line at the end of the stream, since servers and proxies that close
+ * early often drop only that line. The last line of such an event may be incomplete.
  */
 import { BYTE_ORDER_MARK, COLON, NEWLINE, SPACE } from "./characters.ts"
 import { TextPieces } from "./text.ts"
 import type { Machine } from "./transducer.ts"
 
-/** One event. `event` is `undefined` where no `event:` line (or an empty one) was sent; `data` joins its lines by NEWLINE. */
+/** One event. `event` is `undefined` without an `event:` line, or with an empty one; `data` joins its lines with newlines. */
 export interface SseEvent {
   readonly event: string | undefined
   readonly data: string
@@ -16,31 +16,31 @@ export interface SseEvent {
 
 /** A decoder of one stream. */
 export interface SseDecoder extends Machine<Uint8Array, SseEvent> {
-  /** A line or an event exceeded the limit: all that followed was dropped, and the stream cannot be relied upon. */
+  /** A line or an event exceeded the limit: the rest of the stream was dropped. */
   readonly overflowed: boolean
-  /** The most strings that the unfinished line and event can be held as: few beside their characters, however they came. */
+  /** An upper bound of the strings that hold the unfinished line and event: few compared with their characters. */
   readonly heldStrings: number
 }
 
-/** UTF-16 units that the data of one event may have. */
+/** The most UTF-16 units in the data of one event. */
 export const sseLimit = 16 * 1024 * 1024
 
-/** What stands before the data in its line. */
+/** The longest field name with its separator. */
 const longestName = "event: ".length
 
 class Decoder implements SseDecoder {
   overflowed = false
   private readonly limit: number
-  // Keeps split characters and replaces invalid bytes. Byte order marks are left in: node's decoder drops two of them where
-  // the first is split, and the standard drops one.
+  // Joins split characters and replaces invalid bytes. `readText` drops the byte order mark: Node's decoder drops two of them if the
+  // first one is split, while the standard drops one.
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   private started = false
-  /** The line that the chunks so far leave unfinished. */
+  /** The unfinished line. */
   private readonly line = new TextPieces()
-  /** The first line of data; most events have one. */
+  /** The first line of data; most events have only one. */
   private data = ""
   private hasData = false
-  /** All lines of data where there are several. */
+  /** All lines of data, if there are several. */
   private readonly lines = new TextPieces()
   private name = ""
   private skipLineFeed = false
@@ -91,7 +91,7 @@ class Decoder implements SseDecoder {
     }
     let colon = start
     while (colon < end && text.charCodeAt(colon) !== COLON) colon++
-    // Fields that matter have short names; a comment starts with the colon itself.
+    // The fields that are read have short names; a comment begins with the colon.
     if (colon === start || colon - start > 5) return
     const field = text.slice(start, colon)
     let from = Math.min(colon + 1, end)
@@ -161,21 +161,18 @@ class Decoder implements SseDecoder {
 }
 
 /**
- * Starts a decoder. Time is linear in the bytes however they are cut: each chunk is searched once, and what a chunk leaves
- * unfinished is not read before its line ends. So is memory in characters: lines and chunks of one character are joined as
- * they come. `id` and `retry` fields and comments are dropped.
+ * Starts a decoder. Time is linear in the bytes, however they are cut: each chunk is searched once, and an unfinished line is read only
+ * when it ends. Memory is linear in the characters, and bounded by `limit`. `id` and `retry` fields and comments are dropped.
  */
 export const makeSseDecoder = (limit: number = sseLimit): SseDecoder => new Decoder(limit)
 
 /** Ends a stream of the chat and Responses styles. */
 export const sseDone = "data: [DONE]\n\n"
 
-/** A comment line, which keeps a connection alive and means nothing. `text` must hold no line end. */
+/** A comment line, which keeps a connection alive. `text` must not contain line ends. */
 export const sseComment = (text: string): string => `: ${text}\n\n`
 
-/**
- * One event as text. `event` must hold no line end; `data` may, as JSON never does: each of its lines gets its own `data:`.
- */
+/** One event as text. `event` must not contain line ends; each line of `data` gets its own `data:`. */
 export const encodeSse = (event: string | undefined, data: string): string => {
   const body = /[\r\n]/.test(data) ? data.replace(/\r\n|[\r\n]/g, "\ndata: ") : data
   return event === undefined ? `data: ${body}\n\n` : `event: ${event}\ndata: ${body}\n\n`

@@ -1,28 +1,28 @@
 /**
- * Finds stop sequences in streamed text: the text before the first one passes, and nothing after it does.
+ * Finds stop sequences in streamed text: the text before the first one passes, the rest is dropped.
  *
- * An Aho–Corasick automaton over UTF-16 units, built once per request, so that any number of sequences costs a few look-ups a
- * character and what is held back is exactly the longest suffix that may begin a sequence.
+ * An Aho–Corasick automaton over UTF-16 units, built once per request. Any number of sequences costs a few look-ups per character, and
+ * the held text is exactly the longest suffix that may begin a sequence.
  */
 import type { Meter } from "./slices.ts"
 import type { Machine } from "./transducer.ts"
 
 /**
  * An automaton for a set of sequences, in typed arrays: a state is an index, 0 the root; a state's children are linked through
- * `sibling`. Memory is a constant for each character of the sequences, whatever they are.
+ * `sibling`. Memory is a constant per character of the sequences.
  */
 export interface StopSequences {
   readonly sequences: ReadonlyArray<string>
-  /** The character that leads to the state. */
+  /** The character on the edge to the state. */
   readonly code: Uint16Array
   readonly firstChild: Int32Array
   readonly sibling: Int32Array
   /** The state of the longest proper suffix of this one's text. */
   readonly fail: Int32Array
   readonly depth: Int32Array
-  /** A sequence that begins with the state's text, as its index. */
+  /** The index of a sequence that begins with the state's text. */
   readonly origin: Int32Array
-  /** The longest sequence that ends here, as its index; -1 where none does. */
+  /** The index of the longest sequence that ends in the state, or -1. */
   readonly match: Int32Array
 }
 
@@ -32,7 +32,7 @@ const childOf = ({ code, firstChild, sibling }: StopSequences, state: number, ch
   return child
 }
 
-/** Builds the automaton; `undefined` when there is no sequence to look for. Empty sequences are ignored. */
+/** Builds the automaton. Empty sequences are ignored; returns `undefined` without any other. */
 export const compileStopSequences = (sequences: ReadonlyArray<string>, meter?: Meter): StopSequences | undefined => {
   const wanted = sequences.filter((sequence) => sequence !== "")
   if (wanted.length === 0) return undefined
@@ -68,7 +68,7 @@ export const compileStopSequences = (sequences: ReadonlyArray<string>, meter?: M
     }
     match[state] = k
   }
-  // By depth, so that a state's suffixes, which are shorter, are done before it.
+  // Breadth first, so that a state's suffixes, which are shorter, are finished before it.
   const queue = new Int32Array(states)
   let filled = 1
   for (let taken = 0; taken < filled; taken++) {
@@ -92,23 +92,23 @@ const step = (automaton: StopSequences, from: number, character: number, meter?:
   }
 }
 
-/** A machine over text pieces that knows which sequence ended the text. */
+/** A machine over text pieces that reports which sequence ended the text. */
 export interface StopMachine extends Machine<string, string> {
-  /** The sequence that was found; from then on everything that is pushed is dropped. */
+  /** The sequence that was found; later input is dropped. */
   readonly found: () => string | undefined
-  /** Releases what is held without ending, where something other than text follows. */
+  /** Emits the held text without ending, before something other than text. */
   readonly flush: (out: Array<string>) => void
 }
 
 /**
- * Starts a machine. The first position at which any sequence is complete decides; of several that end there the longest
- * counts, so that the outcome does not depend on how the text was cut.
+ * Starts a machine. The first position at which any sequence is complete decides; of several that end there, the longest counts. So the
+ * outcome does not depend on the cuts.
  */
 export const stopMachine = (automaton: StopSequences, meter?: Meter): StopMachine => {
   const { depth, match, origin, sequences } = automaton
   let state = 0
   let found: string | undefined
-  /** The first `count` characters of what a state holds back, which is its text, and of what follows. */
+  /** Emits the first `count` characters of the text that the state `held` holds and of `text` behind it. */
   const take = (held: number, text: string, count: number, out: Array<string>) => {
     if (count <= 0) return
     if (meter !== undefined) meter.steps += count

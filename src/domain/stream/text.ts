@@ -1,18 +1,22 @@
 /**
- * Text that comes in pieces: joined cheaply, and never cut within a character.
+ * Text that arrives in pieces: joined cheaply, and never cut within a character.
  */
 
-/** UTF-16 units after which pieces are joined. */
+/** UTF-16 units after which pieces are joined to a block. */
 const blockSize = 256
 
+/**
+ * Text that grows by pieces and is read rarely. Small pieces are joined many at a time: a text that arrives by the character takes
+ * memory of its length, and twice the time at most.
+ */
 export class TextPieces {
   /** UTF-16 units so far. */
   length = 0
-  /** Made when the first one is: most texts are short, and each reply has several. */
+  /** Allocated for the first block: most texts are short, and each reply has several. */
   private blocks: Array<string> | undefined = undefined
   private recent = ""
 
-  /** The most strings that hold it: those that were joined, and one for each character that waits to be. */
+  /** An upper bound of the strings in memory: the blocks, and one for each character since the last one. */
   get strings(): number {
     return (this.blocks?.length ?? 0) + Math.min(this.recent.length, blockSize)
   }
@@ -22,7 +26,7 @@ export class TextPieces {
     if (this.recent.length < blockSize) {
       this.recent += piece
     } else {
-      // Unlike `+`, which keeps its operands, this makes one string of what many additions left.
+      // Unlike `+`, which keeps its operands, `join` makes one flat string of many additions.
       const block = [this.recent, piece].join("")
       if (this.blocks === undefined) this.blocks = [block]
       else this.blocks.push(block)
@@ -36,7 +40,7 @@ export class TextPieces {
     this.recent = ""
   }
 
-  /** The whole text; costs its length where something was added since it was asked for. */
+  /** The whole text; costs its length if pieces were added since the last call. */
   toString(): string {
     if (this.blocks === undefined) return this.recent
     if (this.blocks.length === 1 && this.recent === "") return this.blocks[0]!
@@ -47,14 +51,14 @@ export class TextPieces {
   }
 }
 
-/** True for a piece that ends with the first half of a pair. */
+/** True for a piece that ends with the first half of a surrogate pair. */
 export const endsWithin = (piece: string): boolean => (piece.charCodeAt(piece.length - 1) & 0xfc00) === 0xd800
 
-/** The pieces of one text. What is held is at most the first half of a pair, until the next piece or the end. */
+/** Keeps surrogate pairs whole, since half of one cannot be written as UTF-8. Holds at most the first half of a pair. */
 export class WholeCharacters {
   private half = ""
 
-  /** Takes a piece and gives what of it, and of what was held, may leave; nothing where that is no whole character. */
+  /** Takes a piece and returns the whole characters of the held half and the piece, possibly empty. */
   take(piece: string): string {
     const isCut = endsWithin(piece)
     if (!isCut && this.half === "") return piece
@@ -64,7 +68,7 @@ export class WholeCharacters {
     return isCut ? text.slice(0, -1) : text
   }
 
-  /** Gives what is held: nothing follows that could complete it. */
+  /** Ends the text and returns the held half. */
   end(): string {
     const { half } = this
     this.half = ""

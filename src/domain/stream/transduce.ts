@@ -1,10 +1,10 @@
 /**
  * Streams of pure machines: `transduce` runs a machine over a stream, once per chunk.
  *
- * V8 allocates a function that is assigned to a property among the old objects at once, and `Channel.fromTransform`, of which
- * every stream is made, assigns one: whatever that function reaches stays in memory until the next full collection, 10 kB of
- * each request. So a stream that is made for one request is made by `once` and `fromPullOnce`: what the function reaches is a
- * box, which is emptied when the stream starts.
+ * V8 pretenures function literals that are assigned to properties: it allocates them among the old objects, where everything that they
+ * reference stays until the next full collection. `Channel.fromTransform`, on which every stream is built, assigns one, which would
+ * keep 10 kB per request. So streams of a single request are built by `once` and `fromPullOnce`, whose function references only a box
+ * that is emptied when the stream starts.
  */
 import { isArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -14,7 +14,7 @@ import * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 import type { Machine } from "./transducer.ts"
 
-/** Holds a value until it is taken. */
+/** Holds a value until it is taken, once. */
 class Box<A> {
   private value: A | undefined
 
@@ -24,16 +24,16 @@ class Box<A> {
 
   readonly take = (): A => {
     const { value } = this
-    if (value === undefined) throw new Error("A stream that is made for one reader was run twice")
+    if (value === undefined) throw new Error("A stream for a single reader was run twice")
     this.value = undefined
     return value
   }
 }
 
-/** The transducer of one stream that is run once: starts this very machine. */
+/** The transducer that starts this machine, for a stream that runs once. */
 export const once = <M>(machine: M): () => M => new Box(machine).take
 
-/** A stream of a pull, for one reader. */
+/** A stream that runs a pull, for a single reader. */
 export const fromPullOnce = <A, E>(
   pull: Pull.Pull<NonEmptyReadonlyArray<A>, E>
 ): Stream.Stream<A, Pull.ExcludeDone<E>> => {
@@ -41,7 +41,7 @@ export const fromPullOnce = <A, E>(
   return Stream.fromChannel(Channel.fromTransform(() => Effect.succeed(box.take())))
 }
 
-/** What a machine makes of each chunk of a pull, and of its end. */
+/** Runs a machine over the chunks of a pull and over its end. */
 const through = <M extends Machine<I, O>, I, O, E>(
   machine: M,
   pull: Pull.Pull<NonEmptyReadonlyArray<I>, E>,
@@ -63,16 +63,15 @@ const through = <M extends Machine<I, O>, I, O, E>(
       return isArrayNonEmpty(out) ? Effect.succeed(out) : Effect.failCause(cause)
     }
   })
-  // A stream that has ended says so again: only a machine that is done before its input needs a look at each pull.
+  // A pull that has ended ends again. Only a machine that may be done before its input must check `isOver` at each pull.
   return isDone === never ? read : Effect.suspend(() => isOver ? Cause.done() : read)
 }
 
 const never = () => false
 
 /**
- * Runs a transducer over a stream, chunk by chunk: what is decided of a chunk is emitted with it, and what is still held
- * when the stream ends comes last. Where `isDone` holds after a chunk the stream ends there, and no more is read. (It must be
- * a function of a module: what it reaches is kept like what the stream reaches.)
+ * Runs a transducer over a stream, chunk by chunk. The outputs of a chunk are one chunk; the held output comes at the end. When `isDone`
+ * holds after a chunk, the stream ends and reads no more. `isDone` must be a function of a module, since V8 keeps what it references.
  */
 export const transduce = <I, O, M extends Machine<I, O> = Machine<I, O>>(
   start: () => M & Machine<I, O>,

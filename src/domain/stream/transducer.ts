@@ -1,30 +1,27 @@
 /**
- * Pure stream transducers: everything between the upstream's bytes and the client's bytes is one of these.
+ * Pure stream transducers, which do everything between the upstream's bytes and the client's bytes.
  *
- * A transducer is started once per stream and then fed; what it emits depends on nothing but what it was fed. Its state is
- * its own, so stepping costs no allocation beyond the outputs. Machines are composed once and run once per network chunk.
+ * A transducer starts one machine per stream. A machine's outputs depend only on its inputs, and stepping allocates only the outputs.
+ * Machines are composed once per stream and run once per network chunk.
  */
 
-/** A started transducer: one stream's state. `push` and `end` append what comes out to `out`, in order; they never throw. */
+/** The state of one stream. `push` and `end` append outputs to `out`, in order. They never throw. */
 export interface Machine<in I, in out O> {
-  /** Takes one input and appends the outputs that it decides. */
+  /** Takes one input and appends its outputs. */
   readonly push: (input: I, out: Array<O>) => void
-  /** Says that no input follows; appends all that was held. Called at most once, and nothing is pushed afterwards. */
+  /** Ends the input and appends the held outputs. Called at most once, after the last `push`. */
   readonly end: (out: Array<O>) => void
 }
 
-/** A machine that says how many characters of its input it holds. */
+/** A machine that reports how many characters of its input it holds. */
 export interface HoldingMachine<in I, in out O> extends Machine<I, O> {
   readonly held: number
 }
 
-/** A transducer: starts a fresh machine for one stream. */
+/** Starts a new machine for one stream. */
 export type Transducer<in I, in out O> = () => Machine<I, O>
 
-/**
- * Empties an array that is filled again at once. Mostly it holds one output, and taking that costs a fraction of what setting
- * the length does.
- */
+/** Empties an array for reuse. It usually has one item, and `pop` is much cheaper than setting the length. */
 export const clear = (items: Array<unknown>): void => {
   if (items.length === 1) items.pop()
   else if (items.length > 0) items.length = 0
@@ -58,11 +55,11 @@ class Composed<A, B, C> implements Machine<A, C> {
   }
 }
 
-/** Feeds what `first` emits into `second`. One intermediate array is reused for the life of the stream. */
+/** Feeds the outputs of `first` into `second`. One intermediate array is reused for the whole stream. */
 export const compose = <A, B, C>(first: Transducer<A, B>, second: Transducer<B, C>): Transducer<A, C> => () =>
   new Composed(first(), second())
 
-/** Runs a transducer over a whole input; the reference that a streamed run must equal. */
+/** Runs a transducer over a whole input. */
 export const run = <I, O>(transducer: Transducer<I, O>, inputs: Iterable<I>): Array<O> => {
   const machine = transducer()
   const out: Array<O> = []

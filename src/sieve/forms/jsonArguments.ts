@@ -1,28 +1,27 @@
 /**
- * A call's arguments in JSON: an object, or a string that holds one.
+ * A call's arguments in JSON: an object, or a string whose content is one.
  */
 import { BACKSLASH, ELLIPSIS, FULL_STOP, isBlank, oneOf, OPEN_BRACE, QUOTE } from "../../domain/stream/characters.ts"
 import type { Context } from "../form.ts"
-import { JsonStretch, RestOfBrackets, RestOfTag, StringStretch } from "../readers/stretches.ts"
-import type { Reader, Reading } from "../reading.ts"
-import { peek, readWith, skipBlanks } from "../reading.ts"
+import { JsonStringReader, JsonValueReader, SkipBrackets, SkipToCloser } from "../readers/valueReaders.ts"
+import { peek, type Reader, type Reading, readWith, skipBlanks } from "../reading.ts"
 
-/** What a backslash makes a blank of. */
+/** The escapes that stand for a blank. */
 const isEscapedBlank = oneOf("nrt")
 
 /**
- * `call`: one was read, with what closes it. `open`: one was read, but what closes it is not there. `broken`: one was started and
- * cut off inside its arguments. `none`: there is no call.
+ * What reading a call came to. `call`: a complete call and its closing tag or bracket. `open`: a complete call whose closing tag or
+ * bracket is missing. `broken`: a call that was started and cut off inside its arguments. `none`: no call.
  */
 export type Outcome = "call" | "open" | "broken" | "none"
 
-/** How the reading of arguments ended: `none` when they are no object. */
+/** What reading arguments came to; `none` when they are not an object. */
 export type ArgumentsEnd = "complete" | "broken" | "none"
 
 /**
- * Reads arguments, an object or a string that holds one, whose first character is `c`. `begin` is called when that is certain,
- * before anything is written. Gives the depth of the brackets left open too. For a tool that is not declared the brace alone does not
- * make it certain: a text that explains the form has `{...}` there.
+ * Reads arguments, whose first character is `c`. Calls `begin` once it is certain that they are arguments, before the first `write`.
+ * Returns also the number of brackets left open. For an undeclared tool the brace alone is not enough: a text that explains the form
+ * has `{...}` there.
  */
 export function* readArguments(
   context: Context,
@@ -33,7 +32,7 @@ export function* readArguments(
 ): Reading<readonly [ArgumentsEnd, number]> {
   const { source } = context
   if (c === OPEN_BRACE) {
-    const stretch = new JsonStretch(write)
+    const stretch = new JsonValueReader(write)
     if (!isDeclared) {
       source.pos++
       const d = yield* skipBlanks(source)
@@ -65,17 +64,17 @@ export function* readArguments(
     source.pos++
   }
   begin()
-  const stretch = yield* readWith(new StringStretch(write))
+  const stretch = yield* readWith(new JsonStringReader(write))
   return [stretch.isComplete ? "complete" : "broken", stretch.depth]
 }
 
-/** Drops the rest of a malformed block: up to one of the `closers` where it stands in a tag, else until `depth` brackets are closed. */
+/** Drops the rest of a malformed block: up to one of the `closers` if it stands in a tag, else until `depth` brackets are closed. */
 export const restOf = (context: Context, depth: number, closers: ReadonlySet<string> | undefined): Reader =>
-  closers === undefined ? new RestOfBrackets(context, depth) : new RestOfTag(context, closers)
+  closers === undefined ? new SkipBrackets(context, depth) : new SkipToCloser(context, closers)
 
 /**
- * Reads arguments that stand by themselves, for a tool whose name is known, and finishes the call. Of a malformed one the rest
- * is dropped, with the one of `closers` that ends it.
+ * Reads the arguments of a tool whose name is known and finishes the call. The rest of a malformed call is dropped, up to and with the
+ * one of `closers` that ends it.
  */
 export function* readNamedArguments(context: Context, name: string, closers?: ReadonlySet<string>): Reading<Outcome> {
   const c = yield* peek(context.source)

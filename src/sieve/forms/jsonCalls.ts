@@ -1,6 +1,6 @@
 /**
- * Calls written as JSON objects, wherever they stand: members that name the tool and hold its arguments, beside ids and types, at
- * the top or in a nested object.
+ * Calls written as JSON objects: members that name the tool and hold its arguments, beside ids and types, at the top or in a nested
+ * object. Every form with JSON in it uses this parser.
  */
 import {
   CLOSE_BRACE,
@@ -12,16 +12,16 @@ import {
   QUOTE
 } from "../../domain/stream/characters.ts"
 import type { Context } from "../form.ts"
-import { quoteText } from "../readers/jsonText.ts"
-import { readKey, readString } from "../readers/jsonTokens.ts"
-import { JsonStretch, RestOfTag } from "../readers/stretches.ts"
-import type { Reading } from "../reading.ts"
-import { END, peek, readWith, skipBlanks } from "../reading.ts"
+import { quoteText, readKey, readString } from "../readers/jsonTokens.ts"
+import { JsonValueReader, SkipToCloser } from "../readers/valueReaders.ts"
+import { END, peek, type Reading, readWith, skipBlanks } from "../reading.ts"
 import { parametersOf, propertyOf } from "../schema.ts"
-import type { ArgumentsEnd, Outcome } from "./jsonArguments.ts"
-import { readArguments, restOf } from "./jsonArguments.ts"
+import { type ArgumentsEnd, type Outcome, readArguments, restOf } from "./jsonArguments.ts"
 
-/** Where an object stands. In a wrapper any name is a call's and arguments may come before it; alone, it must be a declared one. */
+/**
+ * Where an object stands. `wrapped`: inside something that only calls have, so that any name counts and arguments may precede it.
+ * `bare`: in plain text, so that the name must be a declared tool's unless another member marks the object as a call.
+ */
 export type Place = "wrapped" | "bare"
 
 const nameKeys = new Set(["name", "tool_name", "tool", "function_name", "function"])
@@ -29,7 +29,7 @@ const argumentKeys = new Set(["arguments", "input", "args", "parameters", "param
 const nestedKeys = new Set(["function", "function_call", "functionCall", "tool_call", "toolCall"])
 const otherKeys = new Set(["id", "call_id", "tool_call_id", "index"])
 const wrapperKeys = new Set(["tool_calls", "toolCalls"])
-/** What `type` may say of a call, and whether nothing but a call says so. */
+/** The values of `type` that a call may have; true for those that only calls have. */
 const callTypes = new Map([
   ["function", false],
   ["tool", false],
@@ -38,7 +38,7 @@ const callTypes = new Map([
   ["tool_call", true]
 ])
 
-/** The keys that a call outside of a wrapper may have: any other shows that an object is none. */
+/** The keys that a bare call may have: an object with any other key is data. */
 export const bareKeys: ReadonlySet<string> = new Set([
   ...nameKeys,
   ...argumentKeys,
@@ -50,27 +50,29 @@ export const bareKeys: ReadonlySet<string> = new Set([
 
 const ignore = (): void => undefined
 
-interface Found {
+/** The object that is being read, as far as it is known. */
+interface Candidate {
   readonly place: Place
   name: string | undefined
-  /** Something beside the name and the arguments says that it is a call. */
+  /** A member other than the name and the arguments marks it as a call. */
   isMarked: boolean
-  /** Arguments that came before the name. */
+  /** Arguments that preceded the name. */
   early: string | undefined
-  /** It has members that no call has. */
+  /** It has members that calls do not have. */
   hasOthers: boolean
+  /** Its call was started and finished. */
   isFinished: boolean
-  /** After `broken`: the brackets that are still open. */
+  /** After `broken`: the number of brackets that are still open. */
   depth: number
 }
 
-/** True for `{"name": …, "parameters": {"type": "object", …}}`, which declares a tool and calls none. */
+/** True for `{"name": …, "parameters": {"type": "object", …}}`: it declares a tool instead of calling one. */
 const isDeclaration = (context: Context, name: string, key: string): boolean =>
   (key === "type" || key === "properties" || key === "$schema") &&
   propertyOf(parametersOf(context.tools.get(name)), key) === undefined
 
-/** Reads the arguments of `found` from their first character on. */
-function* readFoundArguments(context: Context, found: Found, key: string): Reading<ArgumentsEnd> {
+/** Reads the arguments of `found` from their first character. */
+function* readFoundArguments(context: Context, found: Candidate, key: string): Reading<ArgumentsEnd> {
   const { source } = context
   const c = yield* peek(source)
   const { name } = found
@@ -92,7 +94,7 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
     const first = d === QUOTE ? yield* readString(source) : undefined
     if (first !== undefined && isDeclaration(context, name, first)) return "none"
     context.start(name)
-    const stretch = new JsonStretch(context.write)
+    const stretch = new JsonValueReader(context.write)
     const begun = first === undefined ? "{" : "{" + quoteText(first)
     stretch.json.feed(begun, 0, begun.length)
     yield stretch
@@ -114,30 +116,31 @@ function* readFoundArguments(context: Context, found: Found, key: string): Readi
   return end
 }
 
-const finishEarly = (context: Context, found: Found, name: string, json: string): void => {
+const finishEarly = (context: Context, found: Candidate, name: string, json: string): void => {
   context.start(name)
   context.write(json)
   context.finish()
   found.isFinished = true
 }
 
-/** Reads the value of a member of `found`; the reading goes on after `call` only. */
-function* readMember(context: Context, found: Found, key: string, isFirst: boolean, depth: number): Reading<Outcome> {
+/** Reads the value of a member of `found`; the object continues only after `call`. */
+function* readMember(
+  context: Context,
+  found: Candidate,
+  key: string,
+  isFirst: boolean,
+  depth: number
+): Reading<Outcome> {
   const { source } = context
   const c = yield* peek(source)
   if (found.isFinished) {
-    const skipped = yield* readWith(new JsonStretch(ignore))
+    const skipped = yield* readWith(new JsonValueReader(ignore))
     if (!skipped.isComplete) return "open"
-    context.settle()
+    context.consume()
     return "call"
   }
   if (isFirst && depth === 1 && found.place === "bare" && wrapperKeys.has(key)) {
-    if (c === OPEN_BRACKET) source.pos++
-    const outcome = c === OPEN_BRACKET
-      ? yield* readCallList(context, "wrapped")
-      : c === OPEN_BRACE
-      ? yield* readCallObject(context, "wrapped")
-      : "none"
+    const outcome = yield* readWrapped(context, c)
     found.isFinished = outcome === "call" || outcome === "broken"
     return found.isFinished ? "call" : outcome
   }
@@ -168,14 +171,14 @@ function* readMember(context: Context, found: Found, key: string, isFirst: boole
     if (found.place === "bare") return "none"
     found.hasOthers = true
   }
-  const skipped = yield* readWith(new JsonStretch(ignore))
+  const skipped = yield* readWith(new JsonValueReader(ignore))
   return skipped.isComplete ? "call" : "none"
 }
 
-/** Reads an object's members from its `{`; `call` when it closed. */
-function* readMembers(context: Context, found: Found, depth: number): Reading<Outcome> {
+/** Reads an object's members from its `{`; returns `call` when the object closed. */
+function* readMembers(context: Context, found: Candidate, depth: number): Reading<Outcome> {
   const { source } = context
-  const left = (): Outcome => found.isFinished ? "open" : "none"
+  const unfinished = (): Outcome => found.isFinished ? "open" : "none"
   source.pos++
   for (let isFirst = true;; isFirst = false) {
     let c = yield* skipBlanks(source)
@@ -183,15 +186,15 @@ function* readMembers(context: Context, found: Found, depth: number): Reading<Ou
       source.pos++
       c = yield* skipBlanks(source)
     } else if (!isFirst && c !== CLOSE_BRACE) {
-      return left()
+      return unfinished()
     }
     if (c === CLOSE_BRACE) {
       source.pos++
-      if (found.isFinished) context.settle()
+      if (found.isFinished) context.consume()
       return "call"
     }
     const key = yield* readKey(source, c)
-    if (key === undefined || (yield* skipBlanks(source)) !== COLON) return left()
+    if (key === undefined || (yield* skipBlanks(source)) !== COLON) return unfinished()
     source.pos++
     yield* skipBlanks(source)
     const outcome = yield* readMember(context, found, key, isFirst, depth)
@@ -200,11 +203,11 @@ function* readMembers(context: Context, found: Found, depth: number): Reading<Ou
 }
 
 /**
- * Reads one call from its `{`. Of a `broken` one the rest is dropped: to the end of the object, or, where it stands in a tag, with the
- * one of `closers` that ends it.
+ * Reads one call from its `{`. The rest of a `broken` call is dropped: to the end of the object, or, if it stands in a tag, up to and
+ * with the one of `closers` that ends it.
  */
 export function* readCallObject(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
-  const found: Found = {
+  const found: Candidate = {
     place,
     name: undefined,
     isMarked: false,
@@ -218,7 +221,7 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
     yield restOf(context, found.depth, closers)
     return "broken"
   }
-  if (outcome === "open" && found.isFinished && (yield* peek(context.source)) === END) context.settle()
+  if (outcome === "open" && found.isFinished && (yield* peek(context.source)) === END) context.consume()
   if (outcome !== "call" || found.isFinished) return outcome
   const { name } = found
   const isCall = name !== undefined && found.early === undefined && !found.hasOthers &&
@@ -229,15 +232,15 @@ export function* readCallObject(context: Context, place: Place, closers?: Readon
 }
 
 /**
- * Reads a list of calls from after its `[`. Where a malformed one leaves the list unreadable, and it stands in a tag, the rest is
- * dropped up to one of its `closers`, which is `broken` then.
+ * Reads a list of calls from behind its `[`. If a malformed call leaves the list unreadable, and the list stands in a tag, the rest is
+ * dropped up to one of its `closers`, and the list is `broken`.
  */
 export function* readCallList(context: Context, place: Place, closers?: ReadonlySet<string>): Reading<Outcome> {
   const { source } = context
   let hasBroken = false
-  const left = function*(): Reading<Outcome> {
+  const giveUp = function*(): Reading<Outcome> {
     if (!hasBroken || closers === undefined) return "open"
-    yield new RestOfTag(context, closers)
+    yield new SkipToCloser(context, closers)
     return "broken"
   }
   for (let isFirst = true;; isFirst = false) {
@@ -246,15 +249,23 @@ export function* readCallList(context: Context, place: Place, closers?: Readonly
       source.pos++
       c = yield* skipBlanks(source)
     } else if (!isFirst && c !== CLOSE_BRACKET && c !== END) {
-      return yield* left()
+      return yield* giveUp()
     }
     if (!isFirst && (c === CLOSE_BRACKET || c === END)) {
       if (c === CLOSE_BRACKET) source.pos++
-      context.settle()
+      context.consume()
       return c === END ? "open" : "call"
     }
     const outcome = c === OPEN_BRACE ? yield* readCallObject(context, place) : "none"
     if (outcome === "broken") hasBroken = true
-    else if (outcome !== "call") return isFirst ? outcome : yield* left()
+    else if (outcome !== "call") return isFirst ? outcome : yield* giveUp()
   }
+}
+
+/** Reads an object or a list of wrapped calls that begins with `c`; `none` for any other character. */
+export function* readWrapped(context: Context, c: number, closers?: ReadonlySet<string>): Reading<Outcome> {
+  if (c === OPEN_BRACE) return yield* readCallObject(context, "wrapped", closers)
+  if (c !== OPEN_BRACKET) return "none"
+  context.source.pos++
+  return yield* readCallList(context, "wrapped", closers)
 }

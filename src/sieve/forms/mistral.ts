@@ -1,14 +1,13 @@
 /**
- * Mistral's forms: `[TOOL_CALLS][{…}]`, and the newer `[TOOL_CALLS]wx[ARGS]{…}`, perhaps with `[CALL_ID]…` before the arguments.
+ * Mistral: `[TOOL_CALLS][{…}]`, and the newer `[TOOL_CALLS]wx[ARGS]{…}`, with an optional `[CALL_ID]…` before the arguments.
  */
 import { CLOSE_BRACKET, NEWLINE, OPEN_BRACE, OPEN_BRACKET, SPACE } from "../../domain/stream/characters.ts"
 import type { Context, Form } from "../form.ts"
-import type { Reading } from "../reading.ts"
-import { peek, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
+import { peek, type Reading, skipBlanks, takeLiteral, takeUntil } from "../reading.ts"
 import { readNamedArguments } from "./jsonArguments.ts"
-import { readCallList, readCallObject } from "./jsonCalls.ts"
+import { readWrapped } from "./jsonCalls.ts"
 
-/** Takes `[…]` and gives the word in it. */
+/** Takes `[…]` and returns the word in it; the empty word when the bracket does not close behind one word. */
 function* readMark(context: Context): Reading<string> {
   const { source } = context
   source.pos++
@@ -30,13 +29,8 @@ export const mistral: Form = {
     const { source } = context
     if (!(yield* takeLiteral(source, "]"))) return
     const c = yield* skipBlanks(source)
-    if (c === OPEN_BRACKET) {
-      source.pos++
-      yield* readCallList(context, "wrapped")
-      return
-    }
-    if (c === OPEN_BRACE) {
-      yield* readCallObject(context, "wrapped")
+    if (c === OPEN_BRACKET || c === OPEN_BRACE) {
+      yield* readWrapped(context, c)
       return
     }
     const name = (yield* takeUntil(source, (d) => d === OPEN_BRACKET || d === OPEN_BRACE || d === NEWLINE)).trim()

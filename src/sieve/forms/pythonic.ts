@@ -1,6 +1,6 @@
 /**
- * A list of Python calls, `[wx(city="Oslo"), t(z=1)]`, for declared tools only. Arguments are given by keyword; their values are
- * converted to JSON as they stream.
+ * A list of Python calls, `[wx(city="Oslo"), t(z=1)]`, of declared tools. Arguments have keywords; their values are converted to JSON
+ * as they stream.
  */
 import {
   CLOSE_BRACKET,
@@ -12,18 +12,17 @@ import {
   OPEN_PARENTHESIS
 } from "../../domain/stream/characters.ts"
 import type { Context, Form } from "../form.ts"
-import { isKeyCharacter, isKeyStart, quoteText } from "../readers/jsonText.ts"
-import { JsonStretch, RestOfBrackets } from "../readers/stretches.ts"
-import type { Reading } from "../reading.ts"
-import { END, peek, readWith, skipBlanks, takeUntil } from "../reading.ts"
+import { isKeyCharacter, isKeyStart, quoteText } from "../readers/jsonTokens.ts"
+import { JsonValueReader, SkipBrackets } from "../readers/valueReaders.ts"
+import { END, peek, type Reading, readWith, skipBlanks, takeUntil } from "../reading.ts"
 import type { Outcome } from "./jsonArguments.ts"
 
 const isNameEnd = (c: number): boolean => !isKeyCharacter(c) && c !== FULL_STOP
 
-/** The first character of a value that Python and JSON share a notion of. */
+/** The first characters of values that exist in both Python and JSON. */
 const beginsValue = oneOf("\"'{[(-0123456789TFNtfn")
 
-/** Reads a keyword and its `=`; `undefined` when none stands there. */
+/** Reads a keyword and its `=`; `undefined` for anything else. */
 function* readKeyword(context: Context): Reading<string | undefined> {
   const { source } = context
   const c = yield* skipBlanks(source)
@@ -34,10 +33,10 @@ function* readKeyword(context: Context): Reading<string | undefined> {
   return beginsValue(yield* skipBlanks(source)) ? keyword : undefined
 }
 
-/** Reads a call from its opening parenthesis to after its closing one, and for a lone one without arguments the list's end. */
+/** Reads a call from its opening to behind its closing parenthesis; `closed` when a lone call without arguments ended the list too. */
 function* readCall(context: Context, name: string, isFirst: boolean): Reading<Outcome | "closed"> {
   const { source } = context
-  const startEmpty = (): void => {
+  const callWithoutArguments = (): void => {
     context.start(name)
     context.write("{}")
     context.finish()
@@ -50,11 +49,11 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
       source.pos++
       // `[wx()](…)` is a link.
       if ((yield* peek(source)) === OPEN_PARENTHESIS) return "none"
-      startEmpty()
+      callWithoutArguments()
       return "closed"
     }
     if (c !== COMMA && c !== CLOSE_BRACKET) return "none"
-    startEmpty()
+    callWithoutArguments()
     return "call"
   }
   let keyword = yield* readKeyword(context)
@@ -63,7 +62,7 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
   let depth = 0
   for (let opening = "{"; keyword !== undefined; opening = ",") {
     context.write(opening + quoteText(keyword) + ":")
-    const value: JsonStretch = yield* readWith(new JsonStretch(context.write, "python"))
+    const value: JsonValueReader = yield* readWith(new JsonValueReader(context.write, "python"))
     depth = value.depth
     if (!value.isComplete) break
     let c = yield* skipBlanks(source)
@@ -82,7 +81,7 @@ function* readCall(context: Context, name: string, isFirst: boolean): Reading<Ou
     return "call"
   }
   context.cutOff()
-  yield new RestOfBrackets(context, depth + 1)
+  yield new SkipBrackets(context, depth + 1)
   return "broken"
 }
 
@@ -99,12 +98,12 @@ export const pythonic: Form = {
       const c = yield* skipBlanks(source)
       if (c === END || c === CLOSE_BRACKET) {
         if (c !== END) source.pos++
-        context.settle()
+        context.consume()
         return
       }
       if (c !== COMMA) return
       source.pos++
-      if ((yield* skipBlanks(source)) === END) context.settle()
+      if ((yield* skipBlanks(source)) === END) context.consume()
       name = yield* takeUntil(source, isNameEnd)
       if (!context.tools.has(name) || (yield* peek(source)) !== OPEN_PARENTHESIS) return
     }

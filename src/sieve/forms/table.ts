@@ -1,19 +1,13 @@
 /**
- * Every form that the sieve knows. A new family is one module and one line here; where two may begin alike, the first one that claims
- * the beginning has it.
+ * Every form that the sieve knows. A new family is one form in a module of this folder, and one line here. Where several forms may
+ * begin alike, the first one that claims the beginning wins.
  */
 import type { Form } from "../form.ts"
-import { functionTag, invokeTag, toolCallTag, toolUseTag } from "./callTag.ts"
-import { harmony } from "./harmony.ts"
-import { internlm } from "./internlm.ts"
-import { jsonList, jsonObject } from "./json.ts"
-import { actionKeys, functionKeys } from "./keyValue.ts"
-import { llama } from "./llama.ts"
 import { mistral } from "./mistral.ts"
+import { actionKeys, functionKeys, jsonList, jsonObject } from "./plainForms.ts"
 import { pythonic } from "./pythonic.ts"
-import { tokenCalls } from "./tokenCalls.ts"
-import { toolNamedTag } from "./toolNamedTag.ts"
-import { wrapperTag } from "./wrapperTag.ts"
+import { functionTag, invokeTag, toolCallTag, toolNamedTag, toolUseTag, wrapperTag } from "./tagForms.ts"
+import { harmony, internlm, llama, tokenCalls } from "./tokenForms.ts"
 
 export const forms: ReadonlyArray<Form> = [
   jsonObject,

@@ -1,34 +1,31 @@
 /**
- * The content of a tag that names its tool: arguments as JSON, as parameters, as child tags, as pairs, or as attributes.
+ * The content of a tag whose tool is known: arguments as JSON, as parameter tags, as child tags, as pairs of key and value tags, or as
+ * attributes.
  */
 import { OPEN_BRACE } from "../../domain/stream/characters.ts"
 import { isLess } from "../fold.ts"
 import type { Context } from "../form.ts"
-import { RestOfTag } from "../readers/stretches.ts"
-import type { TagHead } from "../readers/tagHead.ts"
-import type { Hint } from "../readers/xmlArguments.ts"
-import { XmlArguments } from "../readers/xmlArguments.ts"
+import type { TagHead } from "../readers/markup.ts"
+import { SkipToCloser } from "../readers/valueReaders.ts"
+import { type Hint, XmlArguments } from "../readers/xmlArguments.ts"
 import { XmlText } from "../readers/xmlText.ts"
-import type { Reading } from "../reading.ts"
-import { END, readWith, skipBlanks, takeLiteral } from "../reading.ts"
+import { END, type Reading, readWith, skipBlanks, takeLiteral } from "../reading.ts"
 import { namesProperties, parametersOf, propertyOf } from "../schema.ts"
-import type { Outcome } from "./jsonArguments.ts"
-import { readNamedArguments } from "./jsonArguments.ts"
-import type { Piece } from "./tagPieces.ts"
-import { closes, readPiece, takeCloser } from "./tagPieces.ts"
+import { type Outcome, readNamedArguments } from "./jsonArguments.ts"
+import { closes, type Piece, readPiece, takeCloser } from "./tags.ts"
 
 const argumentTags: ReadonlySet<string> = new Set(["arguments", "parameters", "input", "args", "params", "argument"])
 
-/** A tag around arguments. `<argument>` is one without a name; with a name it is a parameter. */
+/** True for a tag around all arguments. `<argument>` is one if it has no name; with a name it is a parameter. */
 export const isArgumentTag = (head: TagHead): boolean =>
   argumentTags.has(head.name) && (head.name !== "argument" || nameOf(head) === undefined)
 
 const parameterTags = new Set(["parameter", "param", "argument"])
 
-/** The parameter's name that a tag gives: `<parameter name="city">` or `<parameter=city>`. */
+/** The name in `<parameter name="city">` or `<parameter=city>`. */
 const nameOf = (head: TagHead): string | undefined => head.attributes.get("name") ?? head.value
 
-/** Reads arguments in JSON, perhaps in a CDATA section whose opening was read, and the closing tag. */
+/** Reads arguments in JSON and the closing tag; with `isCdata` they stand in a CDATA section whose opening was read. */
 function* readJsonBody(
   context: Context,
   name: string,
@@ -47,11 +44,11 @@ const hintOf = (head: TagHead): Hint => {
   return isString === "true" ? "string" : isString === "false" ? "json" : undefined
 }
 
-/** The parameter that a tag is, or `undefined`. A child tag is one if the tool does not say that it is none. */
+/** The parameter that a tag holds, or `undefined`. A child tag holds one unless the tool's schema names its properties and lacks it. */
 const parameterName = (context: Context, tool: string, head: TagHead): string | undefined => {
   if (parameterTags.has(head.name)) {
     const name = nameOf(head)
-    // A tool may have a parameter of that name.
+    // A tool may have a parameter called `argument`.
     if (name !== undefined || head.name !== "argument") return name
   }
   const schema = parametersOf(context.tools.get(tool))
@@ -60,104 +57,63 @@ const parameterName = (context: Context, tool: string, head: TagHead): string | 
 }
 
 /**
- * Reads parameters up to a closing tag. `first` is the head of the first one, or of the closing tag. The call is started by
- * what is certain then.
+ * Starts the call and reads its arguments up to a closing tag: GLM's pairs, `<arg_key>city</arg_key><arg_value>Oslo</arg_value>`, if
+ * the first tag is a key, else parameter or child tags. `first` is the head of the first tag, or of the closing tag.
  */
-function* readParameters(
+export function* readTagArguments(
   context: Context,
   tool: string,
   first: TagHead,
   closers: ReadonlySet<string>
 ): Reading<Outcome> {
   const { source } = context
-  let head: Piece = first
-  if (!first.isComplete) return "none"
-  if (first.isClosing ? !closers.has(first.name) : parameterName(context, tool, first) === undefined) return "none"
+  const isPairs = first.name === "arg_key"
   context.start(tool)
   const args = new XmlArguments(parametersOf(context.tools.get(tool)), context.write)
-  for (;;) {
-    if (head === undefined) {
-      const c = yield* skipBlanks(source)
-      if (c === END && args.isComplete) break
-      head = isLess(c) ? yield* readPiece(source) : undefined
-    }
+  /** Reads a tag's text; false when its closing tag is missing, which ends the call. */
+  const readText = function*(head: TagHead, sink: (text: string, raw: string) => void): Reading<boolean> {
+    const { closed } = yield* readWith(new XmlText(head, closers, sink))
+    if (!closed) context.cutOff()
+    return closed
+  }
+  for (let head: Piece = first;;) {
     if (closes(head, closers, args.isComplete)) break
-    const name = typeof head === "object" && !head.isClosing && head.isComplete
-      ? parameterName(context, tool, head)
-      : undefined
-    if (typeof head !== "object" || name === undefined) {
+    let value = typeof head === "object" && !head.isClosing && head.isComplete ? head : undefined
+    let name: string | undefined
+    if (value !== undefined && !isPairs) {
+      name = parameterName(context, tool, value)
+    } else if (value?.name === "arg_key") {
+      let key = ""
+      const isClosed = yield* readText(value, (text) => {
+        key += text
+      })
+      if (!isClosed) return "call"
+      const piece: Piece = isLess(yield* skipBlanks(source)) ? yield* readPiece(source) : undefined
+      value = typeof piece === "object" && piece.name === "arg_value" && !piece.isClosing ? piece : undefined
+      name = key.trim()
+    }
+    if (value === undefined || name === undefined) {
       context.cutOff()
-      yield new RestOfTag(context, closers)
+      yield new SkipToCloser(context, closers)
       return "call"
     }
-    args.open(name, hintOf(head))
-    if (!head.isSelfClosing) {
-      const value = yield* readWith(new XmlText(head, closers, (text, raw) => args.content(text, raw)))
-      if (!value.closed) {
-        context.cutOff()
-        return "call"
-      }
+    args.open(name, isPairs ? undefined : hintOf(value))
+    if (isPairs || !value.isSelfClosing) {
+      if (!(yield* readText(value, (text, raw) => args.content(text, raw)))) return "call"
     }
     args.close()
-    head = undefined
+    const c: number = yield* skipBlanks(source)
+    if (c === END && args.isComplete) break
+    head = isLess(c) ? yield* readPiece(source) : undefined
   }
   args.finish()
   context.finish()
   return "call"
 }
 
-/** Reads GLM's pairs, `<arg_key>city</arg_key><arg_value>Oslo</arg_value>`, from the head of the first key, or the closing tag, on. */
-export function* readPairs(
-  context: Context,
-  tool: string,
-  first: TagHead,
-  closers: ReadonlySet<string>
-): Reading<Outcome> {
-  const { source } = context
-  const broken = function*(): Reading<Outcome> {
-    context.cutOff()
-    yield new RestOfTag(context, closers)
-    return "call"
-  }
-  context.start(tool)
-  const args = new XmlArguments(parametersOf(context.tools.get(tool)), context.write)
-  let head: Piece = first
-  for (;;) {
-    if (head === undefined) {
-      const c = yield* skipBlanks(source)
-      if (c === END && args.isComplete) break
-      head = isLess(c) ? yield* readPiece(source) : undefined
-    }
-    if (closes(head, closers, args.isComplete)) break
-    if (typeof head !== "object" || head.name !== "arg_key" || head.isClosing || !head.isComplete) {
-      return yield* broken()
-    }
-    let key = ""
-    const keyText = yield* readWith(
-      new XmlText(head, closers, (text) => {
-        key += text
-      })
-    )
-    if (!keyText.closed) {
-      context.cutOff()
-      return "call"
-    }
-    const isAtValue = isLess(yield* skipBlanks(source))
-    const valueHead = isAtValue ? yield* readPiece(source) : undefined
-    if (typeof valueHead !== "object" || valueHead.name !== "arg_value" || valueHead.isClosing) return yield* broken()
-    args.open(key.trim(), undefined)
-    const value = yield* readWith(new XmlText(valueHead, closers, (text, raw) => args.content(text, raw)))
-    if (!value.closed) {
-      context.cutOff()
-      return "call"
-    }
-    args.close()
-    head = undefined
-  }
-  args.finish()
-  context.finish()
-  return "call"
-}
+/** True where `first` may begin parameters, or closes a call without any. */
+const beginsParameters = (context: Context, tool: string, first: TagHead, closers: ReadonlySet<string>): boolean =>
+  first.isClosing ? closers.has(first.name) : parameterName(context, tool, first) !== undefined
 
 const attributesAsArguments = (context: Context, tool: string, head: TagHead): void => {
   context.start(tool)
@@ -171,7 +127,7 @@ const attributesAsArguments = (context: Context, tool: string, head: TagHead): v
   context.finish()
 }
 
-/** Reads the content of a tag that names its tool. With `hasAttributes` the tag's attributes are arguments. */
+/** Reads the content of the tag `head`, whose tool is known. With `hasAttributes` the tag's attributes are arguments. */
 export function* readNamedBody(
   context: Context,
   tool: string,
@@ -193,15 +149,17 @@ export function* readNamedBody(
     return yield* readJsonBody(context, tool, true, closers)
   }
   if (piece === undefined || !piece.isComplete) return "none"
-  if (piece.name === "arg_key" && !piece.isClosing) return yield* readPairs(context, tool, piece, closers)
+  if (piece.name === "arg_key" && !piece.isClosing) return yield* readTagArguments(context, tool, piece, closers)
   const schema = parametersOf(context.tools.get(tool))
   if (!piece.isClosing && isArgumentTag(piece) && propertyOf(schema, piece.written) === undefined) {
     return yield* readArgumentTag(context, tool, piece, closers)
   }
-  return yield* readParameters(context, tool, piece, closers)
+  return beginsParameters(context, tool, piece, closers)
+    ? yield* readTagArguments(context, tool, piece, closers)
+    : "none"
 }
 
-/** Reads `<arguments>…</arguments>`, from after its head, and the closing tag of the call. */
+/** Reads `<arguments>…</arguments>`, from behind its head, and the closing tag of the call. */
 function* readArgumentTag(
   context: Context,
   tool: string,

@@ -1,33 +1,30 @@
 /**
- * Calls written as tags, which the tag forms share: a tag that names the tool (`<invoke name="wx">`, `<function=wx>`), or one
- * whose content does.
+ * Calls written as tags, for the tag forms: a tag that names the tool (`<invoke name="wx">`, `<function=wx>`), or a tag whose
+ * content does.
  */
 import { NEWLINE, OPEN_BRACE, OPEN_BRACKET } from "../../domain/stream/characters.ts"
 import { isLess } from "../fold.ts"
 import type { Context } from "../form.ts"
-import { decodeEntities } from "../readers/entities.ts"
-import { JsonStretch } from "../readers/stretches.ts"
-import type { TagHead } from "../readers/tagHead.ts"
-import type { Reading } from "../reading.ts"
-import { END, peek, readWith, skipBlanks, takeUntil } from "../reading.ts"
+import { decodeEntities, type TagHead } from "../readers/markup.ts"
+import { JsonValueReader } from "../readers/valueReaders.ts"
+import { END, peek, type Reading, readWith, skipBlanks, takeUntil } from "../reading.ts"
 import type { Outcome } from "./jsonArguments.ts"
-import { readCallList, readCallObject } from "./jsonCalls.ts"
-import { isArgumentTag, readNamedBody, readPairs } from "./tagArguments.ts"
-import type { Piece } from "./tagPieces.ts"
-import { closes, readPiece, takeCloser } from "./tagPieces.ts"
+import { readWrapped } from "./jsonCalls.ts"
+import { isArgumentTag, readNamedBody, readTagArguments } from "./tagArguments.ts"
+import { closes, type Piece, readPiece, takeCloser } from "./tags.ts"
 
-/** Tags that are a call. */
+/** Tags around one call. */
 export const callTags: ReadonlySet<string> = new Set(["tool_call", "function_call", "invoke", "function", "tool_use"])
 
-/** Tags that hold calls. */
+/** Tags around several calls. */
 export const wrapperTags: ReadonlySet<string> = new Set(["tool_calls", "function_calls"])
 
-/** Tags that are a call inside of `<tool_call>` too. */
+/** Call tags that may also stand inside `<tool_call>`. */
 const innerTags = new Set(["function", "function_call", "invoke"])
 
 const nameTags = new Set(["name", "tool_name", "function_name"])
 
-/** Reads the text of a tag such as `<name>wx</name>` from after its head. */
+/** Reads the text of a tag such as `<name>wx</name>` from behind its head; `undefined` when it is empty or unclosed. */
 function* readShortText(context: Context, head: TagHead): Reading<string | undefined> {
   const text = yield* takeUntil(context.source, isLess)
   if ((yield* peek(context.source)) === END) return undefined
@@ -36,7 +33,7 @@ function* readShortText(context: Context, head: TagHead): Reading<string | undef
   return closes(piece, new Set([head.name]), false) && name !== "" ? name : undefined
 }
 
-/** Reads a call whose name and arguments are child tags, from the head of the first one on. */
+/** Reads a call whose name and arguments are child tags, from the head of the first one. */
 function* readChildren(context: Context, first: TagHead, closers: ReadonlySet<string>): Reading<Outcome> {
   const { source } = context
   let early: string | undefined
@@ -58,14 +55,14 @@ function* readChildren(context: Context, first: TagHead, closers: ReadonlySet<st
   return yield* readNamedBody(context, tool, { ...head, isSelfClosing: false, attributes: new Map() }, closers)
 }
 
-/** Reads arguments in JSON that stand before the name. */
+/** Reads arguments in JSON that precede the name. */
 function* readEarlyArguments(context: Context, head: TagHead): Reading<string | undefined> {
   const { source } = context
   if (!isArgumentTag(head) || head.isSelfClosing || (yield* skipBlanks(source)) !== OPEN_BRACE) return undefined
   let text = ""
   context.commit()
   const stretch = yield* readWith(
-    new JsonStretch((piece) => {
+    new JsonValueReader((piece) => {
       text += piece
     })
   )
@@ -76,15 +73,12 @@ function* readEarlyArguments(context: Context, head: TagHead): Reading<string | 
 
 /** Reads a JSON object or list of calls, which begins with `c`, and the closing tag. */
 export function* readJsonCalls(context: Context, c: number, closers: ReadonlySet<string>): Reading<Outcome> {
-  if (c === OPEN_BRACKET) context.source.pos++
-  const outcome = c === OPEN_BRACE
-    ? yield* readCallObject(context, "wrapped", closers)
-    : yield* readCallList(context, "wrapped", closers)
+  const outcome = yield* readWrapped(context, c, closers)
   if (outcome === "broken") return "call"
   return outcome === "call" && !(yield* takeCloser(context, closers)) ? "open" : outcome
 }
 
-/** Reads one call from after the head of its tag. */
+/** Reads one call from behind the head of its tag. */
 export function* readTagCall(context: Context, head: TagHead): Reading<Outcome> {
   const { source } = context
   const closers = new Set([head.name])
@@ -106,10 +100,10 @@ export function* readTagCall(context: Context, head: TagHead): Reading<Outcome> 
   if (typeof piece !== "object" || !piece.isComplete) return "none"
   const isPair = piece.name === "arg_key" && !piece.isClosing
   const isEmpty = closes(piece, closers, false) && context.tools.has(name)
-  return isPair || isEmpty ? yield* readPairs(context, name, piece, closers) : "none"
+  return isPair || isEmpty ? yield* readTagArguments(context, name, piece, closers) : "none"
 }
 
-/** Reads the calls in a wrapper, the head of the first one being read, and the wrapper's closing tag. */
+/** Reads the calls in a wrapper, from behind the head of the first one, and the wrapper's closing tag. */
 export function* readCalls(context: Context, first: TagHead, closers: ReadonlySet<string>): Reading<Outcome> {
   const { source } = context
   let head = first
@@ -118,13 +112,13 @@ export function* readCalls(context: Context, first: TagHead, closers: ReadonlySe
     if (outcome !== "call") return isFirst ? outcome : "open"
     const c = yield* skipBlanks(source)
     if (c === END) {
-      context.settle()
+      context.consume()
       return "call"
     }
     if (!isLess(c)) return "open"
     const piece = yield* readPiece(source)
     if (closes(piece, closers, true) || (typeof piece === "object" && !piece.isComplete && piece.name === "")) {
-      context.settle()
+      context.consume()
       return "call"
     }
     if (typeof piece !== "object" || piece.isClosing || !callTags.has(piece.name)) return "open"

@@ -1,9 +1,9 @@
 /**
- * The incremental JSON reader: takes one value piece by piece and passes on its normalised text as it arrives.
+ * An incremental JSON parser: takes one value piece by piece and passes on its normalized text as it arrives.
  *
- * Lenient where the repair is unambiguous: unquoted keys, raw control characters and invalid backslashes in strings,
- * trailing commas, Python's spelling of the three literals. Anything else fails it. Every character is looked at once,
- * whatever the cut, and what needs no repair is passed on in slices.
+ * It repairs what is unambiguous: unquoted keys, raw control characters and invalid backslashes in strings, trailing commas, Python's
+ * spelling of the three literals. It fails at anything else. It looks at every character once, however the text is cut, and passes on
+ * text without repairs in slices.
  */
 import {
   APOSTROPHE,
@@ -26,14 +26,22 @@ import {
   QUOTE,
   SPACE
 } from "../../domain/stream/characters.ts"
-import { escapeCharacter, isKeyCharacter, isKeyStart, isSimpleEscape, isWholeNumber, nextInNumber } from "./jsonText.ts"
+import {
+  escapeCharacter,
+  isKeyCharacter,
+  isKeyStart,
+  isSimpleEscape,
+  isWholeNumber,
+  nextInNumber
+} from "./jsonTokens.ts"
 
 /**
- * `python` also takes what Python's literals have beyond JSON: quotes of both kinds, tripled ones, tuples, `\x41`. `loose` takes
- * anything that looks like data in a language like these, but no string with a blank line in it: its quotation mark is a stray one.
+ * `python` also accepts Python's literals: single and tripled quotes, tuples, `\x41`. `loose` accepts both languages mixed, but fails
+ * at a blank line in a string, since the string's quotation mark is then a stray one.
  */
 export type Flavour = "json" | "python" | "loose"
 
+// The states: before a value, a key, a colon, a comma, an item; within a token; behind quotation marks that may be tripled.
 const VALUE = 0
 const FIRST_KEY = 1
 const KEY = 2
@@ -69,17 +77,17 @@ const isBlankText = (text: string, from: number, to: number): boolean => {
 }
 
 export class JsonReader {
-  /** The value is complete; nothing after it was taken. */
+  /** The value is complete; the text behind it was not taken. */
   done = false
-  /** The text is no JSON, beyond repair. */
+  /** The text is not JSON, beyond repair. */
   failed = false
-  /** The text was no JSON as it stood. */
+  /** The text was JSON only after repairs. */
   repaired = false
 
   private state = VALUE
   /** The closing brackets that are due, innermost last. */
   private readonly closers: Array<number> = []
-  /** What was taken but not passed on: a comma with the blanks after it, an escape or a word that is not complete. */
+  /** Text that was taken but not passed on: a comma with the blanks behind it, an incomplete escape or word. */
   private held = ""
   private isKey = false
   private number = 0
@@ -90,10 +98,10 @@ export class JsonReader {
   private readonly python: boolean
   private readonly bareKeys: boolean
   private readonly isLoose: boolean
-  /** Nothing but blanks stands since a newline in a string. */
+  /** Only blanks have followed the last newline in a string. */
   private isBlankLine = false
 
-  /** `sink` gets the normalised text, at most once a `feed`. */
+  /** `sink` gets the normalized text, at most once per `feed`. */
   constructor(sink: (piece: string) => void, flavour: Flavour = "json") {
     this.sink = sink
     this.python = flavour !== "json"
@@ -101,7 +109,7 @@ export class JsonReader {
     this.isLoose = flavour === "loose"
   }
 
-  /** Makes it ready for another value. */
+  /** Prepares for another value. */
   reset(): void {
     this.done = false
     this.failed = false
@@ -111,24 +119,21 @@ export class JsonReader {
     this.held = ""
   }
 
-  /** How many objects and arrays are open; tuples do not count. */
+  /** The number of open objects and arrays, without tuples. */
   get depth(): number {
     return this.closers.filter((closer) => closer !== CLOSE_PARENTHESIS).length
   }
 
-  /** Says that no input follows: a number at the root is complete only then. */
+  /** Ends the input, which completes a number at the root. */
   end(): void {
     if (this.state === NUMBER && this.closers.length === 0 && isWholeNumber(this.number)) this.done = true
   }
 
-  /**
-   * Takes `text` from `from` to `to`; returns the index after the last character that it took, which is less than `to` when
-   * it is done or failed.
-   */
+  /** Takes `text` from `from` to `to`; returns the index behind the last taken character, less than `to` once done or failed. */
   feed(text: string, from: number, to: number): number {
     let out = ""
     let i = from
-    // What stands from here on is passed on as it is, in one slice.
+    // Text from here on is passed on unchanged, in one slice.
     let kept = from
     while (i < to && !this.done && !this.failed) {
       const c = text.charCodeAt(i)
@@ -277,7 +282,7 @@ export class JsonReader {
     return i
   }
 
-  /** Takes a character between the tokens and gives what it becomes. A word and a number are left to their states. */
+  /** Takes a character between tokens and returns its normalized text. Words and numbers are left to their states. */
   private take(c: number): string {
     const state = this.state
     const takesValue = state === VALUE || state === FIRST_ITEM || state === ITEM
@@ -334,7 +339,7 @@ export class JsonReader {
     return ""
   }
 
-  /** Python: decides between an empty string, a tripled quote and a string that has begun, and between their ends. */
+  /** Python: distinguishes an empty string, a tripled quote and the beginning of a string, and likewise at their ends. */
   private afterQuotes(c: number): string {
     if (c === this.quote) {
       this.quotes++
@@ -375,10 +380,7 @@ export class JsonReader {
   }
 }
 
-/**
- * The normalised text of a whole JSON value, or `undefined` when it is none. Blanks around it are not part of it. Without
- * `repairs` it must be JSON as it stands.
- */
+/** The normalized text of a whole JSON value without the blanks around it; `undefined` when it is not JSON, or not without `repairs`. */
 export const normaliseJson = (text: string, repairs: boolean): string | undefined => {
   let out = ""
   const reader = new JsonReader((piece) => {

@@ -1,44 +1,47 @@
 /**
- * Builds the JSON of a call's arguments from parameters that are given as text in tags, as they stream, by the declared schema.
+ * Builds the JSON of a call's arguments from parameters in tags, as they stream, by the tool's schema.
  *
- * A string leaves as it arrives. Other values are held to their end and converted there; without a schema a value is held only
- * while its first character may begin a JSON literal.
+ * A string is written as it arrives. Other values are held to their end and converted there. A value without a type in the schema is
+ * held only if its first character may begin a JSON literal.
  */
 import { GREATER, LESS, oneOf, SPACE } from "../../domain/stream/characters.ts"
-import type { SchemaAt, TypeName } from "../schema.ts"
-import { itemsOf, propertyOf, typesOf } from "../schema.ts"
-import { decodeEntities } from "./entities.ts"
+import { itemsOf, propertyOf, type SchemaAt, type TypeName, typesOf } from "../schema.ts"
 import { normaliseJson } from "./json.ts"
-import { escapeText, quoteText } from "./jsonText.ts"
+import { escapeText, quoteText } from "./jsonTokens.ts"
+import { decodeEntities } from "./markup.ts"
 
-/** What a parameter says of itself: `string="true"` or `"false"`. */
+/** The type that a parameter's tag states: `string="true"` or `string="false"`. */
 export type Hint = "string" | "json" | undefined
 
 const typeOfJson = (json: string): TypeName => {
-  switch (json.charCodeAt(0)) {
-    case 34:
+  switch (json.charAt(0)) {
+    case "\"":
       return "string"
-    case 123:
+    case "{":
       return "object"
-    case 91:
+    case "[":
       return "array"
-    case 116:
-    case 102:
+    case "t":
+    case "f":
       return "boolean"
-    case 110:
+    case "n":
       return "null"
     default:
       return "number"
   }
 }
 
+/** True for a schema that allows strings and nothing else but `null`. */
+const isText = (types: ReadonlySet<TypeName>): boolean =>
+  types.has("string") && types.size === (types.has("null") ? 2 : 1)
+
 const allows = (types: ReadonlySet<TypeName>, type: TypeName): boolean =>
   types.has(type) || (type === "number" && types.has("integer"))
 
-/** Nested tags deeper than this are text. */
+/** Tags that are nested more deeply are text. */
 const maximalDepth = 8
 
-/** The child elements of a text that holds nothing else, or `undefined`. */
+/** The child elements of a text; `undefined` when it contains anything else. */
 const childrenOf = (text: string): ReadonlyArray<readonly [name: string, inner: string]> | undefined => {
   const found: Array<readonly [string, string]> = []
   const nameAt = /[A-Za-z_][A-Za-z0-9_.-]{0,127}/y
@@ -70,7 +73,7 @@ const childrenOf = (text: string): ReadonlyArray<readonly [name: string, inner: 
   return found.length === 0 ? undefined : found
 }
 
-/** Decodes the text of a nested element: its CDATA section as it is, or its entities. */
+/** Decodes the text of a nested element: a CDATA section unchanged, anything else with its entities. */
 const cookedText = (raw: string): string => {
   const trimmed = raw.trim()
   if (trimmed.startsWith("<![CDATA[") && trimmed.endsWith("]]>")) return trimmed.slice(9, -3)
@@ -104,10 +107,10 @@ const fromChildren = (text: string, at: SchemaAt | undefined, depth: number): st
     ).join(",") + "}"
 }
 
-/** The JSON of a whole value: `raw` as it was written, `text` decoded. */
+/** The JSON of a whole value: `raw` is its text as written, `text` the same decoded. */
 const convert = (raw: string, text: string, at: SchemaAt | undefined, depth: number): string => {
   const types = typesOf(at)
-  if (types.has("string") && [...types].every((type) => type === "string" || type === "null")) {
+  if (isText(types)) {
     return types.has("null") && text === "null" ? "null" : quoteText(text)
   }
   const trimmed = raw.trim()
@@ -122,14 +125,14 @@ const convert = (raw: string, text: string, at: SchemaAt | undefined, depth: num
   return types.has("string") && !allows(types, typeOfJson(json)) ? quoteText(text) : json
 }
 
-/** With what a JSON value begins. */
+/** The first characters of JSON values. */
 const beginsJson = oneOf("{[\"-0123456789tfn")
 
-/** A list of these is a list also where no schema says so. */
+/** Elements of this name form a list even without a schema. */
 const listOpener = "<item>"
 
 export class XmlArguments {
-  /** Every parameter that was opened was also closed, and there is one. */
+  /** At least one parameter was opened, and the last one was closed. */
   isComplete = false
 
   private readonly names = new Set<string>()
@@ -141,7 +144,7 @@ export class XmlArguments {
   private kind: "string" | "held" | "open" = "string"
   private isStreaming = false
   private isNullable = false
-  /** The first characters of a value that may be of any type. */
+  /** The first characters of a value of unknown type. */
   private start = ""
   private text = ""
   private raw = ""
@@ -151,7 +154,7 @@ export class XmlArguments {
     this.write = write
   }
 
-  /** Begins a parameter. A second one of the same name is an element where the schema says array, else it is left out. */
+  /** Begins a parameter. A repeated name adds an element to an array; without an array in the schema it is ignored. */
   open(name: string, hint: Hint): void {
     this.isComplete = false
     this.text = ""
@@ -169,7 +172,7 @@ export class XmlArguments {
     this.isList = false
     this.name = name
     const types = typesOf(propertyOf(this.schema, name))
-    const isString = types.has("string") && [...types].every((type) => type === "string" || type === "null")
+    const isString = isText(types)
     this.isNullable = isString && types.has("null")
     this.kind = isString || (types.size === 0 && hint === "string")
       ? "string"
@@ -227,7 +230,7 @@ export class XmlArguments {
     this.write(this.names.size === 0 ? "{}" : "}")
   }
 
-  /** True once the text with this next piece can be no JSON literal and no list; decides no later than at its sixth character. */
+  /** True once the value, with this piece, is neither a JSON literal nor a list. Decided by its sixth character. */
   private isText(piece: string): boolean {
     this.start += (this.start === "" ? piece.trimStart() : piece).slice(0, listOpener.length)
     if (this.start === "") return false

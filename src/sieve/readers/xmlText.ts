@@ -1,6 +1,6 @@
 /**
- * Reads the text of an XML value up to its closing tag, as it streams: entities are decoded once, CDATA sections are taken as they
- * are, one newline after the opening and one before the closing tag are left out. Any other markup is text.
+ * Reads the text of an XML value up to its closing tag, as it streams. Entities are decoded once; CDATA sections are taken unchanged;
+ * one newline behind the opening and one before the closing tag are dropped. Other markup is text.
  */
 import {
   AMPERSAND,
@@ -22,10 +22,9 @@ import {
 } from "../../domain/stream/characters.ts"
 import { fold, isLess, openers } from "../fold.ts"
 import type { Reader, Source } from "../reading.ts"
-import { decodeEntity, maximalEntity } from "./entities.ts"
-import type { TagHead } from "./tagHead.ts"
-import { closingName, isMarkedTag } from "./tagHead.ts"
+import { closingName, decodeEntity, isMarkedTag, maximalEntity, type TagHead } from "./markup.ts"
 
+// The states: before the first text, text, a newline that may be the last, a tag, an entity, a CDATA section.
 const LEAD = 0
 const TEXT = 1
 const LINE_END = 2
@@ -35,7 +34,7 @@ const CDATA = 5
 
 const cdata = "<![CDATA["
 
-/** No closing tag is longer. */
+/** The longest closing tag, in characters. */
 const maximalCloser = 160
 
 const special = new Uint8Array(65536)
@@ -49,12 +48,12 @@ const withoutFirstNewline = (text: string): string =>
 const withoutLastNewline = (text: string): string =>
   text.endsWith("\r\n") ? text.slice(0, -2) : text.endsWith("\n") ? text.slice(0, -1) : text
 
-/** What the beginning of a tag can still become. */
+/** What the beginning of a tag may still become: a closing tag or CDATA opening (`open`), or only text (`none`). */
 const tagState = (tag: string): "closer" | "cdata" | "open" | "none" => {
   const length = tag.length
   const last = fold(tag.charCodeAt(length - 1))
   if (fold(tag.charCodeAt(1)) === EXCLAMATION_MARK) {
-    if (length > cdata.length || fold(tag.charCodeAt(length - 1)) !== cdata.charCodeAt(length - 1)) return "none"
+    if (length > cdata.length || last !== cdata.charCodeAt(length - 1)) return "none"
     return length === cdata.length ? "cdata" : "open"
   }
   if (length > maximalCloser) return "none"
@@ -65,17 +64,18 @@ const tagState = (tag: string): "closer" | "cdata" | "open" | "none" => {
 }
 
 export class XmlText implements Reader {
-  /** The closing tag was read; else the reply ended. */
+  /** The value's closing tag was read. */
   closed = false
-  /** A closing tag of what stands around the value was read: the value's own is missing. */
+  /** A closing tag of an element around the value was read: the value's own is missing. */
   broken = false
 
   private state = LEAD
   private isAfterCdata = false
-  /** Blanks that stand before the first text or after a CDATA section, or a newline that may be the last. */
+  /** Blanks before the first text or behind a CDATA section, or a newline that may be the last. */
   private pending = ""
   private tag = ""
   private hasSlash = false
+  private isLead = false
   private brackets = 0
   private readonly closer: string
   private readonly enders: ReadonlySet<string>
@@ -83,8 +83,8 @@ export class XmlText implements Reader {
   private readonly sink: (text: string, raw: string) => void
 
   /**
-   * Reads the value of the tag `head`. `enders` are the names of the closing tags that cannot stand in it, where they are marked as it is;
-   * `sink` gets the decoded text and the same text as it was written.
+   * Reads the value of the tag `head`. `enders` names the closing tags that end the value too, if they are marked like `head`. `sink`
+   * gets the decoded text and the same text as written.
    */
   constructor(head: TagHead, enders: ReadonlySet<string>, sink: (text: string, raw: string) => void) {
     this.closer = head.name
@@ -201,9 +201,7 @@ export class XmlText implements Reader {
     this.state = TAG
   }
 
-  private isLead = false
-
-  /** A closing tag has its slash after nothing but noise. */
+  /** Like `tagState`, but in a closing tag only noise may precede the slash. */
   private step(c: number): "closer" | "cdata" | "open" | "none" {
     const state = tagState(this.tag)
     if (state === "cdata" || state === "none" || fold(this.tag.charCodeAt(1)) === EXCLAMATION_MARK) return state
@@ -217,7 +215,7 @@ export class XmlText implements Reader {
     return state
   }
 
-  /** What looked like a tag is text. */
+  /** Keeps what looked like a tag as text. */
   private keepTag(): void {
     if (this.isLead) this.endLead()
     else if (this.pending !== "") this.plain(this.pending)

@@ -1,7 +1,9 @@
 /**
- * Reads the head of a tag, `<…>`, as models write it: a namespace prefix, marker noise before the name (`<｜DSML｜invoke …>`, bars
- * and hyphens of any kind, the word DSML with or without a separator), full-width and confusable characters, attributes in any
- * quotes, `<function=name>`. The name is given without noise, in lower case.
+ * Tag heads, closing tags and entities, as models write them.
+ *
+ * A tag's head may have a namespace prefix, marker noise before the name (`<｜DSML｜invoke …>`: bars and hyphens of any kind, the
+ * word DSML with or without a separator), full-width and confusable characters, attributes in any quotes, and a value
+ * (`<function=name>`). The name is returned without noise, in lower case.
  */
 import {
   APOSTROPHE,
@@ -10,6 +12,7 @@ import {
   EQUALS,
   FULL_STOP,
   GREATER,
+  HASH,
   HYPHEN,
   isBlank,
   isDigit,
@@ -20,20 +23,40 @@ import {
   UNDERSCORE
 } from "../../domain/stream/characters.ts"
 import { fold, foldText, isLess } from "../fold.ts"
-import type { Reading, Source } from "../reading.ts"
-import { END, peek, takeUntil } from "../reading.ts"
-import { decodeEntities } from "./entities.ts"
+import { END, peek, type Reading, type Source, takeUntil } from "../reading.ts"
 
+/** XML's named entities; those of HTML stay as written. */
+const named: { readonly [name: string]: string } = { lt: "<", gt: ">", amp: "&", quot: "\"", apos: "'" }
+
+/** The most characters between the `&` and the `;` of an entity. */
+export const maximalEntity = 10
+
+/** The text of the entity with this name; `undefined` for an unknown one, which stays as written. */
+export const decodeEntity = (name: string): string | undefined => {
+  if (name.charCodeAt(0) !== HASH) return Object.hasOwn(named, name) ? named[name] : undefined
+  const [, hex, decimal] = /^#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}))$/.exec(name) ?? []
+  if (hex === undefined && decimal === undefined) return undefined
+  const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
+  return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : undefined
+}
+
+/** Decodes every entity of a whole text, once. */
+export const decodeEntities = (text: string): string =>
+  text.includes("&")
+    ? text.replace(/&([#0-9A-Za-z]{1,10});/g, (whole, name: string) => decodeEntity(name) ?? whole)
+    : text
+
+/** The part of a tag from `<` to `>`. */
 export interface TagHead {
-  /** In lower case, ASCII, without prefix and noise. */
+  /** The name in lower case, folded to ASCII, without prefix and noise. */
   readonly name: string
-  /** The name as it was written, without prefix. */
+  /** The name as written, without prefix. */
   readonly written: string
-  /** The name stood between bars or after the word DSML, as special tokens do. */
+  /** The name stands between bars or behind the word DSML, as in special tokens. */
   readonly isMarked: boolean
   readonly isClosing: boolean
   readonly isSelfClosing: boolean
-  /** Of `<function=value>`. */
+  /** The value in `<function=value>`. */
   readonly value: string | undefined
   readonly attributes: ReadonlyMap<string, string>
   /** False when the reply ended inside the tag. */
@@ -48,18 +71,18 @@ const endsName = (c: number): boolean => !isNamePart(fold(c))
 
 const isQuote = (f: number): boolean => f === QUOTE || f === APOSTROPHE
 
-/** The name without the noise word that stands directly before it. */
+/** The name without the noise word DSML directly before it. */
 const withoutNoise = (lower: string): string =>
   lower.startsWith("dsml") && lower.length > 4 ? lower.slice(4).replace(/^[-_.]{1,8}/, "") : lower
 
-/** Names that are written in more than one way once markers are in play. */
+/** Normalizes the names of marked tags, which models spell in more than one way. */
 const spelling = (name: string, isMarked: boolean): string => {
   if (!isMarked) return name
   const joined = name.replaceAll("-", "_")
   return joined === "toolcalls" ? "tool_calls" : joined
 }
 
-/** The name in a whole closing tag, `</…>`, or `undefined` when it is none. */
+/** The name in a whole closing tag, `</…>`; `undefined` when it has no name. */
 export const closingName = (tag: string): string | undefined => {
   const parts = foldText(tag).slice(1, -1).toLowerCase().split(/[|:\s/]/).filter((part) =>
     part !== "" && part !== "dsml"
@@ -70,12 +93,12 @@ export const closingName = (tag: string): string | undefined => {
   return spelling(bare, bare !== last || tag.includes("|") || parts.length > 1)
 }
 
-/** Whether a whole tag has marker noise in it. */
+/** True for a whole tag with marker noise in it. */
 export const isMarkedTag = (tag: string): boolean => /\||dsml/.test(foldText(tag).toLowerCase())
 
 /**
- * Reads a tag's head from after its `<`. `accepts` is asked as soon as the name is known: tags that nobody waits for are left at
- * once. Gives `undefined` when it is none of them; what was taken then is for the caller to keep as text.
+ * Reads a tag's head from behind its `<`. As soon as the name is known, `accepts` decides whether to read on. Returns `undefined` for a
+ * rejected tag and for text that is not a tag; the caller keeps what was taken as text.
  */
 export function* readTagHead(
   source: Source,
@@ -85,16 +108,23 @@ export function* readTagHead(
   let isClosing = false
   let written = ""
   let name = ""
-  const incomplete = (): TagHead => ({
+  let value: string | undefined
+  let attributes = new Map<string, string>()
+  const head = (isComplete: boolean, isSelfClosing: boolean): TagHead => ({
     name,
     written,
     isMarked,
     isClosing,
-    isSelfClosing: false,
-    value: undefined,
-    attributes: new Map(),
-    isComplete: false
+    isSelfClosing,
+    value,
+    attributes,
+    isComplete
   })
+  const incomplete = (): TagHead => {
+    value = undefined
+    attributes = new Map()
+    return head(false, false)
+  }
   for (;;) {
     const c = source.pos < source.stop ? source.text.charCodeAt(source.pos) : yield* peek(source)
     if (c === END) return incomplete()
@@ -135,15 +165,13 @@ export function* readTagHead(
   }
   if (!accepts(name, written, isClosing)) return undefined
 
-  const attributes = new Map<string, string>()
-  let value: string | undefined
   for (;;) {
     const c = yield* peek(source)
     if (c === END) return incomplete()
     const f = fold(c)
     if (f === GREATER) {
       source.pos++
-      return { name, written, isMarked, isClosing, isSelfClosing: false, value, attributes, isComplete: true }
+      return head(true, false)
     }
     if (f === SLASH) {
       source.pos++
@@ -155,7 +183,7 @@ export function* readTagHead(
       if (d === END) return incomplete()
       if (d !== GREATER) return undefined
       source.pos++
-      return { name, written, isMarked, isClosing, isSelfClosing: true, value, attributes, isComplete: true }
+      return head(true, true)
     }
     if (isBlank(c) || f === SPACE || f === BAR) {
       source.pos++
@@ -183,7 +211,7 @@ export function* readTagHead(
   }
 }
 
-/** Reads what follows `=`, in quotes or not; `undefined` when the reply ends inside. */
+/** Reads the value behind a `=`, in quotes or not; `undefined` when the reply ends inside it. */
 function* readAttribute(source: Source, endsUnquoted: (c: number) => boolean): Reading<string | undefined> {
   let c = yield* peek(source)
   while (isBlank(c)) {

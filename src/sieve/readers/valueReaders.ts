@@ -1,5 +1,5 @@
 /**
- * The long stretches of a call: JSON as it stands, JSON inside a JSON string, and what is left of a malformed block.
+ * Readers of the long parts of a call: JSON, JSON inside a JSON string, and the rest of a malformed block.
  */
 import {
   BACKSLASH,
@@ -16,13 +16,12 @@ import {
 import { fold } from "../fold.ts"
 import type { Context } from "../form.ts"
 import type { Reader, Source } from "../reading.ts"
-import type { Flavour } from "./json.ts"
-import { JsonReader } from "./json.ts"
+import { type Flavour, JsonReader } from "./json.ts"
 import { decodeEscape } from "./jsonTokens.ts"
-import { closingName } from "./tagHead.ts"
+import { closingName } from "./markup.ts"
 
-/** Reads one JSON value and passes on its normalised text. */
-export class JsonStretch implements Reader {
+/** Reads one JSON value; `sink` gets its normalized text. */
+export class JsonValueReader implements Reader {
   readonly json: JsonReader
 
   constructor(sink: (piece: string) => void, flavour: Flavour = "json") {
@@ -46,8 +45,8 @@ export class JsonStretch implements Reader {
   }
 }
 
-/** Reads a JSON string from after its quotation mark to its closing one; the text in it is JSON, which is passed on. */
-export class StringStretch implements Reader {
+/** Reads a JSON string from behind its quotation mark to the closing one. Its content is one JSON value, whose normalized text `sink` gets. */
+export class JsonStringReader implements Reader {
   private readonly json: JsonReader
   private escape = ""
   private isClosed = false
@@ -56,12 +55,12 @@ export class StringStretch implements Reader {
     this.json = new JsonReader(sink)
   }
 
-  /** At the end of the reply the string may lack its closing quotation mark. */
+  /** True without the closing quotation mark too, which may be missing at the end of the reply. */
   get isComplete(): boolean {
     return this.json.done && !this.json.failed
   }
 
-  /** Nothing inside the string counts for the brackets around it. */
+  /** Brackets inside the string do not count. */
   get depth(): number {
     return 0
   }
@@ -105,11 +104,8 @@ export class StringStretch implements Reader {
   }
 }
 
-/**
- * Reads what is left of a malformed block, which belongs to it and is dropped: up to its end, or to a blank line, whichever
- * comes first. Nothing is held meanwhile.
- */
-abstract class Rest implements Reader {
+/** Drops the rest of a malformed block, up to its end or a blank line. Nothing is held meanwhile. */
+abstract class Skip implements Reader {
   private readonly context: Context
   private isBlankLine = false
 
@@ -134,7 +130,7 @@ abstract class Rest implements Reader {
       isEnded = this.ends(c)
     }
     source.pos = i
-    this.context.settle()
+    this.context.consume()
     if (isEnded || source.ended) return true
     this.context.commit()
     return false
@@ -143,8 +139,8 @@ abstract class Rest implements Reader {
   protected abstract ends(c: number): boolean
 }
 
-/** Up to where `depth` brackets are closed. Quotation marks do not count: it is not known which of them is the wrong one. */
-export class RestOfBrackets extends Rest {
+/** Skips until `depth` brackets are closed. Quotation marks are ignored, since any of them may be the stray one. */
+export class SkipBrackets extends Skip {
   private depth: number
 
   constructor(context: Context, depth: number) {
@@ -163,8 +159,8 @@ export class RestOfBrackets extends Rest {
   }
 }
 
-/** Up to a closing tag, or special token, of one of these names. */
-export class RestOfTag extends Rest {
+/** Skips up to and with a closing tag or special token with one of these names. */
+export class SkipToCloser extends Skip {
   private tag = ""
   private readonly names: ReadonlySet<string>
 
