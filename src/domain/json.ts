@@ -24,8 +24,11 @@ const longNumber = /[[:,]\s*-?\d{16}/
 /** The longest text that is read exactly, in characters: it is in memory twice meanwhile. */
 const longestExact = 1024 * 1024
 
-/** Random prefix of the placeholder strings, so that caller text cannot collide with one. */
-const mark = `${crypto.randomUUID()}:`
+/**
+ * Random prefix of the placeholder strings, so that caller text cannot collide with one. Created on first use: browsers, where the sieve
+ * runs too, have `crypto.randomUUID` only in secure contexts.
+ */
+let mark = ""
 
 /** The index of the quotation mark that closes the string which opens at `start`. */
 const closingQuote = (text: string, start: number): number => {
@@ -39,6 +42,7 @@ const closingQuote = (text: string, start: number): number => {
 
 /** Replaces long integers by marked strings, and counts them. */
 function* markIntegers(text: string, slice: Slice): Sliced<{ readonly text: string; readonly count: number }> {
+  if (mark === "") mark = `${crypto.randomUUID()}:`
   const token = /"|-?[1-9]\d{15,}/g
   const pieces: Array<string> = []
   let from = 0

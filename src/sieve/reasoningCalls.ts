@@ -5,7 +5,7 @@ import { CallArguments, CallFinished, CallStarted, type SieveEvent } from "../do
 import { type Sieve, sieve, type SieveOptions } from "./sieve.ts"
 
 /** A complete call. */
-export type FoundCall = Pick<CallFinished, "name" | "arguments">
+type FoundCall = Pick<CallFinished, "name" | "arguments">
 
 /**
  * Sieves reasoning and keeps the complete calls at its end, with only blanks between and behind them. It holds those calls and what the

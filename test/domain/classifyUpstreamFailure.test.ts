@@ -115,7 +115,7 @@ const table: ReadonlyArray<Row> = [
   trouble("biz code 6 of another call", { bizCode: 6, phase: "session" }),
   tooLong("prompt too long", { bizCode: 9, status: 400 }),
   trouble("an unknown biz code", { bizCode: 77 }),
-  // Replies that are no replies.
+  // Responses that are not replies.
   trouble("a page", { kind: "malformed", status: 502 }),
   trouble("an empty body", { kind: "empty", status: 200 }),
   trouble("a broken event", { kind: "malformed", phase: "stream" }),
@@ -174,7 +174,7 @@ const table: ReadonlyArray<Row> = [
   tooLong("a hint of a long prompt", { kind: "gave_up", phase: "stream", reason: "input_exceeds_limit" }),
   trouble("another hint", { kind: "gave_up", phase: "stream", reason: "other" }),
   trouble("status ERROR", { kind: "gave_up", phase: "stream", reason: "ERROR" }),
-  // Servers with JSON errors and no envelope.
+  // Servers with JSON errors instead of an envelope.
   refresh("a refused key", { status: 401, reason: "invalid_api_key" }),
   refresh("a refused key, told with 400", { status: 400, reason: "API_KEY_INVALID" }),
   limited("429", { status: 429, reason: "rate_limit_exceeded" }),
@@ -305,25 +305,25 @@ describe("classify", () => {
     })
   }
 
-  it("says that another try is pointless at a wrong address, for any token", () => {
+  it("calls a retry pointless at a wrong address, for any token", () => {
     for (const facts of [{ status: 404, message: "Not Found" }, { status: 405 }]) {
       for (const context of [managed, direct]) assert.isFalse(classify(of(facts), context).error.shouldRetry)
     }
     assert.isTrue(classify(of({ status: 500 }), managed).error.shouldRetry)
   })
 
-  it("has a row of this table for each of its rules that a managed account meets", () => {
+  it("is tested for every rule that can apply to a managed account", () => {
     const met = new Set(table.map(([, facts]) => rules.find((rule) => rule.when(of(facts), managed))))
     const unmet = rules.filter((rule) => !met.has(rule) && rule.when.length < 2)
     assert.deepStrictEqual(unmet.filter((rule) => rule.class !== "token_refused"), [])
   })
 
-  it("takes a token that is refused after its refresh for a login that does not work", () => {
+  it("treats a token that is refused after its refresh as a failed login", () => {
     const judged = classify(of({ code: 40003 }), refreshed)
     assert.deepStrictEqual([judged.retry, judged.health, judged.error.status], ["elsewhere", "refused_login", 503])
   })
 
-  it("repeats nothing at a lone server that timed out, unless no connection came about", () => {
+  it("retries a timeout at a lone server only when no connection was established", () => {
     const alone = { ...managed, alone: true }
     const retries = [
       { kind: "timeout" },
@@ -341,7 +341,7 @@ describe("classify", () => {
     }
   })
 
-  it("tries nothing again with a caller's own token, nor once a frame was shown; a direct token has no health", () => {
+  it("does not retry with a caller's own token or after a frame was shown, and reports no health of a direct token", () => {
     for (const [, facts] of table) {
       assert.strictEqual(classify(of(facts), { ...managed, shown: true }).retry, "no")
       const judged = classify(of(facts), direct)
@@ -349,14 +349,14 @@ describe("classify", () => {
     }
   })
 
-  it("judges the account the same whether a frame was shown or not", () => {
+  it("reports the same account health before and after a shown frame", () => {
     for (const [, facts] of table) {
       const shown = classify(of(facts), { ...managed, shown: true })
       assert.strictEqual(shown.health, classify(of(facts), managed).health)
     }
   })
 
-  it("takes no word of a message for the account's health, whatever its status", () => {
+  it("derives no account health from the words of a message, at any status", () => {
     const words = [
       "Incorrect API key provided: sk-abc",
       "API key not valid. Please pass a valid API key.",
@@ -374,7 +374,7 @@ describe("classify", () => {
     }
   })
 
-  it("passes Retry-After on in whole seconds, and gives one with every rate limit", () => {
+  it("passes Retry-After on in whole seconds, and sets it for every rate limit", () => {
     const told = classify(of({ status: 429, retryAfter: 2.2 }), managed)
     assert.deepStrictEqual([told.retryAfter, told.error.retryAfter], [2.2, 3])
     const long = classify(of({ status: 429, retryAfter: 1e300 }), managed)
@@ -384,7 +384,7 @@ describe("classify", () => {
     assert.strictEqual(classify(of({ status: 500 }), managed).error.retryAfter, undefined)
   })
 
-  describe("messages", () => {
+  describe("messages of upstream failures", () => {
     const messageOf = (message: string) => classify(of({ code: 50000, message }), managed).error.message
 
     it("quote the upstream", () => {
@@ -420,7 +420,7 @@ describe("classify", () => {
       assert.include(messageOf(text), text)
     })
 
-    it("are one line of at most 300 characters, with no half of a pair, whatever comes", () => {
+    it("are one line of at most 300 characters without split surrogate pairs, for any input", () => {
       fc.assert(fc.property(fc.string({ unit: "grapheme", maxLength: 1000 }), (text) => {
         const shown = messageOf(text)
         assert.isAtMost(shown.length, 300)
@@ -429,7 +429,7 @@ describe("classify", () => {
       }))
     })
 
-    it("are made of the beginning of the upstream's own alone, however long and odd it is", () => {
+    it("depend only on the beginning of a long upstream message", () => {
       for (const unit of ["a", "a@", "a-", "1", "sk-", "eyJ", "Bearer ", "<", "a.", "@a.a"]) {
         assert.strictEqual(messageOf(unit.repeat(1_000_000)), messageOf(unit.repeat(10_000)), unit)
       }

@@ -4,14 +4,14 @@ import { estimateTokens, TokenCounter } from "../../src/domain/estimateTokens.ts
 import { cutAt } from "../support/cuts.ts"
 
 describe("an estimate of tokens", () => {
-  it("is one for each short word, however many there are", () => {
+  it("is one token per short word, for any number of words", () => {
     fc.assert(fc.property(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 60_000 })), (count) => {
       const text = "words ".repeat(count).trimEnd()
       assert.strictEqual(estimateTokens(text), count)
     }))
   })
 
-  it("goes by the script, in short texts and in long ones", () => {
+  it("depends on the script, in short and long texts", () => {
     const costs = { "漢": 0.72, "я": 0.23, "é": 0.8, "か": 0.9 }
     for (const [character, cost] of Object.entries(costs)) {
       for (const count of [10, 63, 64, 1000, 200_000]) {
@@ -20,7 +20,7 @@ describe("an estimate of tokens", () => {
     }
   })
 
-  it("is that of a part of a text, wherever it stands", () => {
+  it("counts a part of a text like the part alone", () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "Z", "0", " ", "\n", ".", "{", "é", "漢", "\u0001"),
       maxLength: 200
@@ -31,7 +31,7 @@ describe("an estimate of tokens", () => {
     }))
   })
 
-  it("is the same however the text is cut", () => {
+  it("does not depend on the cuts of the text", () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "bc", "Z", "XY", "07", " ", "\n", "..", "{", "é", "漢", "😀", "\u0001"),
       maxLength: 2000
@@ -46,7 +46,7 @@ describe("an estimate of tokens", () => {
     }))
   })
 
-  it("is none for nothing", () => {
+  it("is 0 for the empty text", () => {
     assert.strictEqual(estimateTokens(""), 0)
     assert.strictEqual(estimateTokens("abc", 2, 2), 0)
   })

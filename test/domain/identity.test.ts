@@ -13,15 +13,15 @@ import {
 /** A stand-in that shows what was hashed. */
 const sha = (text: string): string => `<${text}>`.padEnd(64, "0")
 
-describe("identity", () => {
-  it("goes by the email, else the mobile as configured, else the token's hash", () => {
+describe("an account's identity", () => {
+  it("is the email, else the mobile as configured, else the token's hash", () => {
     assert.strictEqual(identifierOf({ email: " a@b.c ", mobile: "138", token: "t" }, sha), "a@b.c")
     assert.strictEqual(identifierOf({ email: "  ", mobile: " 138 0013 8000 ", token: "t" }, sha), "138 0013 8000")
     assert.strictEqual(identifierOf({ email: "", mobile: "", token: " tok " }, sha), "token:<tok>00000000000")
     assert.strictEqual(identifierOf({}, sha), "")
   })
 
-  it("takes the first 16 hex digits of the trimmed token's hash", () => {
+  it("uses the first 16 hex digits of the trimmed token's hash", () => {
     assert.strictEqual(tokenIdentifier(" abc ", (text) => `${text}${"f".repeat(61)}`), "token:abcfffffffffffff")
   })
 
@@ -34,13 +34,13 @@ describe("identity", () => {
     assert.strictEqual(normalizeMobile("n/a"), "")
   })
 
-  it("gives the upstream the national digits", () => {
+  it("sends the national digits of a mobile to the upstream", () => {
     assert.strictEqual(nationalMobile("+86 138 0013 8000"), "13800138000")
     assert.strictEqual(nationalMobile("13800138000"), "13800138000")
     assert.strictEqual(nationalMobile("+1 212 555 0100"), "12125550100")
   })
 
-  it("finds an account by any spelling of what it is configured with", () => {
+  it("is found by any spelling of the configured email, mobile or token", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 9 }), fc.integer({ min: 0, max: 999_999_999 }), (second, rest) => {
         const mobile = `1${second}${String(rest).padStart(9, "0")}`

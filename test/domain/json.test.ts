@@ -3,8 +3,8 @@ import * as fc from "fast-check"
 import { exactJson, readExactly } from "../../src/domain/json.ts"
 import { runs } from "../support/effort.ts"
 
-describe("JSON that is read to be written again", () => {
-  it("keeps every digit of its integers", () => {
+describe("exactJson", () => {
+  it("keeps every digit of integers", () => {
     const integers = fc.array(fc.bigInt(-(10n ** 30n), 10n ** 30n), { minLength: 1 })
     fc.assert(
       fc.property(integers, (ids) => {
@@ -15,7 +15,7 @@ describe("JSON that is read to be written again", () => {
     )
   })
 
-  it("is what it is, of any other form", () => {
+  it("equals JSON.parse for JSON without long integers", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         assert.strictEqual(JSON.stringify(exactJson(text)), JSON.stringify(JSON.parse(text)))
@@ -24,7 +24,7 @@ describe("JSON that is read to be written again", () => {
     )
   })
 
-  it("is found wherever it stands, and nothing else is", () => {
+  it("replaces long integers anywhere, and nothing else", () => {
     const number = fc.oneof(
       fc.bigInt(-(10n ** 30n), 10n ** 30n).map(String),
       fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
@@ -38,7 +38,7 @@ describe("JSON that is read to be written again", () => {
       object: fc.array(fc.tuple(fc.oneof(text, fc.constant("\"__proto__\"")), tie("value")), { maxLength: 4 })
         .map((fields) => `{${fields.map(([key, value]) => `${key} : ${value}`).join(",")}}`)
     }))
-    /** What the language's own reviver makes of it. */
+    /** The same by a reviver. */
     const slow = (text: string) =>
       JSON.parse(
         text,
@@ -55,7 +55,7 @@ describe("JSON that is read to be written again", () => {
     )
   })
 
-  it("is looked for in slices, however many values and tokens there are", () => {
+  it("works in slices, for any number of values and tokens", () => {
     for (const part of ["1,", "\"\",", "[],", "1234567890123456,", "12345678901234567890,", "\"\\\\\","]) {
       const text = `[${part.repeat(20_000)}12345678901234567890]`
       let items = 0
@@ -67,7 +67,7 @@ describe("JSON that is read to be written again", () => {
     }
   })
 
-  it("has no other digits in a string", () => {
+  it("leaves digits in strings unchanged", () => {
     const text = `{"id":"12345678901234567890","n":5}`
     assert.deepStrictEqual(exactJson(text), { id: "12345678901234567890", n: 5 })
   })

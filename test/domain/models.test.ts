@@ -8,7 +8,7 @@ const table = {
 const resolved = (name: string) => resolveModel(table, name)?.id
 
 describe("model names", () => {
-  it("resolve natives first, then configured ids and aliases, then families", () => {
+  it("resolve to native models first, then to configured ids and aliases, then to families", () => {
     assert.strictEqual(resolved("upstream-chat"), "upstream-chat")
     assert.strictEqual(resolved("local-70b"), "Local-70B")
     assert.strictEqual(resolved("my-model"), "upstream-reasoner")
@@ -22,7 +22,7 @@ describe("model names", () => {
     assert.strictEqual(resolved(" Upstream-Reasoner"), "upstream-reasoner")
   })
 
-  it("show reasoning and search by their words", () => {
+  it("select reasoning and search by the words in them", () => {
     for (const name of ["o1-mini", "o3", "o4-mini", "gpt-5-codex", "claude-opus-4", "qwen-r1", "kimi-k2-thinking"]) {
       assert.strictEqual(resolved(name), "upstream-reasoner", name)
     }
@@ -30,7 +30,7 @@ describe("model names", () => {
     assert.strictEqual(resolved("o3-search"), "upstream-reasoner-search")
   })
 
-  it("do not resolve otherwise", () => {
+  it("do not resolve when unknown", () => {
     for (const name of ["", "davinci", "upstream", "my-model-2"]) assert.strictEqual(resolved(name), undefined, name)
   })
 })
@@ -39,7 +39,7 @@ describe("messages-style names", () => {
   const mapping = { fast: "upstream-chat", slow: "upstream-reasoner" }
   const of = (name: string) => resolveMessagesModel(table, mapping, name)?.id
 
-  it("go by the mapping in the style's own family", () => {
+  it("resolve by the mapping in the style's own family", () => {
     assert.strictEqual(of("msgcompat-sonnet-4-5"), "upstream-chat")
     assert.strictEqual(of("msgcompat-opus-4-6"), "upstream-reasoner")
     assert.strictEqual(of("claude-haiku-4-5"), "upstream-chat")
@@ -47,7 +47,7 @@ describe("messages-style names", () => {
     assert.strictEqual(resolveMessagesModel(table, { ...mapping, fast: "local-70b" }, "claude-x")?.id, "Local-70B")
   })
 
-  it("else by the rules of the other styles", () => {
+  it("resolve like in other styles outside that family", () => {
     assert.strictEqual(of("upstream-chat-search"), "upstream-chat-search")
     assert.strictEqual(of("my-model"), "upstream-reasoner")
     assert.strictEqual(of("o3"), "upstream-reasoner")

@@ -3,7 +3,7 @@ import * as fc from "fast-check"
 import { formatTimestamp, parseTimestamp } from "../../src/domain/time.ts"
 
 describe("RFC 3339 times", () => {
-  it("are read in every zone, and written in UTC", () => {
+  it("are parsed in every zone and written in UTC", () => {
     const cases: ReadonlyArray<readonly [text: string, utc: string]> = [
       ["2027-01-31T00:00:00Z", "2027-01-31T00:00:00Z"],
       ["2027-01-31t01:30:00+01:30", "2027-01-31T00:00:00Z"],
@@ -15,7 +15,7 @@ describe("RFC 3339 times", () => {
     for (const [text, utc] of cases) assert.strictEqual(formatTimestamp(parseTimestamp(text)!), utc, text)
   })
 
-  it("are refused where they lack a part, or are no time of the calendar", () => {
+  it("are rejected when a part is missing or the date does not exist", () => {
     for (
       const text of [
         "",
@@ -36,7 +36,7 @@ describe("RFC 3339 times", () => {
     ) assert.strictEqual(parseTimestamp(text), undefined, text)
   })
 
-  it("come back as they were written", () => {
+  it("survive a round trip", () => {
     fc.assert(fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), (millis) => {
       assert.strictEqual(parseTimestamp(formatTimestamp(millis)), millis)
     }))

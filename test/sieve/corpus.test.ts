@@ -1,12 +1,12 @@
 /**
- * The contract of every form: the corpus, in every cut. The expectations are data, written from the forms' descriptions; a
- * new case is a new entry in a file.
+ * The contract of every form: the corpus, in every cut. Expectations are data, written from the forms' descriptions; a new case is a new
+ * entry in a file.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { runs } from "../support/effort.ts"
 import { callsOf, type Case, cutAtRandom, feed, readCases, replyOf, seeded, textOf } from "./support.ts"
 
-/** Longer texts are cut at a sample of the places. */
+/** Longer texts are cut at a sample of positions. */
 const longestWithEveryCut = 4096
 
 const assertExpected = (test: Case): void => {
@@ -42,7 +42,7 @@ const files = ["families", "details", "noCalls"]
 
 for (const file of files) {
   const cases = readCases(file)
-  describe(`${file}`, () => {
+  describe(`sieve corpus ${file}`, () => {
     for (const test of cases) {
       it(`${test.name}`, () => {
         assertExpected(test)
@@ -52,19 +52,19 @@ for (const file of files) {
   })
 }
 
-describe("the corpus", () => {
-  it("has no two cases of one name", () => {
+describe("sieve corpus", () => {
+  it("has unique names of cases", () => {
     const names = files.flatMap((file) => readCases(file).map((test) => test.name))
     assert.strictEqual(new Set(names).size, names.length)
   })
 
-  it("has cases that are no calls, which expect every character", () => {
+  it("expects every character of a case without calls as text", () => {
     for (const test of readCases("noCalls")) assert.strictEqual(test.expect.text, test.text)
   })
 
-  it("holds long texts too", () => {
+  it("yields the same calls with long arguments, in every cut", () => {
     const city = "x".repeat(5000)
-    // A tag whose attributes are the arguments is decided by its whole head, which must be within the bound.
+    // A tag with its arguments as attributes is decided by its whole head, so the head must fit the bound.
     const cases = readCases("families").filter(({ name }) => name.endsWith(": alone") && !name.includes("attributes"))
     for (const test of cases) {
       const text = test.text.replace("Oslo", city)

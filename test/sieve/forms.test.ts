@@ -1,4 +1,4 @@
-/** What a form has to be: its markers are disarmed however they are written, and adding one is a module and one line. */
+/** What every form must provide: markers that are disarmed in every spelling. A new form is one module and one line. */
 import { assert, describe, it } from "@effect/vitest"
 import { atOnce, Slice } from "../../src/domain/stream/slices.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
@@ -37,10 +37,10 @@ const tokenSpellings = (name: string): ReadonlyArray<string> => [
 const isDisarmed = (disarmed: string, marker: string): boolean =>
   disarmed === `a${marker.slice(0, 1)}\u200b${marker.slice(1)}b`
 
-describe.each(forms.map((form) => [form.name, form] as const))("the form %s", (_, { markers, opening }) => {
+describe.each(forms.map((form) => [form.name, form] as const))("the sieve's form %s", (_, { markers, opening }) => {
   const names = [...markers.tags ?? [], ...markers.tokens ?? []]
 
-  it("has markers that are disarmed in every spelling", () => {
+  it("has its markers disarmed in every spelling", () => {
     const spellings = [
       ...(markers.tags ?? []).flatMap(tagSpellings),
       ...(markers.tokens ?? []).flatMap(tokenSpellings)
@@ -48,17 +48,17 @@ describe.each(forms.map((form) => [form.name, form] as const))("the form %s", (_
     for (const spelling of spellings) assert(isDisarmed(disarm(`a${spelling}b`), spelling), spelling)
   })
 
-  it("has the names with which it begins among its markers", () => {
+  it("lists the names that begin it among its markers", () => {
     if (opening.at !== "tag") assert.deepStrictEqual(names, [])
     else if ("names" in opening) assert.includeMembers(names, [...opening.names])
   })
 })
 
-describe("what calls are written with", () => {
-  /** Of child tags only one has a name that is like a marker's, and it says nothing by itself. */
+describe("disarm", () => {
+  /** Child tags whose names resemble a marker's but mean nothing by themselves. */
   const left = new Set(["tool_name", "arguments", "argument"])
 
-  it("is disarmed in all that models have written", () => {
+  it("disarms every marker in the texts of the corpus", () => {
     const declared = new Set(tools.map(({ name }) => name))
     const armed = new Set<string>()
     for (const { text } of readCases("families")) {
@@ -72,13 +72,13 @@ describe("what calls are written with", () => {
   })
 })
 
-describe("a form of one's own", () => {
+describe("a form added to the sieve", () => {
   const all = [...forms, toyForm]
   const withToy = sieveOf(all)({ tools, callId })
   const text =
     "First <|use|>wx{\"city\":\"Oslo\"}<|done|> then <tool_call>{\"name\":\"wx\",\"arguments\":{}}</tool_call>."
 
-  it("is read in every cut, beside all others", () => {
+  it("is recognized in every cut, like the other forms", () => {
     const reply = [
       "First ",
       { name: "wx", arguments: "{\"city\":\"Oslo\"}", isFinished: true },
@@ -92,11 +92,11 @@ describe("a form of one's own", () => {
     assert.deepStrictEqual(replyOf(run(withToy, text)), reply)
   })
 
-  it("is text for the sieve that does not know it", () => {
+  it("is text for a sieve without it", () => {
     assert.include(textOf(replyOf(feed([text]))), "<|use|>wx{\"city\":\"Oslo\"}<|done|>")
   })
 
-  it("is disarmed by its markers", () => {
+  it("has its markers disarmed", () => {
     const slice = new Slice()
     assert.strictEqual(
       atOnce(disarmOf(all)("<|use|>wx{}<｜done｜>", slice)),

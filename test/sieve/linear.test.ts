@@ -1,6 +1,6 @@
 /**
- * The sieve's time is linear in its input. What is counted is characters: how often one is looked at, and how long the texts are that
- * are searched, cut out or matched.
+ * The sieve's time is linear in its input. The tests count characters: how often each is looked at, and the lengths of texts that are
+ * searched, sliced or matched.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { feed } from "./support.ts"
@@ -64,7 +64,8 @@ const inputs: { readonly [name: string]: (length: number) => string } = {
   "malformed calls": (n) => "<tool_call>{\"name\":\"wx\",\"arguments\":{!".repeat(n / 39),
   "malformed calls in paragraphs": (n) => "{\"name\":\"wx\",\"arguments\":{!\n\n".repeat(n / 30),
   "HTML": (n) => "<div class=\"a\"><p>text</p></div>\n".repeat(n / 33),
-  "a fenced reply that is none": (n) => "```json\n" + "{\"name\":\"wx\",\"arguments\":{}}\n".repeat(n / 29) + "x",
+  "a fenced reply that turns out ordinary": (n) =>
+    "```json\n" + "{\"name\":\"wx\",\"arguments\":{}}\n".repeat(n / 29) + "x",
   "JSON arguments": (n) => `{"name":"wx","arguments":{"city":"${"Oslo \\n \\\" ".repeat(n / 11)}"}}`,
   "nested JSON arguments": (n) => `{"name":"wx","arguments":{"a":${"[".repeat(n / 2)}${"]".repeat(n / 2)}}}`,
   "JSON in a string": (n) => `{"name":"wx","arguments":"{\\"a\\":\\"${"Oslo \\\\n ".repeat(n / 9)}\\"}"}`,
@@ -79,7 +80,7 @@ const inputs: { readonly [name: string]: (length: number) => string } = {
   pythonic: (n) => `[wx(city='${"it\\'s \"x\" ".repeat(n / 10)}')]`
 }
 
-/** The same text in one piece, in pieces as streams have them, and by the character. */
+/** The sizes of pieces: the whole text, typical pieces of a stream, single characters. */
 const cuts = [Number.MAX_SAFE_INTEGER, 7, 1]
 
 const stepsFor = (text: string, size: number): number => {
@@ -90,7 +91,7 @@ const stepsFor = (text: string, size: number): number => {
 
 describe("the sieve looks at every character a bounded number of times", () => {
   for (const [name, make] of Object.entries(inputs)) {
-    it(`${name}`, () => {
+    it(`in ${name}`, () => {
       for (const size of cuts) {
         const short = make(2000)
         const long = make(16_000)

@@ -1,4 +1,4 @@
-/** What the sieve must hold for any text, by generated input: see `support.replyOf` for what every run is checked for. */
+/** Properties of the sieve for generated text. `replyOf` (`support.ts`) checks the protocol of every run. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { ToolDeclaration } from "../../src/domain/Conversation.ts"
@@ -12,7 +12,7 @@ import { callId, callsOf, cutAtRandom, feed, readCases, replyOf, seeded, textOf,
 
 const grammar = grammarOf(forms)
 
-/** Pieces of every form's markup, of what hides it, and of what breaks it. */
+/** Pieces of every form's markup, of code and data around it, and of malformed text. */
 const fragments = [
   ..."<>{}[]()|/=\"'\\:,;`~#&!-_ \n\r\t".split(""),
   "```",
@@ -135,8 +135,8 @@ const isSubsequence = (part: string, whole: string): boolean => {
   return true
 }
 
-describe("for any text", () => {
-  it("gives the same reply in every cut, and no character that was not there", () => {
+describe("the sieve, for any text", () => {
+  it("emits the same reply in every cut, and only characters of the text", () => {
     fc.assert(
       fc.property(text, fc.integer(), (text, seed) => {
         const whole = replyOf(feed([text]))
@@ -150,7 +150,7 @@ describe("for any text", () => {
     )
   })
 
-  it("gives the same reply in every cut of the corpus's texts, spoiled", () => {
+  it("emits the same reply in every cut of corrupted corpus texts", () => {
     const texts = ["families", "details", "noCalls"].flatMap((file) => readCases(file).map((test) => test.text))
     const edit = fc.record({
       at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -178,7 +178,7 @@ describe("for any text", () => {
     )
   })
 
-  it("says the same to one who has the text at hand", () => {
+  it("emits the same through passes() as through push()", () => {
     fc.assert(
       fc.property(text, fc.integer(), (text, seed) => {
         const chunks = cutAtRandom(text, seeded(seed))
@@ -192,7 +192,7 @@ describe("for any text", () => {
     )
   })
 
-  it("gives back every character where no tool is declared", () => {
+  it("passes every character without declared tools", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...fragments), { maxLength: 40 }), (parts) => {
         assert.deepStrictEqual(
@@ -204,9 +204,9 @@ describe("for any text", () => {
     )
   })
 
-  it("takes a block that is whole out of any text before and after it", () => {
+  it("recognizes a complete call between any two texts", () => {
     const call = "<tool_call>\n{\"name\": \"t\", \"arguments\": {\"z\": 1}}\n</tool_call>"
-    // A block of its own paragraph is hidden by code, data or an open call only.
+    // Only code, data or an open call hide a call in a paragraph of its own.
     const before = text.filter((before) => {
       const items = replyOf(feed([before + "\n\n", call]))
       return textOf(items) === before + "\n\n"
@@ -224,14 +224,14 @@ describe("for any text", () => {
   })
 })
 
-describe("prose", () => {
-  it("leaves in the step in which it comes", () => {
+describe("the sieve, for prose", () => {
+  it("emits each character in the step in which it arrives", () => {
     const engine = feedByUnit("The quick brown fox, 3 * 4 = 12; jumps.\nOver (the) lazy dog's \"back\" - really!\n")
     assert.strictEqual(engine.delay, 0)
   })
 })
 
-/** Feeds one unit at a time and tells the longest that a character was held. */
+/** Feeds one unit at a time and returns the longest delay of a character, in units. */
 const feedByUnit = (text: string, declared: ReadonlyArray<ToolDeclaration> = tools): { readonly delay: number } => {
   const machine = new Engine(grammar, new Map(declared.map((tool) => [tool.name, tool])), String)
   let left = 0
@@ -248,7 +248,7 @@ const feedByUnit = (text: string, declared: ReadonlyArray<ToolDeclaration> = too
   return { delay }
 }
 
-/** For each form, beginnings that are never decided: what follows is blanks, or a name that does not end. */
+/** For each form, beginnings that stay undecided when blanks or an endless name follow. */
 const beginnings: { readonly [form: string]: ReadonlyArray<string> } = {
   "JSON object": [
     "{",
@@ -279,7 +279,7 @@ const beginnings: { readonly [form: string]: ReadonlyArray<string> } = {
   "tool-named tag": ["<wx ", "<wx city=\"", "<wx>"]
 }
 
-describe("a form that is not decided", () => {
+describe("an undecided form of the sieve", () => {
   for (const form of forms) {
     it(`is held no longer than its bound: ${form.name}`, () => {
       const started = beginnings[form.name] ?? []
@@ -293,13 +293,13 @@ describe("a form that is not decided", () => {
     })
   }
 
-  it("is released at the end", () => {
+  it("leaves as text at the end of the reply", () => {
     for (const begun of Object.values(beginnings).flat()) assert.deepStrictEqual(replyOf(feed([begun])), [begun])
   })
 })
 
-describe("a call", () => {
-  it("is started before its arguments, which follow as they come", () => {
+describe("a call in the sieve", () => {
+  it("starts before its arguments, which are emitted as they arrive", () => {
     const machine = new Engine(grammar, new Map(tools.map((tool) => [tool.name, tool])), String)
     const tagsOf = (text: string): ReadonlyArray<string> => {
       const out: Array<SieveEvent> = []

@@ -1,4 +1,4 @@
-/** What is rendered into the history is what the sieve reads back. */
+/** The sieve reads back the calls that are rendered into the history. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { foldText } from "../../src/sieve/fold.ts"
@@ -60,7 +60,7 @@ const json = fc.letrec((tie) => ({
 }))
 
 describe("a rendered call", () => {
-  it("is the same call again, in every cut, for any name and any arguments", () => {
+  it("is read back as the same call, in every cut, for any name and arguments", () => {
     fc.assert(
       fc.property(name, json.object, fc.nat(2), fc.integer(), (name, args, indent, seed) => {
         const text = JSON.stringify(args, null, indent)
@@ -81,7 +81,7 @@ describe("a rendered call", () => {
     )
   })
 
-  it("is a call among others in a reply", () => {
+  it("is read back between texts and other calls", () => {
     const first = renderCall({ name: "a", arguments: "{\"x\":\"</tool_call>\"}" })
     const second = renderCall({ name: "b", arguments: "{}" })
     assert.deepStrictEqual(replyOf(feed([`Hm.\n${first}\n${second}\nSo.`])), [
@@ -93,7 +93,7 @@ describe("a rendered call", () => {
     ])
   })
 
-  it("has nothing in it that looks like a marker", () => {
+  it("contains no marker inside its tags", () => {
     fc.assert(
       fc.property(hostile, hostile, (name, value) => {
         const inner = renderCall({ name, arguments: JSON.stringify({ [value]: value }) })
@@ -112,7 +112,7 @@ describe("a rendered call", () => {
     )
   })
 
-  it("keeps arguments that are no JSON object under a key", () => {
+  it("keeps arguments that are not a JSON object under a key", () => {
     for (const text of ["{\"city\": \"Os", "[1]", "5", "plain <tool_call>", "null"]) {
       const [call] = replyOf(feed([renderCall({ name: "a", arguments: text })]))
       if (call === undefined || typeof call === "string") throw new Error("no call")

@@ -1,12 +1,12 @@
-/** The sieve by itself on a stream of Effect, as its documentation says. */
+/** The sieve's machine on a `Stream`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { TextDelta } from "../../src/domain/ReplyEvent.ts"
 import { sieve, type SieveEvent } from "../../src/sieve.ts"
 import { callId, feed, replyOf, tools } from "./support.ts"
 
-describe("on a stream", () => {
-  it.effect("gives the events that it gives without one", () =>
+describe("the sieve on a Stream", () => {
+  it.effect("emits the same events as without a stream", () =>
     Effect.gen(function*() {
       const pieces = [
         "Let me look. <tool_",

@@ -1,4 +1,4 @@
-/** What the sieve's tests share: the declared tools, a run over any cut of a text, and what every run must hold. */
+/** Support for the sieve's tests: the declared tools, runs over any cut of a text, and the protocol that every run must follow. */
 import { readFileSync } from "node:fs"
 import type { Json, ToolDeclaration } from "../../src/domain/Conversation.ts"
 import type { SieveEvent } from "../../src/domain/ReplyEvent.ts"
@@ -16,7 +16,7 @@ export interface Case {
   readonly expect: {
     readonly text: string
     readonly calls: ReadonlyArray<ExpectedCall>
-    /** Calls that must not look runnable; their arguments so far, where they are given. */
+    /** Calls that were cut off, with their arguments so far if the case states them. */
     readonly cutOff?: ReadonlyArray<{ readonly name: string; readonly arguments?: string }>
   }
 }
@@ -24,7 +24,7 @@ export interface Case {
 const fixture = (name: string): string =>
   readFileSync(new URL(`../fixtures/sieve/${name}.json`, import.meta.url), "utf8")
 
-/** The cases of a file; there must be some. */
+/** The cases of a file; fails for an empty file. */
 export const readCases = (name: string): ReadonlyArray<Case> => {
   const cases: ReadonlyArray<Case> = JSON.parse(fixture(name))
   if (cases.length === 0) throw new Error(`${name} has no cases`)
@@ -39,12 +39,12 @@ export const callId = (index: number): string => `call_${index}`
 export const feed = (chunks: Iterable<string>, declared = tools): Array<SieveEvent> =>
   run(sieve({ tools: declared, callId }), chunks)
 
-/** A reply with the cut out of it: text and calls in their order. */
+/** A part of a reply, independent of the cuts: text or a call. */
 export type Item = string | { readonly name: string; readonly arguments: string; readonly isFinished: boolean }
 
 /**
- * The reply that the events are. Throws where they break the protocol: a call is started once, in order, with its own id; its deltas
- * make up its arguments; nothing stands between; no event is empty; finished arguments are a JSON object.
+ * The reply that the events make. Throws when they violate the protocol: a call starts once, in order, with its own id; its deltas make up
+ * its arguments; other events do not come between; no event is empty; finished arguments are a JSON object.
  */
 export const replyOf = (events: ReadonlyArray<SieveEvent>): Array<Item> => {
   const items: Array<Item> = []

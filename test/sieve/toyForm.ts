@@ -1,4 +1,4 @@
-/** A family that nobody writes: `<|use|>wx{"city":"Oslo"}<|done|>`. It shows all that a form is. */
+/** A made-up form, `<|use|>wx{"city":"Oslo"}<|done|>`, which shows everything that a form needs. */
 import { OPEN_BRACE } from "../../src/domain/stream/characters.ts"
 import type { Form } from "../../src/sieve/form.ts"
 import { readNamedArguments } from "../../src/sieve/forms/jsonArguments.ts"

@@ -23,7 +23,7 @@ export interface SseDecoder extends Machine<Uint8Array, SseEvent> {
 }
 
 /** The most UTF-16 units in the data of one event. */
-export const sseLimit = 16 * 1024 * 1024
+const sseLimit = 16 * 1024 * 1024
 
 /** The longest field name with its separator. */
 const longestName = "event: ".length

@@ -8,7 +8,7 @@ import { runs } from "../../support/effort.ts"
 const strip = (pieces: Iterable<string>) => run(stripReferenceMarkers, pieces).join("")
 
 describe("reference markers", () => {
-  it("are removed, however the text is cut, and nothing else is", () => {
+  it("are removed in every cut of the text, and nothing else is", () => {
     const fragment = fc.constantFrom(
       "[citation:1]",
       "[reference:0]",
@@ -37,7 +37,7 @@ describe("reference markers", () => {
     )
   })
 
-  it("hold no more than a marker's length", () => {
+  it("are held for at most a marker's length", () => {
     const machine = markerMachine()
     const out: Array<string> = []
     let pushed = 0

@@ -81,7 +81,7 @@ const cutAt = (bytes: Uint8Array, cuts: ReadonlyArray<number>): Array<Uint8Array
 }
 
 describe("makeSseDecoder", () => {
-  it("follows the standard for whatever lines and line ends come, wherever the bytes are cut", () => {
+  it("follows the standard for any lines and line ends, in any cut of the bytes", () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200), { maxLength: 6 }), (text, cuts) => {
         const bytes = encoder.encode(text)
@@ -94,7 +94,7 @@ describe("makeSseDecoder", () => {
     )
   })
 
-  it("gives the same events for every two-way cut, also inside characters and between CR and LF", () => {
+  it("emits the same events for every two-way cut, also inside characters and between CR and LF", () => {
     const bytes = encoder.encode("\uFEFF: hi\r\nevent: a\r\ndata: é🌍\r\ndata: 2\r\n\r\ndata: b\r\rdata: c\n\n")
     const expected = [event("é🌍\n2", "a"), event("b"), event("c")]
     for (let cut = 0; cut <= bytes.length; cut++) {
@@ -102,7 +102,7 @@ describe("makeSseDecoder", () => {
     }
   })
 
-  it("drops one byte order mark and no second one, wherever they are cut", () => {
+  it("drops one byte order mark and keeps a second one, in any cut", () => {
     const bytes = encoder.encode("\uFEFF\uFEFFdata: no\n\ndata: yes\n\n")
     for (let cut = 0; cut <= bytes.length; cut++) {
       assert.deepStrictEqual(decode([bytes.subarray(0, cut), bytes.subarray(cut)]).out, [event("yes")])
@@ -117,7 +117,7 @@ describe("makeSseDecoder", () => {
     assert.deepStrictEqual(decodeText("event: x\n\ndata: 1\n\n"), [event("1")])
   })
 
-  it("replaces invalid bytes and goes on", () => {
+  it("replaces invalid bytes and continues", () => {
     assert.deepStrictEqual(decode([Uint8Array.of(0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a)]).out, [
       event("\uFFFD")
     ])
@@ -135,7 +135,7 @@ describe("makeSseDecoder", () => {
     assert.isFalse(decoder.overflowed)
   })
 
-  it("holds few strings for what is unfinished, however short its lines and chunks are", () => {
+  it("holds few strings for an unfinished event of many short lines and chunks", () => {
     const size = 64 * 1024
     const shapes: { readonly [about: string]: { readonly text: string; readonly chunk: number } } = {
       "lines without a character": { text: "data\n", chunk: 4096 },
@@ -156,7 +156,7 @@ describe("makeSseDecoder", () => {
     }
   })
 
-  it("says so when a line or an event exceeds the limit, and yields no more", () => {
+  it("reports a line or event beyond the limit, and emits nothing after it", () => {
     for (const text of ["data: 1\n\ndata: 0123456789abcdef", "data: 1\n\ndata: 012345\ndata: 6789ab\n\n"]) {
       const { out, overflowed } = decode([encoder.encode(text), encoder.encode("\n\ndata: 2\n\n")], 12)
       assert.isTrue(overflowed)
@@ -166,7 +166,7 @@ describe("makeSseDecoder", () => {
 })
 
 describe("encodeSse", () => {
-  it("is read back as the event it was, and comments between are nothing", () => {
+  it("is decoded to the same event, and comments are ignored", () => {
     const data = fc.string({ unit: "grapheme" })
     fc.assert(fc.property(data, fc.constantFrom(undefined, "delta", "message_stop"), (data, name) => {
       const text = sseComment("keep-alive") + encodeSse(name, data) + sseComment("keep-alive")

@@ -15,7 +15,7 @@ const runStops = (sequences: ReadonlyArray<string>, pieces: ReadonlyArray<string
   return { text: out.join(""), found: machine.found() }
 }
 
-/** The rule, written plainly: the earliest end decides, among those the longest. */
+/** The rule, without an automaton: the earliest end decides, then the longest sequence. */
 const plainly = (sequences: ReadonlyArray<string>, text: string) => {
   for (let end = 1; end <= text.length; end++) {
     const ending = sequences.filter((sequence) => sequence !== "" && text.slice(0, end).endsWith(sequence))
@@ -28,7 +28,7 @@ const plainly = (sequences: ReadonlyArray<string>, text: string) => {
 }
 
 describe("stop sequences", () => {
-  it("end the text before the first one, however the text is cut", () => {
+  it("end the text before the first one, in any cut", () => {
     const word = fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 4 })
     fc.assert(
       fc.property(
@@ -47,7 +47,7 @@ describe("stop sequences", () => {
     assert.deepStrictEqual(runStops(["END"], [..."the END."]), { text: "the ", found: "END" })
   })
 
-  it("hold no more than what may begin a sequence", () => {
+  it("hold only text that may begin a sequence", () => {
     const compiled = compileStopSequences(["\n\nUser:"])
     assert(compiled !== undefined)
     const machine = stopMachine(compiled)
@@ -58,12 +58,12 @@ describe("stop sequences", () => {
     assert.deepStrictEqual(out.join(""), "first\nsecond")
   })
 
-  it("are not looked for when there are none", () => {
+  it("compile to undefined when the list is empty", () => {
     assert.strictEqual(compileStopSequences([]), undefined)
     assert.strictEqual(compileStopSequences([""]), undefined)
   })
 
-  it("costs a few steps for each character of the sequences and the text", () => {
+  it("cost a few steps per character of the sequences and the text", () => {
     const shapes: ReadonlyArray<
       readonly [sequences: (n: number) => ReadonlyArray<string>, text: (n: number) => string]
     > = [

@@ -15,7 +15,7 @@ const takeAll = (pieces: ReadonlyArray<string>) => {
 }
 
 describe("WholeCharacters", () => {
-  it("keeps a text whole, each piece too, however it is cut", () => {
+  it("keeps the text and emits only whole characters, in any cut", () => {
     const unit = fc.constantFrom("a", "é", "日", "🌍", "👩‍🚀", "", "\u{10ffff}")
     fc.assert(
       fc.property(cutText(unit), ({ pieces, text }) => {
@@ -28,7 +28,7 @@ describe("WholeCharacters", () => {
     )
   })
 
-  it("holds nothing but the first half of a pair, and loses no half that has no other", () => {
+  it("holds only the first half of a pair, and keeps an unpaired half", () => {
     const unit = fc.constantFrom("a", "🌍", "\ud83d", "\ude00", "")
     fc.assert(
       fc.property(cutText(unit), ({ pieces, text }) => {

@@ -1,10 +1,10 @@
-/** The operator that runs a machine over a stream: what it emits is what the machine makes of the whole input, whatever stream that is. */
+/** The operator that runs a machine over a stream: it emits what the machine emits for the whole input, for streams of every kind. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Cause, Effect, Queue, Stream } from "effect"
 import { transduce } from "../../../src/domain/stream/transduce.ts"
 import { type Machine, run } from "../../../src/domain/stream/transducer.ts"
 
-/** Emits each number one behind, so that the end has something left. */
+/** Emits each number one step late, so that one is left for the end. */
 const oneBehind = (): Machine<number, number> => {
   let held: number | undefined
   return {
@@ -42,9 +42,9 @@ const streams: { readonly [name: string]: Stream.Stream<number> } = {
   transduced: transduce<number, number>(oneBehind)(Stream.make(1, 2, 3))
 }
 
-describe("a machine over a stream", () => {
+describe("transduce", () => {
   for (const [name, stream] of Object.entries(streams)) {
-    it.effect(`emits what is left at the end once, and ends: ${name}`, () =>
+    it.effect(`emits the held output once at the end: ${name}`, () =>
       Effect.gen(function*() {
         const inputs = yield* Stream.runCollect(stream)
         const outputs = yield* Stream.runCollect(transduce<number, number>(oneBehind)(stream))
@@ -52,13 +52,13 @@ describe("a machine over a stream", () => {
       }))
   }
 
-  it.effect("may be run again", () =>
+  it.effect("gives a stream that can run again", () =>
     Effect.gen(function*() {
       const transduced = transduce<number, number>(oneBehind)(Stream.make(1, 2, 3))
       assert.deepStrictEqual(yield* Stream.runCollect(transduced), yield* Stream.runCollect(transduced))
     }))
 
-  it.effect("reads no more of the stream once it is done", () =>
+  it.effect("stops reading the stream once the machine is done", () =>
     Effect.gen(function*() {
       let read = 0
       const machine = { push: (input: number, out: Array<number>) => void out.push(input), end: () => undefined }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { compose, run, type Transducer } from "../../../src/domain/stream/transducer.ts"
 
-/** Gives each number as often as it says, and at the end how many came. */
+/** Emits each number as often as its value, and at the end the count of numbers. */
 const repeated: Transducer<number, number> = () => {
   let count = 0
   return {
@@ -17,7 +17,7 @@ const repeated: Transducer<number, number> = () => {
 }
 
 describe("composed machines", () => {
-  it("give what one gives after the other, however many outputs an input has", () =>
+  it("emit the same as one machine after the other, for any number of outputs per input", () =>
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 4 })), (inputs) => {
         const apart = run(repeated, run(repeated, run(repeated, inputs)))
