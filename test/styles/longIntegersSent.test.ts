@@ -7,18 +7,18 @@ import { atOnce } from "../../src/domain/stream/slices.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
-import { chatOutline } from "../../src/styles/chat/outline.ts"
+import { chatCountedFields } from "../../src/styles/chat/readRequest.ts"
 import { decodeGenerate } from "../../src/styles/generate/decode.ts"
 import { readGenerateRequest } from "../../src/styles/generate/readRequest.ts"
 import { MessagesRequest } from "../../src/styles/messages/Api.ts"
 import { decodeMessages } from "../../src/styles/messages/decode.ts"
-import { messagesOutline } from "../../src/styles/messages/outline.ts"
+import { messagesCountedFields } from "../../src/styles/messages/readRequest.ts"
 
 const id = "12345678901234567890"
 const object = `{"id":${id}}`
 
-const readChat = jsonBody(ChatRequest, { outline: chatOutline })
-const readMessages = jsonBody(MessagesRequest, { outline: messagesOutline })
+const readChat = jsonBody(ChatRequest, { outline: chatCountedFields })
+const readMessages = jsonBody(MessagesRequest, { outline: messagesCountedFields })
 
 /** What the last part of a conversation says of a call or its result. */
 const said = (part: Part | undefined): string =>

@@ -9,30 +9,14 @@ import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
-import { ContentPart } from "../shared/contentParts.ts"
+import { chatMessage, toolCall } from "../shared/chatFamily.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 /** A call in an assistant message. */
-export const ToolCall = Schema.Struct({
-  id: optional(Schema.String),
-  type: optional(Schema.String),
-  function: Schema.Struct({ name: Schema.String, arguments: optional(Schema.Union([Schema.String, ParsedObject])) })
-})
-
-/** The one call of an assistant message in the form before `tool_calls`; its result has the role `function`. */
-export const FunctionCall = Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })
+export const ToolCall = toolCall(Schema.String)
 
 /** A message of the conversation. */
-export const ChatMessage = Schema.Struct({
-  role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
-  content: optional(Schema.Union([Schema.String, Schema.Array(ContentPart)])),
-  reasoning_content: optional(Schema.String),
-  refusal: optional(Schema.String),
-  name: optional(Schema.String),
-  tool_calls: optional(Schema.Array(ToolCall)),
-  function_call: optional(FunctionCall),
-  tool_call_id: optional(Schema.String)
-}).annotate({ identifier: "ChatMessage" })
+export const ChatMessage = chatMessage(ToolCall).annotate({ identifier: "ChatMessage" })
 
 /** A declared tool. */
 export const ChatTool = Schema.Struct({

@@ -9,18 +9,15 @@ import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { findModel, makeAnswers } from "../shared/answers.ts"
 import { OpenAiEdge } from "../shared/openaiEdges.ts"
 import { ChatGroup } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
-import { chatOutline, chatPieces } from "./outline.ts"
+import { readChatRequest } from "./readRequest.ts"
 import { chatCompletion, chatFailure, chatFrames } from "./render.ts"
 
 const { completions } = ChatGroup.endpoints
-
-const readBody = bodyOf(completions, { outline: chatOutline, pieces: chatPieces })
 
 /** Serves the group; errors are rendered by its edge. */
 export const ChatHandlers = groupRoutes(
@@ -30,7 +27,7 @@ export const ChatHandlers = groupRoutes(
 
     return {
       completions: Effect.fnUntraced(function*({ request }) {
-        const body = yield* readBody(request)
+        const body = yield* readChatRequest(request)
         const asked = yield* begun
         asked.stats.stream = body.stream === true
         const model = findModel(asked, body.model)

@@ -1,5 +1,5 @@
 /**
- * From the canonical reply to chat-completions frames and objects (spec "Chat-completions stream").
+ * Renders the canonical reply as chat-completions frames or as one object (spec "Chat-completions stream").
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Reply } from "../../domain/Reply.ts"
@@ -9,12 +9,12 @@ import { openaiErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { ChatCompletion, ChatUsage } from "./Api.ts"
 
-/** What the frames of one reply have in common. */
+/** Fields that all frames of one reply repeat. */
 export interface ChatReplyInfo {
   readonly id: string
   /** Unix seconds. */
   readonly created: number
-  /** The name that was asked for. */
+  /** The model's name as requested. */
   readonly model: string
 }
 
@@ -34,7 +34,7 @@ const chatUsage = (usage: Usage): typeof ChatUsage.Type => ({
   completion_tokens_details: { reasoning_tokens: usage.reasoningTokens }
 })
 
-/** The object of a reply that is not streamed. */
+/** Renders a reply that is not streamed. */
 export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCompletion.Type => {
   const calls = replyCalls(reply)
   const reasoning = replyReasoning(reply)
@@ -68,60 +68,63 @@ export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCo
 
 const done = "data: [DONE]\n\n"
 
-/** The frames of a failure within the stream. */
+/** Renders a failure within the stream; the stream ends with it. */
 export const chatFailure = (error: GatewayError): string => `data: ${openaiErrors.text(error)}\n\n${done}`
 
-/** Starts the renderer of one streamed reply. `includeUsage`: the caller wants the usage chunk of its SDK too. */
+/** Starts the renderer of one streamed reply. `includeUsage` adds the usage chunk of `stream_options.include_usage`. */
 export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRenderer => {
   const head = `{"id":${JSON.stringify(info.id)},"object":"chat.completion.chunk","created":${info.created},"model":${
     JSON.stringify(info.model)
   }`
-  const open = `data: ${head},"choices":[{"index":0,"delta":{`
-  const close = `},"logprobs":null,"finish_reason":null}]}\n\n`
-  let begun = false
-  /** Text or a call has been shown: without either the reply's content is the empty text. */
-  let filled = false
+  const deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`
+  const deltaTail = `},"logprobs":null,"finish_reason":null}]}\n\n`
+  const delta = (fields: string): string => `${deltaHead}${fields}${deltaTail}`
+  let started = false
+  /** True after the first text or call; a reply without either has empty content. */
+  let hasContent = false
   let usage = ""
   return {
     keepAlive: () => ": keep-alive\n\n",
     failure: chatFailure,
     frames: {
       push(event: ReplyEvent, out) {
-        if (!begun) {
-          begun = true
-          out.push(`${open}"role":"assistant"${close}`)
+        if (!started) {
+          started = true
+          out.push(delta(`"role":"assistant"`))
         }
         switch (event._tag) {
           case "TextDelta":
-            filled = true
-            out.push(`${open}"content":${JSON.stringify(event.text)}${close}`)
+            hasContent = true
+            out.push(delta(`"content":${JSON.stringify(event.text)}`))
             return
           case "ReasoningDelta":
-            out.push(`${open}"reasoning_content":${JSON.stringify(event.text)}${close}`)
+            out.push(delta(`"reasoning_content":${JSON.stringify(event.text)}`))
             return
-          case "CallStarted":
-            filled = true
+          case "CallStarted": {
+            hasContent = true
+            const { id, index, name } = event
             out.push(
-              `${open}"tool_calls":[{"index":${event.index},"id":${
-                JSON.stringify(event.id)
-              },"type":"function","function":{"name":${JSON.stringify(event.name)},"arguments":""}}]${close}`
+              delta(
+                `"tool_calls":[{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${
+                  JSON.stringify(name)
+                },"arguments":""}}]`
+              )
             )
             return
+          }
           case "CallArguments":
             out.push(
-              `${open}"tool_calls":[{"index":${event.index},"function":{"arguments":${
-                JSON.stringify(event.delta)
-              }}}]${close}`
+              delta(`"tool_calls":[{"index":${event.index},"function":{"arguments":${JSON.stringify(event.delta)}}}]`)
             )
             return
           case "UsageReported":
-            usage = JSON.stringify(chatUsage(event.usage))
+            usage = `,"usage":${JSON.stringify(chatUsage(event.usage))}`
             return
           case "Finish": {
-            if (!filled) out.push(`${open}"content":""${close}`)
-            const counts = usage === "" ? "" : `,"usage":${usage}`
-            out.push(`${open}},"logprobs":null,"finish_reason":"${finishReasons[event.reason]}"}]${counts}}\n\n`)
-            if (includeUsage) out.push(`data: ${head},"choices":[]${counts}}\n\n`)
+            if (!hasContent) out.push(delta(`"content":""`))
+            const reason = finishReasons[event.reason]
+            out.push(`${deltaHead}},"logprobs":null,"finish_reason":"${reason}"}]${usage}}\n\n`)
+            if (includeUsage) out.push(`data: ${head},"choices":[]${usage}}\n\n`)
             out.push(done)
             return
           }

@@ -1,121 +1,119 @@
 /**
- * From a content-generation request to the canonical conversation.
+ * Decodes a content-generation request, as `normalizeRequest` returns it, to the canonical conversation.
  */
 import type * as Result from "effect/Result"
-import type {
-  Conversation,
-  FilePart,
-  ImagePart,
-  Json,
-  Part,
-  ResultPart,
-  StructuredOutput,
-  ToolChoice,
-  ToolDeclaration,
-  Turn
+import {
+  type Conversation,
+  type Json,
+  type Part,
+  type ResultPart,
+  type StructuredOutput,
+  Text,
+  type ToolChoice,
+  type ToolDeclaration,
+  type Turn,
+  userTurns
 } from "../../domain/Conversation.ts"
-import { Text, userTurns } from "../../domain/Conversation.ts"
-import { shownName } from "../../domain/GatewayError.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { isRecord } from "../../domain/json.ts"
+import { type GatewayError, shownName } from "../../domain/GatewayError.ts"
 import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Faults } from "../../http/Faults.ts"
+import {
+  call,
+  type Content as PartContent,
+  declaration,
+  file,
+  image,
+  jsonSchemaOutput,
+  omitted,
+  result,
+  toolChoices
+} from "../shared/conversation.ts"
 import { type Content, type GenerateRequest, type Part as RequestPart, partAttributes } from "./Api.ts"
-import { toJsonSchema } from "./jsonSchema.ts"
+import { isSchemaObject, toJsonSchema } from "./jsonSchema.ts"
 
 type Request = typeof GenerateRequest.Type
 type GenerationConfig = NonNullable<Request["generationConfig"]>
-type InlineData = NonNullable<typeof RequestPart.Type["inlineData"]>
-type FileData = NonNullable<typeof RequestPart.Type["fileData"]>
+type Media = NonNullable<typeof RequestPart.Type["inlineData"] | typeof RequestPart.Type["fileData"]>
 type FunctionResponse = NonNullable<typeof RequestPart.Type["functionResponse"]>
 
-const media = (
-  source: { readonly url: string | undefined; readonly data: string | undefined },
-  mimeType: string | undefined,
-  name: string | undefined
-): ImagePart | FilePart => {
-  const mediaType = mimeType?.toLowerCase()
-  if (mediaType?.startsWith("image/")) return { _tag: "Image", ...source, mediaType, detail: undefined }
+const media = (sent: Media): PartContent => {
+  const mediaType = sent.mimeType?.toLowerCase()
+  const source = "data" in sent ? { data: sent.data } : { url: sent.fileUri }
+  if (mediaType?.startsWith("image/")) return image({ ...source, mediaType })
   const kind = mediaType?.startsWith("audio/") ? "audio" : mediaType?.startsWith("video/") ? "video" : "file"
-  return { _tag: "File", kind, name, id: undefined, ...source, mediaType }
+  return file({ ...source, kind, mediaType, name: sent.displayName })
 }
 
-const inlineMedia = (blob: InlineData): ImagePart | FilePart =>
-  media({ url: undefined, data: blob.data }, blob.mimeType ?? undefined, blob.displayName ?? undefined)
-
-const fileMedia = (file: FileData): ImagePart | FilePart =>
-  media({ url: file.fileUri, data: undefined }, file.mimeType ?? undefined, file.displayName ?? undefined)
-
-/** The vendor's convention: an `error` or else an `output` stands for the whole response where it has one. */
-const functionResult = (answer: FunctionResponse): ResultPart => {
-  const response: Json = answer.response ?? {}
-  const failed = isRecord(response) && Object.hasOwn(response, "error")
-  const key = failed ? "error" : "output"
-  const value: Json = isRecord(response) && Object.hasOwn(response, key) ? response[key]! : response
-  return {
-    _tag: "Result",
-    callId: answer.id ?? "",
-    name: answer.name ?? undefined,
+/** A function's result. By the vendor's convention a field `error`, or else `output`, holds the whole response. */
+const functionResult = (sent: FunctionResponse): ResultPart => {
+  const response: Json = sent.response ?? {}
+  const fields: { readonly [key: string]: Json } = isSchemaObject(response) ? response : {}
+  const isError = Object.hasOwn(fields, "error")
+  const key = isError ? "error" : "output"
+  const value = Object.hasOwn(fields, key) ? fields[key]! : response
+  const files = (sent.parts ?? []).flatMap(({ fileData, inlineData }) => [inlineData, fileData])
+  return result({
+    callId: sent.id,
+    name: sent.name,
     content: [
       Text(typeof value === "string" ? value : JSON.stringify(value)),
-      ...(answer.parts ?? []).flatMap((part) => [
-        ...(part.inlineData ? [inlineMedia(part.inlineData)] : []),
-        ...(part.fileData ? [fileMedia(part.fileData)] : [])
-      ])
+      ...files.flatMap((sent) => sent ? [media(sent)] : [])
     ],
-    isError: failed
-  }
+    isError
+  })
 }
 
 const partOf = (
   part: typeof RequestPart.Type,
-  fromModel: boolean,
+  isModel: boolean,
   field: string,
   faults: Faults
 ): ReadonlyArray<Part> => {
   if (typeof part.text === "string") {
     if (part.text === "") return []
-    return [part.thought === true && fromModel ? { _tag: "Reasoning", text: part.text } : Text(part.text)]
+    return [part.thought === true && isModel ? { _tag: "Reasoning", text: part.text } : Text(part.text)]
   }
-  if (part.inlineData) return [inlineMedia(part.inlineData)]
-  if (part.fileData) return [fileMedia(part.fileData)]
+  if (part.inlineData) return [media(part.inlineData)]
+  if (part.fileData) return [media(part.fileData)]
   if (part.functionCall) {
-    if (!fromModel) faults.at(`${field}.functionCall`, "function calls stand in contents of the role model only")
+    if (!isModel) faults.at(`${field}.functionCall`, "function calls are allowed in contents of the role model only")
     const { args, id, name } = part.functionCall
-    return [{ _tag: "Call", id: id ?? "", name, arguments: JSON.stringify(args ?? {}) }]
+    return [call(id, name, args)]
   }
   if (part.functionResponse) {
-    if (fromModel) faults.at(`${field}.functionResponse`, "function responses stand in contents of the role user only")
+    if (isModel) {
+      faults.at(`${field}.functionResponse`, "function responses are allowed in contents of the role user only")
+    }
     return [functionResult(part.functionResponse)]
   }
-  // Never dropped silently: what cannot be carried is named to the model.
   const kind = Object.keys(part).find((key) => !partAttributes.has(key) && part[key] !== null)
-  return kind === undefined ? [] : [Text(`[${kind} omitted]`)]
+  return kind === undefined ? [] : [omitted(kind)]
 }
 
 const contentParts = (
   content: typeof Content.Type,
-  fromModel: boolean,
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Part>> =>
-  flatMapSliced(slice, content.parts ?? [], (part, i) => partOf(part, fromModel, `${field}.parts[${i}]`, faults))
+): Sliced<ReadonlyArray<Part>> => {
+  const isModel = content.role === "model"
+  return flatMapSliced(slice, content.parts ?? [], (part, i) => partOf(part, isModel, `${field}.parts[${i}]`, faults))
+}
 
 const isEmpty = (content: typeof Content.Type): boolean =>
   (content.parts ?? []).every((part) => Object.keys(part).length === 0)
 
-function* turns(
+function* contentTurns(
   content: typeof Content.Type,
   field: string,
   faults: Faults,
   slice: Slice
 ): Sliced<ReadonlyArray<Turn>> {
-  const fromModel = content.role === "model"
-  if ((content.role ?? "user") === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
-  const parts = yield* contentParts(content, fromModel, field, faults, slice)
-  if (fromModel) return [{ role: "assistant", parts }]
-  return content.role === "system" ? [{ role: "system", parts }] : userTurns(parts)
+  const role = content.role ?? "user"
+  if (role === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
+  const parts = yield* contentParts(content, field, faults, slice)
+  if (role === "model") return [{ role: "assistant", parts }]
+  return role === "system" ? [{ role, parts }] : userTurns(parts)
 }
 
 function* systemTurns(
@@ -123,8 +121,8 @@ function* systemTurns(
   faults: Faults,
   slice: Slice
 ): Sliced<ReadonlyArray<Turn>> {
-  if (instruction === undefined || instruction === null) return []
-  const parts = yield* contentParts(instruction, false, "systemInstruction", faults, slice)
+  if (!instruction) return []
+  const parts = yield* contentParts({ parts: instruction.parts ?? [] }, "systemInstruction", faults, slice)
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
@@ -133,68 +131,67 @@ function* declarations(tools: Request["tools"], slice: Slice): Sliced<ReadonlyAr
   for (const { functionDeclarations } of tools ?? []) {
     for (const { description, name, parameters, parametersJsonSchema } of functionDeclarations ?? []) {
       if (slice.add(1)) yield slice.end()
-      declared.push({
-        name,
-        description: description ?? undefined,
-        parameters: parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined),
-        strict: undefined
-      })
+      const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
+      declared.push(declaration({ name, description, parameters: schema }))
     }
   }
   return declared
 }
 
-const configField = "toolConfig.functionCallingConfig"
+const callingField = "toolConfig.functionCallingConfig"
 
-/** What may be called and what has to be. `allowedFunctionNames` counts in the modes in which the vendor lets it. */
+/** The tools that may be called and the choice among them. `allowedFunctionNames` counts in the modes ANY and VALIDATED. */
 const calling = (
   config: Request["toolConfig"],
   declared: ReadonlyArray<ToolDeclaration>,
   faults: Faults
 ): { readonly tools: ReadonlyArray<ToolDeclaration>; readonly toolChoice: ToolChoice } => {
   const { allowedFunctionNames, mode } = config?.functionCallingConfig ?? {}
-  if (mode === "NONE") return { tools: declared, toolChoice: { _tag: "None" } }
-  if (mode !== "ANY" && mode !== "VALIDATED") return { tools: declared, toolChoice: { _tag: "Auto" } }
+  if (mode === "NONE") return { tools: declared, toolChoice: toolChoices.none }
+  if (mode !== "ANY" && mode !== "VALIDATED") return { tools: declared, toolChoice: toolChoices.auto }
   const names = allowedFunctionNames ?? []
   const known = new Set(declared.map((tool) => tool.name))
-  const wanted = new Set(names)
   names.forEach((name, i) => {
     if (known.has(name)) return
-    faults.at(`${configField}.allowedFunctionNames[${i}]`, `the function "${shownName(name)}" is not declared in tools`)
+    faults.at(
+      `${callingField}.allowedFunctionNames[${i}]`,
+      `the function "${shownName(name)}" is not declared in tools`
+    )
   })
-  const tools = names.length === 0 ? declared : declared.filter((tool) => wanted.has(tool.name))
-  if (mode === "VALIDATED") return { tools, toolChoice: { _tag: "Auto" } }
-  if (tools.length === 0) faults.at(`${configField}.mode`, "ANY asks for a call but no functions are declared")
-  return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : { _tag: "Required" } }
+  const allowed = new Set(names)
+  const tools = names.length === 0 ? declared : declared.filter((tool) => allowed.has(tool.name))
+  if (mode === "VALIDATED") return { tools, toolChoice: toolChoices.auto }
+  if (tools.length === 0) faults.at(`${callingField}.mode`, "ANY asks for a call but no functions are declared")
+  return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : toolChoices.required }
 }
 
 function* output(config: GenerationConfig, faults: Faults, slice: Slice): Sliced<StructuredOutput | undefined> {
-  const mimeType = config.responseMimeType ?? undefined
-  if (mimeType !== undefined && mimeType !== "text/plain" && mimeType !== "application/json") {
+  const mimeType = config.responseMimeType ?? "text/plain"
+  if (mimeType !== "text/plain" && mimeType !== "application/json") {
     faults.at("generationConfig.responseMimeType", "only text/plain and application/json are supported")
   }
   const schema = config.responseJsonSchema ??
     (config.responseSchema ? yield* toJsonSchema(config.responseSchema, slice) : undefined)
-  if (schema === undefined) return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
-  return { _tag: "JsonSchema", name: undefined, description: undefined, schema, strict: undefined }
+  if (schema !== undefined) return jsonSchemaOutput({ schema })
+  return mimeType === "application/json" ? { _tag: "JsonObject" } : undefined
 }
 
-/** The conversation that a request asks to continue. */
+/** Decodes a request. Fails with the first fault, which names its field. */
 export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
   const faults = new Faults()
   const slice = new Slice()
   const config = request.generationConfig ?? {}
-  if (config.candidateCount !== undefined && config.candidateCount !== null && config.candidateCount !== 1) {
+  if ((config.candidateCount ?? 1) !== 1) {
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
-  const conversation = yield* flatMapSliced(
+  const turns = yield* flatMapSliced(
     slice,
     request.contents,
-    (content, i) => turns(content, `contents[${i}]`, faults, slice)
+    (content, i) => contentTurns(content, `contents[${i}]`, faults, slice)
   )
   return faults.result<Conversation>({
-    turns: system.concat(conversation),
+    turns: system.concat(turns),
     ...calling(request.toolConfig, yield* declarations(request.tools, slice), faults),
     parallelToolCalls: true,
     stop: config.stopSequences ?? [],
@@ -212,6 +209,6 @@ export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversa
   })
 }
 
-/** Whether the reply shows the model's thoughts: unless the caller says no. */
+/** True unless the caller sets `includeThoughts` to false: the reply then hides the model's thoughts. */
 export const showsThoughts = (request: Request): boolean =>
   request.generationConfig?.thinkingConfig?.includeThoughts !== false

@@ -1,15 +1,17 @@
 /**
- * From the vendor's schema objects (a select subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
+ * Converts the vendor's schema objects (a subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
 import type { Json, JsonSchema } from "../../domain/Conversation.ts"
-import { isRecord } from "../../domain/json.ts"
 import type { Slice, Sliced } from "../../domain/stream/slices.ts"
 
-/** Brings the value of a keyword to JSON Schema; schemas within it are counted into the slice. */
+export const isSchemaObject = (value: Json): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Converts the value of a keyword; counts the schemas within it into the slice. */
 type Change = (value: Json, slice: Slice) => Json | Sliced<Json>
 
 function* nested(value: Json, slice: Slice): Sliced<Json> {
-  return isRecord(value) ? yield* toJsonSchema(value, slice) : value
+  return isSchemaObject(value) ? yield* toJsonSchema(value, slice) : value
 }
 
 function* nestedList(value: Json, slice: Slice): Sliced<Json> {
@@ -23,7 +25,7 @@ function* nestedList(value: Json, slice: Slice): Sliced<Json> {
 }
 
 function* nestedMap(value: Json, slice: Slice): Sliced<Json> {
-  if (!isRecord(value)) return value
+  if (!isSchemaObject(value)) return value
   const fields: Array<readonly [string, Json]> = []
   for (const name of Object.keys(value)) {
     if (slice.add(1, name.length)) yield slice.end()
@@ -38,7 +40,7 @@ const count = (value: Json): Json => typeof value === "string" && /^\d+$/.test(v
 const lowerCase = (value: Json): Json =>
   typeof value === "string" ? value.toLowerCase() : Array.isArray(value) ? value.map(lowerCase) : value
 
-/** JSON Schema's name for each keyword, and what its value needs. Keywords that are not here stay as they are. */
+/** JSON Schema's name of each keyword and the conversion of its value. Other keywords are copied unchanged. */
 const keywords = new Map<string, readonly [name: string, change: Change]>([
   ["type", ["type", lowerCase]],
   ["items", ["items", nested]],
@@ -63,7 +65,7 @@ const keywords = new Map<string, readonly [name: string, change: Change]>([
   )
 ])
 
-/** Keywords that say nothing in JSON Schema; `nullable` is told by the type. */
+/** Keywords that JSON Schema lacks; `nullable` becomes part of the type. */
 const dropped = new Set(["nullable", "propertyOrdering", "property_ordering"])
 
 const withNull = (schema: JsonSchema): JsonSchema => {
@@ -76,7 +78,7 @@ const withNull = (schema: JsonSchema): JsonSchema => {
 const isSliced = (change: Json | Sliced<Json>): change is Sliced<Json> =>
   typeof change === "object" && change !== null && Symbol.iterator in change && !Array.isArray(change)
 
-/** The schema as JSON Schema, in slices. One that is JSON Schema already stays what it is. */
+/** Converts a schema, in slices. A schema that is JSON Schema already keeps its meaning. */
 export function* toJsonSchema(schema: JsonSchema, slice: Slice): Sliced<JsonSchema> {
   const fields: Array<readonly [string, Json]> = []
   for (const key of Object.keys(schema)) {

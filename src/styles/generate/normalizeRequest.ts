@@ -1,13 +1,12 @@
 /**
- * Brings a content-generation body to the one form that the schemas describe: the vendor takes field names in camelCase and
- * in snake_case, and single values where lists stand. What is the caller's own data is never touched.
+ * Brings a content-generation body to the one form that the schemas describe. The vendor accepts field names in camelCase
+ * and in snake_case, and a single value in the place of a list. Data of the caller's own stays untouched.
  */
-
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Part, partAttributes } from "./Api.ts"
 
-/** Fields whose values are arguments, results or schemas: their keys are the caller's. */
+/** Fields with arguments, results or schemas: their keys are the caller's own. */
 const opaque = new Set([
   "args",
   "response",
@@ -17,7 +16,7 @@ const opaque = new Set([
   "responseJsonSchema"
 ])
 
-/** Characters up to which a name may be a field's. A longer one is nobody's, and would take long to be renamed. */
+/** Longer keys, in characters, name no field; renaming them would be slow. */
 const longestField = 64
 
 const camelCase = (key: string): string =>
@@ -25,7 +24,7 @@ const camelCase = (key: string): string =>
     ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     : key
 
-/** Renames fields at every depth outside the opaque ones. Where both spellings stand, camelCase counts. */
+/** Renames fields at every depth outside the opaque ones. Of two spellings of one field, camelCase wins. */
 function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
   if (slice.add(1)) yield slice.end()
   if (Array.isArray(value)) {
@@ -41,7 +40,7 @@ function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
   for (const key of Object.keys(value)) {
     if (slice.add(1, key.length)) yield slice.end()
     const name = camelCase(key)
-    // By assignment this one would make a prototype; it is nobody's field.
+    // An assignment to this key would set the prototype.
     if (name === "__proto__" || (name !== key && Object.hasOwn(value, name))) continue
     const field = value[key]
     fields[name] = opaque.has(name) || isLeaf(field) ? field : yield* renamed(field, slice)
@@ -51,21 +50,36 @@ function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
 
 const isLeaf = (value: unknown): boolean => typeof value !== "object" || value === null
 
-const asList = (value: unknown): unknown =>
-  value === undefined || value === null || Array.isArray(value) ? value : [value]
+type Change = (value: unknown, slice: Slice) => Sliced<unknown>
 
-/** In place, as all below: `renamed` has just made the records, and they may have very many fields. */
-const withField = (record: JsonRecord, field: string, change: (value: unknown) => unknown): JsonRecord => {
-  if (record[field] !== undefined) record[field] = change(record[field])
-  return record
-}
+/** Changes the elements of a list; a single value becomes a list of one. */
+const listOf = (change: Change): Change =>
+  function*(value, slice) {
+    if (value === undefined || value === null) return value
+    const changed: Array<unknown> = []
+    for (const element of Array.isArray(value) ? value : [value]) {
+      if (slice.add(1)) yield slice.end()
+      changed.push(yield* change(element, slice))
+    }
+    return changed
+  }
 
-/** Fields up to which a part is kept as it is. */
+/** Changes fields of a record in place: `renamed` has just made it, and it may have very many fields. */
+const fieldsOf = (changes: { readonly [field: string]: Change }): Change =>
+  function*(value, slice) {
+    if (!isRecord(value)) return value
+    for (const field of Object.keys(changes)) {
+      if (value[field] !== undefined) value[field] = yield* changes[field]!(value[field], slice)
+    }
+    return value
+  }
+
+/** The largest number of fields with which a part is kept as it is. */
 const mostFields = 64
 
 const knownFields: ReadonlySet<string> = new Set([...Object.keys(Part.schema.fields), ...partAttributes])
 
-/** A part's known fields, and of the others what it takes to name its kind: the first, and the first that is not null. */
+/** The known fields of a part and those that name its kind: the first unknown field, and the first that is not null. */
 function* fewFields(part: JsonRecord, keys: ReadonlyArray<string>, slice: Slice): Sliced<JsonRecord> {
   const few: JsonRecord = {}
   let others = 0
@@ -79,107 +93,69 @@ function* fewFields(part: JsonRecord, keys: ReadonlyArray<string>, slice: Slice)
   return few
 }
 
-function* part(value: unknown, slice: Slice): Sliced<unknown> {
+/** A part may be sent as its text. */
+const part: Change = function*(value, slice) {
   if (typeof value === "string") return { text: value }
   if (!isRecord(value)) return value
   const keys = Object.keys(value)
   return keys.length <= mostFields ? value : yield* fewFields(value, keys, slice)
 }
 
-function* parts(value: unknown, slice: Slice): Sliced<unknown> {
-  const list = asList(value)
-  if (!Array.isArray(list)) return list
-  const changed: Array<unknown> = []
-  for (const element of list) {
-    if (slice.add(1)) yield slice.end()
-    changed.push(yield* part(element, slice))
-  }
-  return changed
-}
+const parts = listOf(part)
 
-/** A content may be written as its text or as its one part. */
-function* content(value: unknown, slice: Slice): Sliced<unknown> {
+const contentFields = fieldsOf({ parts })
+
+/** A content may be sent as its text or as its only part. */
+const content: Change = function*(value, slice) {
   if (typeof value === "string") return { parts: [{ text: value }] }
-  if (!isRecord(value)) return value
-  if (!("parts" in value || "role" in value)) return { parts: [yield* part(value, slice)] }
-  if (value["parts"] !== undefined) value["parts"] = yield* parts(value["parts"], slice)
-  return value
+  return isRecord(value) && !("parts" in value || "role" in value)
+    ? { parts: [yield* part(value, slice)] }
+    : yield* contentFields(value, slice)
 }
 
-function* contents(value: unknown, slice: Slice): Sliced<unknown> {
-  const list = asList(value)
-  if (!Array.isArray(list)) return list
-  const changed: Array<unknown> = []
-  for (const element of list) {
-    if (slice.add(1)) yield slice.end()
-    changed.push(yield* content(element, slice))
-  }
-  return changed
-}
-
-/** System instructions may also be a list of parts. */
-function* systemInstruction(value: unknown, slice: Slice): Sliced<unknown> {
+/** System instructions may also be sent as a list of parts. */
+const systemInstruction: Change = function*(value, slice) {
   return Array.isArray(value) ? { parts: yield* parts(value, slice) } : yield* content(value, slice)
 }
 
-const functionCallingConfig = (value: unknown): unknown =>
-  isRecord(value) ? withField(value, "mode", (mode) => typeof mode === "string" ? mode.toUpperCase() : mode) : value
-
-const toolConfig = (value: unknown): unknown =>
-  isRecord(value) ? withField(value, "functionCallingConfig", functionCallingConfig) : value
-
-const tool = (value: unknown): unknown => isRecord(value) ? withField(value, "functionDeclarations", asList) : value
-
-function* tools(value: unknown, slice: Slice): Sliced<unknown> {
-  const list = asList(value)
-  if (!Array.isArray(list)) return list
-  const changed: Array<unknown> = []
-  for (const element of list) {
-    if (slice.add(1)) yield slice.end()
-    changed.push(tool(element))
-  }
-  return changed
+const upperCase: Change = function*(value) {
+  return typeof value === "string" ? value.toUpperCase() : value
 }
 
-function* generateRequest(value: unknown, slice: Slice): Sliced<unknown> {
-  if (!isRecord(value)) return value
-  const request = withField(value, "toolConfig", toolConfig)
-  const changes = { contents, systemInstruction, tools }
-  for (const [field, change] of Object.entries(changes)) {
-    if (request[field] !== undefined) request[field] = yield* change(request[field], slice)
-  }
-  return request
-}
+const asList = listOf(function*(value) {
+  return value
+})
 
-/** The body in the form of `GenerateRequest`, as far as its types allow; faults are left for the schema to tell. */
+const generateRequest = fieldsOf({
+  toolConfig: fieldsOf({ functionCallingConfig: fieldsOf({ mode: upperCase }) }),
+  contents: listOf(content),
+  systemInstruction,
+  tools: listOf(fieldsOf({ functionDeclarations: asList }))
+})
+
+const embedRequest = fieldsOf({ content })
+
+const embedRequests = listOf(embedRequest)
+
+/** The body in the form of `GenerateRequest`. Values of a wrong type stay as they are, for the schema to refuse. */
 export function* normalizeRequest(body: unknown): Sliced<unknown> {
   const slice = new Slice()
   return yield* generateRequest(yield* renamed(body, slice), slice)
 }
 
-/** The request whose tokens a body asks to count, which may stand within `generateContentRequest`. */
+/** The request of a token count, which the body may wrap in `generateContentRequest`. */
 export function* normalizeCountRequest(body: unknown): Sliced<unknown> {
   const slice = new Slice()
   const request = yield* renamed(body, slice)
   return yield* generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request, slice)
 }
 
-function* embedRequest(value: unknown, slice: Slice): Sliced<unknown> {
-  if (!isRecord(value) || value["content"] === undefined) return value
-  value["content"] = yield* content(value["content"], slice)
-  return value
-}
-
-/** The body of an embedding, or of several, in the form of `EmbedContentRequest` and `BatchEmbedContentsRequest`. */
+/** The body of one embedding or of a batch, in the form of `EmbedContentRequest` or `BatchEmbedContentsRequest`. */
 export function* normalizeEmbedRequest(body: unknown): Sliced<unknown> {
   const slice = new Slice()
   const request = yield* embedRequest(yield* renamed(body, slice), slice)
-  if (!isRecord(request) || !Array.isArray(request["requests"])) return request
-  const requests: Array<unknown> = []
-  for (const each of request["requests"]) {
-    if (slice.add(1)) yield slice.end()
-    requests.push(yield* embedRequest(each, slice))
+  if (isRecord(request) && Array.isArray(request["requests"])) {
+    request["requests"] = yield* embedRequests(request["requests"], slice)
   }
-  request["requests"] = requests
   return request
 }

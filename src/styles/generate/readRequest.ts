@@ -1,27 +1,67 @@
 /**
- * Readers of the style's bodies: counted, brought to the form of the schema, then decoded by it.
+ * Reads the bodies of the content-generation style: brings them to the form of the schemas, then counts and decodes them.
+ * Errors name fields in camelCase, whichever spelling the caller used.
  */
 import type { Sliced } from "../../domain/stream/slices.ts"
+import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
+import type { BodyOutline } from "../../http/itemLimits.ts"
 import { bodyOf } from "../../http/jsonBody.ts"
-import { GenerateGroup } from "./Api.ts"
+import {
+  Content,
+  EmbedContentRequest,
+  FunctionDeclaration,
+  GenerateGroup,
+  GenerateTool,
+  MediaPart,
+  Part
+} from "./Api.ts"
 import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest } from "./normalizeRequest.ts"
-import { embedOutline, embedPieces, generateOutline, generatePieces } from "./outline.ts"
 
 const { endpoints } = GenerateGroup
 
-const normalized = (normalize: (body: unknown) => Sliced<unknown>) =>
-  bodyOf(endpoints.generateContent, { outline: generateOutline, normalize, pieces: generatePieces })
+const generateCountedFields: BodyOutline = {
+  turns: ["contents"],
+  parts: ["systemInstruction"],
+  functions: "functionDeclarations",
+  stops: "generationConfig.stopSequences",
+  toolNames: "toolConfig.functionCallingConfig.allowedFunctionNames"
+}
 
-/** Reads the body of a content generation. Faults name fields in camelCase, however they were written. */
-export const readGenerateRequest = normalized(normalizeRequest)
+const content: Pieces = {
+  parts: each(Part, {
+    functionCall: within({ args: own }),
+    functionResponse: within({ response: own, parts: each(MediaPart) })
+  })
+}
 
-/** Reads the body of a token count, brought to the form of a content generation. */
-export const readCountRequest = normalized(normalizeCountRequest)
+export const generatePieces: Pieces = {
+  contents: each(Content, content),
+  systemInstruction: within(content),
+  tools: each(GenerateTool, {
+    functionDeclarations: each(FunctionDeclaration, { parameters: own, parametersJsonSchema: own })
+  }),
+  generationConfig: within({ responseSchema: own, responseJsonSchema: own })
+}
 
-const embedding = { outline: embedOutline, normalize: normalizeEmbedRequest, pieces: embedPieces }
+const generateReader = (normalize: (body: unknown) => Sliced<unknown>) =>
+  bodyOf(endpoints.generateContent, { outline: generateCountedFields, normalize, pieces: generatePieces })
 
-/** Reads the body of an embedding. */
+export const readGenerateRequest = generateReader(normalizeRequest)
+
+/** Reads the body of a token count as a content generation. */
+export const readCountRequest = generateReader(normalizeCountRequest)
+
+/** Counts the requests of a batch as turns and the content of a single request as parts. */
+const embedCountedFields: BodyOutline = { turns: ["requests"], parts: ["content"], stops: "" }
+
+const embedRequest: Pieces = { content: within(content) }
+
+const embedding = {
+  outline: embedCountedFields,
+  normalize: normalizeEmbedRequest,
+  pieces: { ...embedRequest, requests: each(EmbedContentRequest, embedRequest) }
+}
+
 export const readEmbedRequest = bodyOf(endpoints.embedContent, embedding)
 
-/** Reads the body of several embeddings. */
 export const readBatchEmbedRequest = bodyOf(endpoints.batchEmbedContents, embedding)

@@ -1,7 +1,7 @@
 /**
- * From the canonical reply to content-generation chunks and objects (spec "Content-generation stream").
+ * Renders the canonical reply as content-generation chunks or as one object (spec "Content-generation stream").
  *
- * A call is told when it is complete; nothing of one that was cut off is.
+ * A call is rendered once it is complete; a call that was cut off is left out.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { exactArguments } from "../../domain/json.ts"
@@ -11,12 +11,12 @@ import { generateErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./Api.ts"
 
-/** What the chunks of one reply have in common. */
+/** What the chunks of one reply need beside its events. */
 export interface GenerateReplyInfo {
   readonly id: string
-  /** The name that was asked for. */
+  /** The model's name as requested. */
   readonly model: string
-  /** Reasoning is shown, as thoughts. */
+  /** True when reasoning is rendered, as thoughts. */
   readonly thoughts: boolean
 }
 
@@ -28,7 +28,7 @@ const finishReasons = {
   content_filter: "SAFETY"
 } as const satisfies Record<FinishReason, string>
 
-/** In this style the candidates' tokens do not include those of the thoughts. */
+/** `candidatesTokenCount` excludes the tokens of the thoughts. */
 const usageMetadata = (usage: Usage): typeof UsageMetadata.Type => ({
   promptTokenCount: usage.promptTokens,
   candidatesTokenCount: usage.completionTokens - usage.reasoningTokens,
@@ -41,7 +41,7 @@ const callPart = (call: { readonly id: string; readonly name: string; readonly a
   functionCall: { id: call.id, name: call.name, args: exactArguments(call.arguments) }
 })
 
-/** What a reply carries that has nothing to show, so that clients find a part where they look for one. */
+/** The part of a reply without content: clients expect at least one part. */
 const emptyPart = { text: "" }
 
 const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<typeof ReplyPart.Type> => {
@@ -54,7 +54,7 @@ const partsOf = (reply: Reply, thoughts: boolean): ReadonlyArray<typeof ReplyPar
   return parts.length === 0 ? [emptyPart] : parts
 }
 
-/** The object of a reply that is not streamed. */
+/** Renders a reply that is not streamed. */
 export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof GenerateResponse.Type => ({
   candidates: [{
     content: { role: "model", parts: partsOf(reply, info.thoughts) },
@@ -66,14 +66,14 @@ export const generateResponse = (info: GenerateReplyInfo, reply: Reply): typeof 
   responseId: info.id
 })
 
-/** The chunk of a failure within the stream. */
+/** Renders a failure within the stream. */
 export const generateFailure = (error: GatewayError): string => `data: ${generateErrors.text(error)}\n\n`
 
 /** Starts the renderer of one streamed reply. */
 export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
   const tail = `"modelVersion":${JSON.stringify(info.model)},"responseId":${JSON.stringify(info.id)}}\n\n`
   const open = `data: {"candidates":[{"content":{"role":"model","parts":[`
-  const close = `]},"index":0}],${tail}`
+  const chunk = (part: typeof ReplyPart.Type): string => `${open}${JSON.stringify(part)}]},"index":0}],${tail}`
   let usage = ""
   return {
     keepAlive: () => ": keep-alive\n\n",
@@ -82,24 +82,24 @@ export const generateFrames = (info: GenerateReplyInfo): FrameRenderer => {
       push(event: ReplyEvent, out) {
         switch (event._tag) {
           case "TextDelta":
-            out.push(`${open}{"text":${JSON.stringify(event.text)}}${close}`)
+            out.push(chunk({ text: event.text }))
             return
           case "ReasoningDelta":
-            if (info.thoughts) out.push(`${open}{"text":${JSON.stringify(event.text)},"thought":true}${close}`)
+            if (info.thoughts) out.push(chunk({ text: event.text, thought: true }))
             return
           case "CallFinished":
-            out.push(`${open}${JSON.stringify(callPart(event))}${close}`)
+            out.push(chunk(callPart(event)))
             return
           case "UsageReported":
             usage = `"usageMetadata":${JSON.stringify(usageMetadata(event.usage))},`
             return
-          case "Finish":
+          case "Finish": {
+            const reason = finishReasons[event.reason]
             out.push(
-              `${open}${JSON.stringify(emptyPart)}]},"finishReason":"${
-                finishReasons[event.reason]
-              }","index":0}],${usage}${tail}`
+              `${open}${JSON.stringify(emptyPart)}]},"finishReason":"${reason}","index":0}],${usage}${tail}`
             )
             return
+          }
           case "CallStarted":
           case "CallArguments":
           case "CallCutOff":

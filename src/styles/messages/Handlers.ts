@@ -13,7 +13,6 @@ import { isSlowMessagesModel, modelNotFound, resolveMessagesModel } from "../../
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
@@ -21,7 +20,7 @@ import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
-import { messagesOutline, messagesPieces } from "./outline.ts"
+import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
 import type { MessagesReplyInfo } from "./render.ts"
 import { messageObject, messagesFailure, messagesFrames } from "./render.ts"
 
@@ -31,10 +30,6 @@ interface Raw {
 
 // The shortcuts have the same bodies and replies.
 const { endpoints } = MessagesGroup
-
-const largeBodies = { outline: messagesOutline, pieces: messagesPieces }
-const readBody = bodyOf(endpoints.create, largeBodies)
-const readCount = bodyOf(endpoints.countTokens, largeBodies)
 
 /** Serves the group; errors are rendered by its edges. */
 export const MessagesHandlers = groupRoutes(
@@ -48,7 +43,7 @@ export const MessagesHandlers = groupRoutes(
       resolveMessagesModel(model_table, msgcompat_mapping, requested)
 
     const create = Effect.fnUntraced(function*({ request }: Raw) {
-      const body = yield* readBody(request)
+      const body = yield* readMessagesRequest(request)
       const asked = yield* begun
       const { stats } = asked
       stats.stream = body.stream === true
@@ -71,7 +66,7 @@ export const MessagesHandlers = groupRoutes(
     })
 
     const count = Effect.fnUntraced(function*({ request }: Raw) {
-      const body = yield* readCount(request)
+      const body = yield* readCountRequest(request)
       const model = findAllowedModel(yield* begun, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))

@@ -1,7 +1,7 @@
 /**
- * From the canonical reply to messages-style frames and objects (spec "Messages-style stream").
+ * Renders the canonical reply as messages-style frames or as one object (spec "Messages-style stream").
  *
- * Both follow one rule for text: blank text makes no block of its own unless the reply has nothing else.
+ * Blank text has a block of its own only if the reply has nothing else.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { exactArguments } from "../../domain/json.ts"
@@ -13,13 +13,13 @@ import type { Message, MessagesUsage, ReplyBlock } from "./Api.ts"
 
 type Block = typeof ReplyBlock.Type
 
-/** What the frames of one reply have in common. */
+/** What the frames of one reply need beside its events. */
 export interface MessagesReplyInfo {
   /** `msg_…` */
   readonly id: string
-  /** The name that was asked for. */
+  /** The model's name as requested. */
   readonly model: string
-  /** Reasoning is shown: the model is one of those that the spec names. */
+  /** True for the models whose reasoning is rendered. */
   readonly thinking: boolean
   /** Id of the request, for an error within the stream. */
   readonly requestId: string
@@ -42,7 +42,7 @@ const stopFields = (reason: FinishReason, stopSequence: string | undefined) => (
   container: null
 })
 
-/** Tokens that the upstream served from its cache are no part of `input_tokens` in this style. */
+/** `input_tokens` excludes the tokens that the upstream served from its cache. */
 const counts = (usage: Usage) => ({
   input_tokens: Math.max(0, usage.promptTokens - usage.cachedTokens),
   cache_creation_input_tokens: 0,
@@ -74,32 +74,26 @@ const isBlank = (text: string): boolean => text.trim() === ""
 
 const isBlankText = (block: Block): boolean => block.type === "text" && isBlank(block.text)
 
+/** The blocks of a whole reply. Hidden reasoning does not split the text around it. */
 const contentOf = (reply: Reply, thinking: boolean): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
-  let text: string | undefined
-  const closeText = () => {
-    if (text !== undefined) blocks.push(textBlock(text))
-    text = undefined
-  }
-  let hidden = false
+  let isAfterHidden = false
   for (const block of reply.blocks) {
-    if (block._tag === "Reasoning" && !thinking) {
-      hidden = true
-      continue
+    if (block._tag === "Text") {
+      const before = isAfterHidden && blocks.at(-1)?.type === "text" ? blocks.pop() : undefined
+      blocks.push(textBlock((before?.type === "text" ? before.text : "") + block.text))
+    } else if (block._tag === "Call") {
+      blocks.push(toolUseBlock(block.id, block.name, exactArguments(block.arguments)))
+    } else if (thinking) {
+      blocks.push(thinkingBlock(block.text))
     }
-    // Text goes on where only hidden reasoning came between.
-    if (block._tag !== "Text" || !hidden) closeText()
-    hidden = false
-    if (block._tag === "Text") text = (text ?? "") + block.text
-    else if (block._tag === "Reasoning") blocks.push(thinkingBlock(block.text))
-    else blocks.push(toolUseBlock(block.id, block.name, exactArguments(block.arguments)))
+    isAfterHidden = block._tag === "Reasoning" && !thinking
   }
-  closeText()
-  const shown = blocks.filter((block) => !isBlankText(block))
-  return shown.length > 0 ? shown : blocks
+  const notBlank = blocks.filter((block) => !isBlankText(block))
+  return notBlank.length > 0 ? notBlank : blocks
 }
 
-/** The object of a reply that is not streamed. */
+/** Renders a reply that is not streamed. */
 export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Message.Type => ({
   id: info.id,
   type: "message",
@@ -113,9 +107,16 @@ export const messageObject = (info: MessagesReplyInfo, reply: Reply): typeof Mes
 
 const frame = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`
 
-/** The frame of a failure within the stream. */
+/** Renders a failure within the stream. */
 export const messagesFailure = (requestId: string) => (error: GatewayError): string =>
   frame("error", messagesErrors.text(error, requestId))
+
+const promptUsage = (promptTokens: number): Usage => ({
+  promptTokens,
+  completionTokens: 0,
+  reasoningTokens: 0,
+  cachedTokens: 0
+})
 
 const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
   const message: typeof Message.Type = {
@@ -129,10 +130,7 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
     stop_details: null,
     container: null,
     diagnostics: null,
-    usage: {
-      ...messagesUsage({ promptTokens: inputTokens, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }),
-      output_tokens_details: null
-    }
+    usage: { ...messagesUsage(promptUsage(inputTokens)), output_tokens_details: null }
   }
   return frame("message_start", JSON.stringify({ type: "message_start", message }))
 }
@@ -140,24 +138,26 @@ const messageStart = (info: MessagesReplyInfo, inputTokens: number): string => {
 const comment = ": keep-alive\n\n"
 const ping = frame("ping", `{"type":"ping"}`)
 const messageStop = frame("message_stop", `{"type":"message_stop"}`)
-const deltaHead = `event: content_block_delta\ndata: {"type":"content_block_delta","index":`
 
-/** Starts the renderer of one streamed reply. `inputTokens`: estimate of the prompt's tokens; the end has the figure. */
+/** The field that each type of delta grows. */
+const deltaFields = { text_delta: "text", thinking_delta: "thinking", input_json_delta: "partial_json" } as const
+
+/** Starts the renderer of one streamed reply. `inputTokens` is an estimate; the last frames have the upstream's count. */
 export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): FrameRenderer => {
-  let begun = false
+  let started = false
   let index = -1
   let open: Block["type"] | undefined
-  /** Blank text that becomes part of a block only with the text that follows it. */
+  /** Blank text between blocks, rendered only together with text that follows it. */
   let blank = ""
-  let usage: Usage = { promptTokens: inputTokens, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
+  let usage = promptUsage(inputTokens)
 
-  const close = (out: Array<string>) => {
+  const closeBlock = (out: Array<string>) => {
     if (open === undefined) return
     open = undefined
     out.push(frame("content_block_stop", `{"type":"content_block_stop","index":${index}}`))
   }
-  const start = (block: Block, out: Array<string>) => {
-    close(out)
+  const openBlock = (block: Block, out: Array<string>) => {
+    closeBlock(out)
     open = block.type
     index++
     blank = ""
@@ -166,65 +166,55 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
       frame("content_block_start", `{"type":"content_block_start","index":${index},"content_block":${content}}`)
     )
   }
-  const text = (piece: string, out: Array<string>) => {
-    out.push(`${deltaHead}${index},"delta":{"type":"text_delta","text":${JSON.stringify(piece)}}}\n\n`)
+  const grow = (type: keyof typeof deltaFields, text: string, out: Array<string>) => {
+    const delta = `{"type":"${type}","${deltaFields[type]}":${JSON.stringify(text)}}`
+    out.push(frame("content_block_delta", `{"type":"content_block_delta","index":${index},"delta":${delta}}`))
   }
-  const startText = (piece: string, out: Array<string>) => {
-    start(textBlock(""), out)
-    text(piece, out)
+  const openText = (text: string, out: Array<string>) => {
+    openBlock(textBlock(""), out)
+    grow("text_delta", text, out)
   }
 
   return {
-    // The vendor's clients expect nothing before `message_start`.
-    keepAlive: () => begun ? ping : comment,
+    // The vendor's clients accept no event before `message_start`.
+    keepAlive: () => started ? ping : comment,
     failure: messagesFailure(info.requestId),
     frames: {
       push(event: ReplyEvent, out) {
-        if (!begun) {
-          begun = true
+        if (!started) {
+          started = true
           out.push(messageStart(info, inputTokens))
         }
         switch (event._tag) {
           case "TextDelta":
-            if (open === "text") text(event.text, out)
+            if (open === "text") grow("text_delta", event.text, out)
             else if (isBlank(event.text)) blank += event.text
-            else startText(blank + event.text, out)
+            else openText(blank + event.text, out)
             return
           case "ReasoningDelta":
             if (!info.thinking) return
-            if (open !== "thinking") start(thinkingBlock(""), out)
-            out.push(
-              `${deltaHead}${index},"delta":{"type":"thinking_delta","thinking":${JSON.stringify(event.text)}}}\n\n`
-            )
+            if (open !== "thinking") openBlock(thinkingBlock(""), out)
+            grow("thinking_delta", event.text, out)
             return
           case "CallStarted":
-            start(toolUseBlock(event.id, event.name, {}), out)
+            openBlock(toolUseBlock(event.id, event.name, {}), out)
             return
           case "CallArguments":
-            out.push(
-              `${deltaHead}${index},"delta":{"type":"input_json_delta","partial_json":${
-                JSON.stringify(event.delta)
-              }}}\n\n`
-            )
+            grow("input_json_delta", event.delta, out)
             return
           case "CallFinished":
           case "CallCutOff":
-            close(out)
+            closeBlock(out)
             return
           case "UsageReported":
             usage = event.usage
             return
           case "Finish": {
-            if (index === -1 && blank !== "") startText(blank, out)
-            close(out)
+            if (index === -1 && blank !== "") openText(blank, out)
+            closeBlock(out)
             const delta = JSON.stringify(stopFields(event.reason, event.stopSequence))
-            out.push(
-              frame(
-                "message_delta",
-                `{"type":"message_delta","delta":${delta},"usage":${JSON.stringify(counts(usage))}}`
-              ),
-              messageStop
-            )
+            const data = `{"type":"message_delta","delta":${delta},"usage":${JSON.stringify(counts(usage))}}`
+            out.push(frame("message_delta", data), messageStop)
           }
         }
       },

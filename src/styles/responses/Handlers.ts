@@ -11,7 +11,7 @@ import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { bodyOf, holdPrompt } from "../../http/jsonBody.ts"
+import { holdPrompt } from "../../http/jsonBody.ts"
 import { beforeReply } from "../../http/largeReply.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
@@ -21,15 +21,13 @@ import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
 import { listInputItems } from "./listItems.ts"
-import { responsesOutline, responsesPieces } from "./outline.ts"
+import { readResponseRequest } from "./readRequest.ts"
 import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import type { OpenResponse, StoredResponse } from "./store/ResponsesStore.ts"
 import { ResponsesStore } from "./store/ResponsesStore.ts"
-
-const readBody = bodyOf(ResponsesGroup.endpoints.create, { outline: responsesOutline, pieces: responsesPieces })
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)
@@ -60,7 +58,7 @@ export const ResponsesHandlers = groupRoutes(
 
     return {
       create: Effect.fnUntraced(function*({ request }) {
-        const body = yield* readBody(request)
+        const body = yield* readResponseRequest(request)
         const asked = yield* begun
         const { caller, config, stats } = asked
         stats.stream = body.stream === true

@@ -1,57 +1,38 @@
 /**
- * From a Responses request to the canonical conversation and to the items that are stored of it.
+ * Decodes a Responses request to the canonical conversation and to the items that are stored with the response.
  */
 import type * as Result from "effect/Result"
-import type { Conversation, Sampling, StructuredOutput, Turn } from "../../domain/Conversation.ts"
+import type { Conversation, StructuredOutput, Turn } from "../../domain/Conversation.ts"
 import { Text } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Faults } from "../../http/Faults.ts"
+import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
+import { jsonSchemaOutput } from "../shared/conversation.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
 import type { DecodeOptions } from "./requestItems.ts"
 import { requestItems } from "./requestItems.ts"
 import { decodeTools } from "./tools.ts"
-import { turnsOf } from "./turns.ts"
+import { decodeItems } from "./turns.ts"
 
-/** What a request asks for. */
+/** A decoded request. */
 export interface DecodedRequest {
   readonly conversation: Conversation
-  /** Every item of the conversation, those of earlier responses included, without `instructions`. */
+  /** All items of the conversation, items of earlier responses included; without `instructions`. */
   readonly items: ReadonlyArray<Item>
-  /** Characters of the items that stored responses brought: no part of the body, and of the prompt all the same. */
+  /** Characters of the items from stored responses; they count as part of the prompt beside the body. */
   readonly taken: number
 }
 
-const sampling = (request: ResponseRequest): Sampling => ({
-  temperature: request.temperature ?? undefined,
-  topP: request.top_p ?? undefined,
-  topK: request.top_k ?? undefined,
-  maxTokens: request.max_output_tokens ?? undefined,
-  seed: request.seed ?? undefined,
-  presencePenalty: request.presence_penalty ?? undefined,
-  frequencyPenalty: request.frequency_penalty ?? undefined,
-  reasoningEffort: request.reasoning?.effort ?? undefined
-})
-
-const structuredOutput = (request: ResponseRequest): StructuredOutput | undefined => {
-  const format = request.text?.format
-  if (format === undefined || format === null) return undefined
-  if (format.type !== "json_schema") return format.type === "text" ? undefined : { _tag: "JsonObject" }
-  return {
-    _tag: "JsonSchema",
-    name: format.name,
-    description: format.description ?? undefined,
-    schema: format.schema,
-    strict: format.strict ?? undefined
-  }
+const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefined => {
+  const format = text?.format
+  if (format?.type === "json_schema") return jsonSchemaOutput(format)
+  return format?.type === "json_object" ? { _tag: "JsonObject" } : undefined
 }
 
-const stopSequences = (stop: ResponseRequest["stop"]): ReadonlyArray<string> =>
-  stop === undefined || stop === null ? [] : typeof stop === "string" ? [stop] : stop
-
-/** The conversation that a request asks to continue, `instructions` first. */
+/** Decodes a request; `instructions` become its first turn. Fails with the first fault, which names its field. */
 export function* decodeResponse(
   request: ResponseRequest,
   options: DecodeOptions
@@ -60,7 +41,7 @@ export function* decodeResponse(
   const faults = new Faults()
   for (const param of ["conversation", "prompt"] as const) {
     if (request[param]) {
-      faults.add(gatewayError("unknown_reference", `${param}: the gateway keeps none`, { param }))
+      faults.add(gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param }))
     }
   }
   const { items, taken } = yield* requestItems(request, options, faults, slice)
@@ -69,11 +50,15 @@ export function* decodeResponse(
     : []
   return faults.result<DecodedRequest>({
     conversation: {
-      turns: system.concat(yield* turnsOf(items, faults, slice)),
+      turns: system.concat(yield* decodeItems(items, faults, slice)),
       ...decodeTools(request, faults),
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),
-      sampling: sampling(request),
+      sampling: {
+        ...commonSampling(request),
+        maxTokens: request.max_output_tokens ?? undefined,
+        reasoningEffort: request.reasoning?.effort ?? undefined
+      },
       output: structuredOutput(request)
     },
     items: yield* mapSliced(slice, items, ({ item }) => item),

@@ -1,12 +1,10 @@
 /**
- * The items of the Responses style: what a conversation and an output are made of. Callers send any mixture of them, those of
- * earlier outputs included; items of types that are not named here are accepted.
+ * The items of the Responses style, of which conversations and outputs are made. Callers send any mixture of them, items of
+ * earlier outputs included. Items of unknown types are accepted.
  */
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
-import { ContentPart } from "../shared/contentParts.ts"
-
-const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
+import { chatMessage, ContentPart, MessageContent, toolCall } from "../shared/chatFamily.ts"
 
 const Status = Schema.Literals(["in_progress", "completed", "incomplete"])
 
@@ -15,7 +13,7 @@ const itemFields = { id: optional(Schema.String), status: optional(Schema.String
 const messageFields = {
   ...itemFields,
   role: Schema.Literals(["user", "assistant", "system", "developer"]),
-  content: Content
+  content: MessageContent
 }
 
 const Message = Schema.Struct({ ...messageFields, type: Schema.Literal("message") })
@@ -29,13 +27,14 @@ const FunctionCall = Schema.Struct({
   arguments: optional(Schema.Union([Schema.String, ParsedObject]))
 })
 
-const FunctionCallOutput = Schema.Struct({
-  ...itemFields,
-  type: Schema.Literal("function_call_output"),
-  call_id: optional(Schema.String),
-  name: optional(Schema.String),
-  output: Content
-})
+const callOutput = <const Type extends string>(type: Type) =>
+  Schema.Struct({
+    ...itemFields,
+    type: Schema.Literal(type),
+    call_id: optional(Schema.String),
+    name: optional(Schema.String),
+    output: MessageContent
+  })
 
 const CustomToolCall = Schema.Struct({
   ...itemFields,
@@ -43,14 +42,6 @@ const CustomToolCall = Schema.Struct({
   call_id: optional(Schema.String),
   name: Schema.NonEmptyString,
   input: Schema.String
-})
-
-const CustomToolCallOutput = Schema.Struct({
-  ...itemFields,
-  type: Schema.Literal("custom_tool_call_output"),
-  call_id: optional(Schema.String),
-  name: optional(Schema.String),
-  output: Content
 })
 
 export const ReasoningText = Schema.Struct({ type: optional(Schema.String), text: Schema.String })
@@ -71,7 +62,7 @@ const UntypedReference = Schema.Struct({
   content: Schema.optionalKey(Schema.Never)
 })
 
-/** A content part where an item is expected: a user message of its own. */
+/** A content part in the place of an item; it stands for a user message. */
 const loosePart = <const Type extends string>(type: Type) =>
   Schema.Struct({ ...ContentPart.fields, type: Schema.Literal(type) })
 
@@ -91,7 +82,7 @@ export const knownTypes: ReadonlySet<string> = new Set([
   "image_url"
 ])
 
-/** A JSON object that is told apart by a `type` which the gateway has no use for. */
+/** A JSON object whose `type` is not one of the known ones. */
 export const otherTypes = (known: ReadonlySet<string>) =>
   Schema.StructWithRest(
     Schema.Struct({
@@ -102,13 +93,13 @@ export const otherTypes = (known: ReadonlySet<string>) =>
 
 const OtherItem = otherTypes(knownTypes)
 
-// Members that a literal `type` tells apart first, those without `type` next: a fault is told by the first that may be meant.
+// Members with a literal `type` come before those without: an error is reported for the first member that can match.
 const itemMembers = [
   Message,
   FunctionCall,
-  FunctionCallOutput,
+  callOutput("function_call_output"),
   CustomToolCall,
-  CustomToolCallOutput,
+  callOutput("custom_tool_call_output"),
   Reasoning,
   loosePart("input_text"),
   loosePart("input_image"),
@@ -119,7 +110,7 @@ const itemMembers = [
   UntypedMessage
 ] as const
 
-/** An item of a conversation, as the caller may write it. */
+/** An item of a conversation, in any form that callers may send. */
 export const Item = Schema.Union([...itemMembers, OtherItem])
 
 /** An item of a request: an item, or a reference to one. */
@@ -128,47 +119,27 @@ export const InputItem = Schema.Union([ItemReference, ...itemMembers, UntypedRef
 
 export type Item = typeof Item.Type
 export type InputItem = typeof InputItem.Type
-export type InputContent = typeof Content.Type
 
-/** True for an item of a type that the gateway has no use for. */
+/** True for an item of an unknown type. */
 export const isOtherItem = (item: Item): item is typeof OtherItem.Type =>
   typeof item.type === "string" && !knownTypes.has(item.type)
 
 /** A reference to an item of a stored response. */
 export type ItemReference = typeof ItemReference.Type | typeof UntypedReference.Type
 
-/** True for references; they may come without `type`. */
+/** True for references; their `type` may be absent. */
 export const isReference = (item: InputItem): item is ItemReference =>
   item.type === "item_reference" || (typeof item.type !== "string" && !("role" in item))
 
-/** A call in a message of the chat-completions form. */
-export const InputToolCall = Schema.Struct({
-  id: optional(Schema.String),
-  type: optional(Schema.String),
-  function: Schema.Struct({
-    name: Schema.NonEmptyString,
-    arguments: optional(Schema.Union([Schema.String, ParsedObject]))
-  })
-})
+/** A call in a message of `messages`. */
+export const InputToolCall = toolCall(Schema.NonEmptyString)
 
-/** The one call of such a message in the form before `tool_calls`. */
-const InputFunctionCall = Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })
-
-/** A message of the chat-completions form, accepted in `messages`. */
-export const InputMessage = Schema.Struct({
-  role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
-  content: optional(Content),
-  reasoning_content: optional(Schema.String),
-  refusal: optional(Schema.String),
-  name: optional(Schema.String),
-  tool_calls: optional(Schema.Array(InputToolCall)),
-  function_call: optional(InputFunctionCall),
-  tool_call_id: optional(Schema.String)
-}).annotate({ identifier: "ResponseInputMessage" })
+/** A message in the chat-completions format, accepted in `messages`. */
+export const InputMessage = chatMessage(InputToolCall).annotate({ identifier: "ResponseInputMessage" })
 
 export type InputMessage = typeof InputMessage.Type
 
-/** A text of an output message. */
+/** A part of an output message. */
 export const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
@@ -176,10 +147,10 @@ export const OutputText = Schema.Struct({
   logprobs: Schema.Array(Schema.Never)
 })
 
-/** A part of a reasoning item's summary, which holds the model's reasoning trace. */
+/** A part of a reasoning item's summary, which holds the model's reasoning. */
 export const SummaryText = Schema.Struct({ type: Schema.Literal("summary_text"), text: Schema.String })
 
-export const OutputMessage = Schema.Struct({
+const OutputMessage = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("message"),
   status: Status,
@@ -187,28 +158,26 @@ export const OutputMessage = Schema.Struct({
   content: Schema.Array(OutputText)
 })
 
-export const OutputReasoning = Schema.Struct({
+const OutputReasoning = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("reasoning"),
   status: Status,
   summary: Schema.Array(SummaryText)
 })
 
-export const OutputFunctionCall = Schema.Struct({
+const callFields = { status: Status, call_id: Schema.String, name: Schema.String }
+
+const OutputFunctionCall = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("function_call"),
-  status: Status,
-  call_id: Schema.String,
-  name: Schema.String,
+  ...callFields,
   arguments: Schema.String
 })
 
-export const OutputCustomToolCall = Schema.Struct({
+const OutputCustomToolCall = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("custom_tool_call"),
-  status: Status,
-  call_id: Schema.String,
-  name: Schema.String,
+  ...callFields,
   input: Schema.String
 })
 

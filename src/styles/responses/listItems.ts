@@ -1,19 +1,16 @@
 /**
- * The items that a stored response was made from, as the vendor's list endpoint shows them: each with an id and with its
- * content as a list, a page at a time.
+ * Lists the input items of a stored response a page at a time, each with an id and with its content as a list.
  */
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
-import { decodePieces, each } from "../../http/decodePieces.ts"
+import type { MessageContent } from "../shared/chatFamily.ts"
 import type { InputItemList } from "./Api.ts"
 import { inputItemId, seedOf } from "./ids.ts"
-import type { InputContent } from "./items.ts"
-import { isOtherItem, Item } from "./items.ts"
-import { itemPieces } from "./outline.ts"
+import type { Item } from "./items.ts"
+import { isOtherItem } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
+import { inputItems } from "./storedItems.ts"
 
-/** Which page is asked for. */
+/** The page to list. */
 export interface PageQuery {
   readonly limit?: number
   readonly order?: "asc" | "desc"
@@ -22,16 +19,12 @@ export interface PageQuery {
 
 type Listed = (typeof InputItemList.Type)["data"][number]
 
-const decodeItems = decodePieces(Schema.Struct({ items: Schema.Array(Item) }), { items: each(Item, itemPieces) })
+const contentList = (content: MessageContent, role: string): MessageContent =>
+  typeof content === "string"
+    ? [{ type: role === "assistant" ? "output_text" : "input_text", text: content }]
+    : content
 
-const contentList = (content: InputContent, assistant: boolean): InputContent =>
-  typeof content !== "string"
-    ? content
-    : assistant
-    ? [{ type: "output_text", text: content }]
-    : [{ type: "input_text", text: content }]
-
-/** The item as it is shown. Pages go on from an id: where several items have the same, it stays the first one's. */
+/** The item as it is listed. The first item with an id keeps it: pages continue after an id. */
 const listedItem = (item: Item, seed: string, index: number, taken: Set<string>): Listed => {
   const id = (type: string) => {
     const own = "id" in item && typeof item.id === "string" && !taken.has(item.id) ? item.id : undefined
@@ -59,26 +52,22 @@ const listedItem = (item: Item, seed: string, index: number, taken: Set<string>)
     case "message":
     case undefined:
     case null: {
-      const content = contentList(item.content, item.role === "assistant")
+      const content = contentList(item.content, item.role)
       return { ...item, id: id("message"), type: "message", status: item.status ?? "completed", content }
     }
     default:
-      // A content part where an item is expected.
+      // A content part in the place of an item.
       return { id: id("message"), type: "message", role: "user", status: "completed", content: [{ ...item }] }
   }
 }
 
-/**
- * One page of the items that a response was made from, newest first unless `order` says otherwise; `undefined` where `after`
- * is none of them.
- */
+/** One page of the input items, newest first unless `order` is `asc`; `undefined` when no item has the id `after`. */
 export function* listInputItems(
   stored: StoredResponse,
   { after, limit = 20, order = "desc" }: PageQuery
 ): Sliced<typeof InputItemList.Type | undefined> {
   const seed = seedOf(stored.id)
-  // What is stored was written by this style: it always decodes.
-  const items = Result.getOrThrow(yield* decodeItems({ items: stored.items })).items
+  const items = yield* inputItems(stored)
   const taken = new Set<string>()
   const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index, taken))
   if (order === "desc") all.reverse()

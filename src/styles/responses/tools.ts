@@ -1,11 +1,12 @@
 /**
- * The tools of a request: what they declare, which of them the model must call, and how a custom tool takes part.
+ * Decodes the tools of a request and the choice among them. A custom tool is declared as a function with one text argument.
  */
 import type { ToolChoice, ToolDeclaration } from "../../domain/Conversation.ts"
 import type { Faults } from "../../http/Faults.ts"
+import { declaration, toolChoices } from "../shared/conversation.ts"
 import type { ResponseRequest } from "./Api.ts"
 
-/** What a custom tool takes: one text. */
+/** The parameters of a custom tool. */
 const customParameters = {
   type: "object",
   properties: { input: { type: "string" } },
@@ -13,10 +14,10 @@ const customParameters = {
   additionalProperties: false
 } as const
 
-/** The arguments of a custom tool's call: it takes part like a function with one text argument. */
+/** The arguments of a custom tool's call, as JSON text. */
 export const customArguments = (input: string): string => JSON.stringify({ input })
 
-/** The text that a custom tool was called with. What is no object with that one text stays as the model wrote it. */
+/** The input of a custom tool's call. Arguments of another shape are returned as the model wrote them. */
 export const customInput = (args: string): string => {
   const value: unknown = JSON.parse(args)
   return typeof value === "object" && value !== null && "input" in value && typeof value.input === "string"
@@ -24,38 +25,26 @@ export const customInput = (args: string): string => {
     : args
 }
 
-export type Tool = Exclude<ResponseRequest["tools"], null | undefined>[number]
+export type Tool = NonNullable<ResponseRequest["tools"]>[number]
+type FunctionTool = Extract<Tool, { readonly type: "function" }>
+type CustomTool = Extract<Tool, { readonly type: "custom" }>
 
-/** Functions in either form: flat, or as chat completions writes them. */
-export const isFunctionTool = (tool: Tool): tool is Extract<Tool, { readonly type: "function" }> =>
-  tool.type === "function"
-export const isCustomTool = (tool: Tool): tool is Extract<Tool, { readonly type: "custom" }> => tool.type === "custom"
+export const isFunctionTool = (tool: Tool): tool is FunctionTool => tool.type === "function"
 
-/** The fields of a declared function, however it is written. */
-export const functionFields = (tool: Extract<Tool, { readonly type: "function" }>) =>
-  "function" in tool ? tool.function : tool
+const isCustomTool = (tool: Tool): tool is CustomTool => tool.type === "custom"
 
-const declaration = (tool: Tool): ReadonlyArray<ToolDeclaration> => {
-  if (isFunctionTool(tool)) {
-    const { description, name, parameters, strict } = functionFields(tool)
-    return [{
-      name,
-      description: description ?? undefined,
-      parameters: parameters ?? undefined,
-      strict: strict ?? undefined
-    }]
-  }
-  if (!isCustomTool(tool)) return []
-  const { definition, syntax } = tool.format ?? {}
+/** The fields of a function, sent flat or nested as in chat completions. */
+export const functionFields = (tool: FunctionTool) => "function" in tool ? tool.function : tool
+
+const customDeclaration = ({ description, format, name }: CustomTool): ToolDeclaration => {
+  const { definition, syntax } = format ?? {}
   const grammar = definition ? `The input follows this ${syntax ?? ""} grammar:\n${definition}` : undefined
-  const description = [tool.description, grammar].filter((text) => text).join("\n\n")
-  return [{
-    name: tool.name,
-    description: description === "" ? undefined : description,
-    parameters: customParameters,
-    strict: undefined
-  }]
+  const text = [description, grammar].filter(Boolean).join("\n\n")
+  return declaration({ name, description: text === "" ? undefined : text, parameters: customParameters })
 }
+
+const declarations = (tool: Tool): ReadonlyArray<ToolDeclaration> =>
+  isFunctionTool(tool) ? [declaration(functionFields(tool))] : isCustomTool(tool) ? [customDeclaration(tool)] : []
 
 type Choice = Extract<ResponseRequest["tool_choice"], object>
 
@@ -64,34 +53,32 @@ const forcedName = (choice: Choice): string | undefined => {
   if ("function" in choice && typeof choice.function === "object" && choice.function !== null) {
     return "name" in choice.function && typeof choice.function.name === "string" ? choice.function.name : undefined
   }
-  const named = choice.type === "function" || choice.type === "custom"
-  return named && "name" in choice && typeof choice.name === "string" ? choice.name : undefined
+  const isTool = choice.type === "function" || choice.type === "custom"
+  return isTool && "name" in choice && typeof choice.name === "string" ? choice.name : undefined
 }
 
 const isAllowedTools = (choice: Choice): choice is Extract<Choice, { readonly type: "allowed_tools" }> =>
   choice.type === "allowed_tools"
 
-/** The declared tools and the choice among them. */
+/** The tools that may be called and the choice among them. */
 export const decodeTools = (
   request: ResponseRequest,
   faults: Faults
 ): { readonly tools: ReadonlyArray<ToolDeclaration>; readonly toolChoice: ToolChoice } => {
-  const tools = (request.tools ?? []).flatMap(declaration)
+  const tools = (request.tools ?? []).flatMap(declarations)
   const choice = request.tool_choice ?? "auto"
-  if (choice === "auto") return { tools, toolChoice: { _tag: "Auto" } }
-  if (choice === "none") return { tools, toolChoice: { _tag: "None" } }
-  if (choice === "required") return { tools, toolChoice: { _tag: "Required" } }
+  if (typeof choice === "string") return { tools, toolChoice: toolChoices[choice] }
   if (isAllowedTools(choice)) {
     const names = new Set(choice.tools.map((tool) => tool.name))
     const allowed = tools.filter((tool) => names.has(tool.name))
     if (allowed.length === 0) faults.at("tool_choice.tools", "names no declared function")
-    return { tools: allowed, toolChoice: { _tag: choice.mode === "required" ? "Required" : "Auto" } }
+    return { tools: allowed, toolChoice: toolChoices[choice.mode] }
   }
   const name = forcedName(choice)
   if (name === undefined) faults.at("tool_choice", `a tool of the type "${choice.type}" cannot be forced`.slice(0, 200))
   return { tools, toolChoice: { _tag: "Function", name: name ?? "" } }
 }
 
-/** Names of the custom tools: calls of them are written as text, not as JSON. */
+/** Names of the custom tools; their calls are rendered as text instead of JSON. */
 export const customToolNames = (request: ResponseRequest): ReadonlySet<string> =>
   new Set((request.tools ?? []).filter(isCustomTool).map((tool) => tool.name))

@@ -1,82 +1,59 @@
 /**
- * From items to the turns of the canonical conversation.
+ * Decodes the items of a conversation to its turns.
  */
 import type { Part, Role, Turn } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
 import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 import type { Faults } from "../../http/Faults.ts"
-import { type CarriedPart, contentPart } from "../shared/contentParts.ts"
-import type { InputContent, Item } from "./items.ts"
+import { contentPart, contentParts } from "../shared/chatFamily.ts"
+import { call, omitted, result } from "../shared/conversation.ts"
+import type { Item } from "./items.ts"
 import { isOtherItem } from "./items.ts"
 import { customArguments } from "./tools.ts"
 
-/** An item, and the field of the request that faults in it are told under. */
+/** An item, and the field of the request that errors in it name. */
 export interface PlacedItem {
   readonly item: Item
   readonly field: string
 }
 
-function* contentParts(
-  content: InputContent,
-  field: string,
-  faults: Faults,
-  slice: Slice
-): Sliced<ReadonlyArray<CarriedPart>> {
-  if (typeof content === "string") return content === "" ? [] : [Text(content)]
-  return yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
-}
-
-const argumentsText = (args: string | object | null | undefined): string =>
-  typeof args === "string" ? args : JSON.stringify(args ?? {})
-
-const reasoningText = (item: Extract<Item, { readonly type: "reasoning" }>): string => {
-  const trace = item.content?.length ? item.content : item.summary ?? []
-  return trace.map((part) => part.text).join("\n\n")
-}
+/** The text of a reasoning item: its content, else its summary. */
+const reasoningText = ({ content, summary }: Extract<Item, { readonly type: "reasoning" }>): string =>
+  (content?.length ? content : summary ?? []).map((part) => part.text).join("\n\n")
 
 interface OpenTurn {
   readonly role: Role
   readonly parts: Array<Part>
-  /** The turn has text or a call already. */
   hasText: boolean
   hasCall: boolean
 }
 
-/** Collects turns; what the assistant wrote in one go is one turn. */
-const makeTurns = () => {
-  const turns: Array<OpenTurn> = []
-  const add = (role: Role, parts: ReadonlyArray<Part>): OpenTurn => {
+/** Collects turns. Neighbouring assistant items of one reply share a turn. */
+class TurnCollector {
+  readonly turns: Array<OpenTurn> = []
+
+  add(role: Role, parts: ReadonlyArray<Part>): OpenTurn {
     const turn = { role, parts: [...parts], hasText: false, hasCall: false }
-    turns.push(turn)
+    this.turns.push(turn)
     return turn
   }
-  return {
-    turns,
-    add,
-    /** A call belongs to what the assistant wrote before it; text and reasoning only to calls and reasoning before them. */
-    addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>) {
-      let turn = turns[turns.length - 1]
-      if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) {
-        // One by one: there may be more than a call takes arguments.
-        for (const part of parts) turn.parts.push(part)
-      } else {
-        turn = add("assistant", parts)
-      }
-      if (kind === "text") turn.hasText = true
-      if (kind === "call") turn.hasCall = true
+
+  /** Adds to the last turn. Text or reasoning that follows text without a call begins a new turn. */
+  addAssistant(kind: "text" | "reasoning" | "call", parts: ReadonlyArray<Part>): void {
+    let turn = this.turns.at(-1)
+    if (turn?.role === "assistant" && (kind === "call" || turn.hasCall || !turn.hasText)) {
+      // A spread would exceed the number of arguments that a call may have.
+      for (const part of parts) turn.parts.push(part)
+    } else {
+      turn = this.add("assistant", parts)
     }
+    if (kind === "text") turn.hasText = true
+    if (kind === "call") turn.hasCall = true
   }
 }
 
-function* itemTurn(
-  turns: ReturnType<typeof makeTurns>,
-  { field, item }: PlacedItem,
-  faults: Faults,
-  slice: Slice
-): Sliced<void> {
+function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Faults, slice: Slice): Sliced<void> {
   if (isOtherItem(item)) {
-    // Never dropped silently: what cannot be carried is named to the model.
-    turns.add("user", [Text(`[${item.type} omitted]`)])
+    turns.add("user", [omitted(item.type)])
     return
   }
   switch (item.type) {
@@ -94,24 +71,17 @@ function* itemTurn(
       return
     }
     case "function_call":
+      turns.addAssistant("call", [call(item.call_id, item.name, item.arguments)])
+      return
     case "custom_tool_call":
-      turns.addAssistant("call", [{
-        _tag: "Call",
-        id: item.call_id ?? "",
-        name: item.name,
-        arguments: item.type === "function_call" ? argumentsText(item.arguments) : customArguments(item.input)
-      }])
+      turns.addAssistant("call", [call(item.call_id, item.name, customArguments(item.input))])
       return
     case "function_call_output":
-    case "custom_tool_call_output":
-      turns.add("tool", [{
-        _tag: "Result",
-        callId: item.call_id ?? "",
-        name: item.name ?? undefined,
-        content: yield* contentParts(item.output, `${field}.output`, faults, slice),
-        isError: false
-      }])
+    case "custom_tool_call_output": {
+      const content = yield* contentParts(item.output, `${field}.output`, faults, slice)
+      turns.add("tool", [result({ callId: item.call_id, name: item.name, content })])
       return
+    }
     case "input_text":
     case "input_image":
     case "input_file":
@@ -122,12 +92,16 @@ function* itemTurn(
   }
 }
 
-/** The turns that items stand for. */
-export function* turnsOf(items: ReadonlyArray<PlacedItem>, faults: Faults, slice: Slice): Sliced<ReadonlyArray<Turn>> {
-  const turns = makeTurns()
+/** Decodes items to turns. */
+export function* decodeItems(
+  items: ReadonlyArray<PlacedItem>,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Turn>> {
+  const turns = new TurnCollector()
   for (const item of items) {
     if (slice.add(1)) yield slice.end()
-    yield* itemTurn(turns, item, faults, slice)
+    yield* addItem(turns, item, faults, slice)
   }
   return yield* mapSliced(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
 }

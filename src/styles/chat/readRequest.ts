@@ -1,12 +1,13 @@
 /**
- * Where a chat-completions body has what is counted, and how a large one is taken apart.
+ * Reads the body of a chat request: which fields count against the limits, and how a large body is decoded incrementally.
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { ContentPart } from "../shared/contentParts.ts"
-import { ChatMessage, ChatTool, ToolCall } from "./Api.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { ContentPart } from "../shared/chatFamily.ts"
+import { ChatGroup, ChatMessage, ChatTool, ToolCall } from "./Api.ts"
 
-export const chatOutline: BodyOutline = {
+export const chatCountedFields: BodyOutline = {
   turns: ["messages"],
   stops: "stop",
   maps: ["logit_bias"]
@@ -20,3 +21,8 @@ export const chatPieces: Pieces = {
   tools: each(ChatTool, { function: within({ parameters: own }) }),
   response_format: within({ json_schema: within({ schema: own }) })
 }
+
+export const readChatRequest = bodyOf(ChatGroup.endpoints.completions, {
+  outline: chatCountedFields,
+  pieces: chatPieces
+})

@@ -1,35 +1,35 @@
 /**
- * Where a Responses body has what is counted, and how a large one is taken apart.
+ * Reads the body of a Responses request: which fields count against the limits, and how a large body is decoded
+ * incrementally.
  */
 import * as Schema from "effect/Schema"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { ContentPart } from "../shared/contentParts.ts"
-import { choiceTypes, ResponseTool } from "./Api.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { ContentPart } from "../shared/chatFamily.ts"
+import { choiceTypes, ResponsesGroup, ResponseTool } from "./Api.ts"
 import { InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
 
-export const responsesOutline: BodyOutline = {
+const responsesCountedFields: BodyOutline = {
   turns: ["input", "messages"],
   stops: "stop",
   toolNames: "tool_choice.tools",
   maps: ["metadata"]
 }
 
-export const itemPieces: Pieces = (item) => {
-  const { type } = item
+export const itemPieces: Pieces = ({ type }) => {
   if (typeof type === "string" && !knownTypes.has(type)) return "own"
   return type === "reasoning"
     ? { summary: each(ReasoningText), content: each(ReasoningText) }
     : { content: each(ContentPart), output: each(ContentPart), arguments: own }
 }
 
-const toolPieces: Pieces = (tool) => {
-  const { type } = tool
+const toolPieces: Pieces = ({ type }) => {
   if (type === "function") return { parameters: own, function: within({ parameters: own }) }
   return type === "custom" ? {} : "own"
 }
 
-/** What a choice of another type says is ignored. */
+/** The fields of a choice of another type are not read. */
 const choicePieces: Pieces = ({ type }) => typeof type === "string" && !choiceTypes.has(type) ? "own" : {}
 
 const pieces = {
@@ -45,3 +45,8 @@ const withList = { ...pieces, input: each(Schema.Union([Schema.String, InputItem
 const withItem = { ...pieces, input: within(itemPieces) }
 
 export const responsesPieces: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem
+
+export const readResponseRequest = bodyOf(ResponsesGroup.endpoints.create, {
+  outline: responsesCountedFields,
+  pieces: responsesPieces
+})

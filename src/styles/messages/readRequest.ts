@@ -1,12 +1,14 @@
 /**
- * Where a messages-style body has what is counted, and how a large one is taken apart.
+ * Reads the bodies of the messages style: which fields count against the limits, and how large bodies are decoded
+ * incrementally.
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
-import { MessageParam, MessagesTool } from "./Api.ts"
+import { bodyOf } from "../../http/jsonBody.ts"
+import { MessageParam, MessagesGroup, MessagesTool } from "./Api.ts"
 import { ContentBlock, DocumentPart, ResultBlock, SystemBlock, TextBlock } from "./contentBlocks.ts"
 
-export const messagesOutline: BodyOutline = {
+export const messagesCountedFields: BodyOutline = {
   turns: ["messages"],
   parts: ["system"],
   stops: "stop_sequences"
@@ -18,8 +20,7 @@ const resultPieces: Pieces = ({ type }) =>
   type === "document" ? { source: document } : type === "search_result" ? { content: each(TextBlock) } : {}
 
 const blockPieces: Pieces = (block) => {
-  const { type } = block
-  switch (type) {
+  switch (block["type"]) {
     case "tool_use":
       return { input: own }
     case "tool_result":
@@ -40,3 +41,9 @@ export const messagesPieces: Pieces = {
   output_config: within({ format: within({ schema: own }) }),
   output_format: within({ schema: own })
 }
+
+const options = { outline: messagesCountedFields, pieces: messagesPieces }
+
+export const readMessagesRequest = bodyOf(MessagesGroup.endpoints.create, options)
+
+export const readCountRequest = bodyOf(MessagesGroup.endpoints.countTokens, options)

@@ -1,0 +1,99 @@
+/**
+ * The items that a request takes from stored responses, by continuing one or by references. They count against the limits of
+ * a body: a short reference stands for an item of any size, and a request may repeat it.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Json } from "../../domain/Conversation.ts"
+import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import type { Limits } from "../../domain/limits.ts"
+import { eachSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { decodePieces, each } from "../../http/decodePieces.ts"
+import type { Faults } from "../../http/Faults.ts"
+import { itemCounter } from "../../http/itemLimits.ts"
+import { responseOfItem } from "./ids.ts"
+import { Item } from "./items.ts"
+import { itemPieces } from "./readRequest.ts"
+import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
+import type { StoredResponse } from "./store/ResponsesStore.ts"
+
+/** A stored response. `items` are the items of its conversation, then those of its output. */
+export interface KnownResponse {
+  readonly status: string
+  readonly items: ReadonlyArray<Item>
+  readonly byId: ReadonlyMap<string, Item>
+}
+
+const itemList = each(Item, itemPieces)
+
+const decodeItems = decodePieces(Schema.Struct({ items: Schema.Array(Item) }), { items: itemList })
+
+const decodeBody = decodePieces(Schema.Struct({ status: Schema.String, output: Schema.Array(Item) }), {
+  output: itemList
+})
+
+/** The items before a stored response's output. This style wrote them, so they always decode. */
+export function* inputItems({ items }: StoredResponse): Sliced<ReadonlyArray<Item>> {
+  return Result.getOrThrow(yield* decodeItems({ items })).items
+}
+
+const countItems = itemCounter({ turns: ["input"], stops: "" })
+
+/** Stored responses as one request sees them. Bounded by the references of the request. */
+export class StoredItems {
+  /** Characters of the items taken so far, as JSON; an item that is taken twice counts twice. */
+  taken = 0
+  readonly #stored: ReadonlyMap<string, StoredResponse>
+  readonly #limits: Limits
+  readonly #slice: Slice
+  readonly #known = new Map<string, KnownResponse>()
+  readonly #sizes = new Map<Item, number>()
+
+  constructor(stored: ReadonlyMap<string, StoredResponse>, limits: Limits, slice: Slice) {
+    this.#stored = stored
+    this.#limits = limits
+    this.#slice = slice
+  }
+
+  /** The stored response with this id, decoded once per request. */
+  *response(id: string): Sliced<KnownResponse | undefined> {
+    const stored = this.#stored.get(id)
+    const known = this.#known.get(id)
+    if (stored === undefined || known !== undefined) return known
+    const body: unknown = JSON.parse(stored.body)
+    const { output, status } = Result.getOrThrow(yield* decodeBody(body))
+    const items = (yield* inputItems(stored)).concat(output)
+    const byId = new Map<string, Item>()
+    yield* eachSliced(items, (item) => {
+      if ("id" in item && typeof item.id === "string") byId.set(item.id, item)
+    })
+    const response = { status, items, byId }
+    this.#known.set(id, response)
+    return response
+  }
+
+  /** The item with this id: of the response that the request continues, else of the response that the id belongs to. */
+  *find(id: string, previous: KnownResponse | undefined): Sliced<Item | undefined> {
+    const owner = responseOfItem(id)
+    return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
+  }
+
+  /** Takes an item. Returns false, and notes a fault at `field`, when the items are larger than a body may be. */
+  *take(item: Item, field: string, faults: Faults): Sliced<boolean> {
+    const size = this.#sizes.get(item) ?? (yield* jsonSizeSliced(item as Json, asText, this.#slice))
+    this.#sizes.set(item, size)
+    this.taken += size
+    const limit = this.#limits.body_bytes
+    if (this.taken <= limit) return true
+    const message = `${field}: what the request takes from stored responses is larger than the limit of ${limit} bytes`
+    faults.add(gatewayError("request_too_large", message, { param: field }))
+    return false
+  }
+
+  /** Notes a fault when a conversation with taken items has more items or parts than a body may have. */
+  *checkCount(items: ReadonlyArray<Item>, faults: Faults): Sliced<void> {
+    const tooMany = yield* countItems({ input: items }, this.#limits)
+    if (tooMany === undefined) return
+    faults.add(invalidRequest(`${tooMany.message}, with what is taken from stored responses`, "input"))
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * What chat completions and Responses have in common: messages and their content parts. Each of the two styles accepts the
+ * part types of both.
+ */
+import * as Schema from "effect/Schema"
+import { dataUrl, type FilePart, type ImagePart, type Sampling, Text } from "../../domain/Conversation.ts"
+import { optional, ParsedObject } from "../../domain/schemas.ts"
+import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import type { Faults } from "../../http/Faults.ts"
+import { type Content, file, image, imageAt, omitted } from "./conversation.ts"
+
+/** A part of a message's content; parts of unknown types are accepted. */
+export const ContentPart = Schema.Struct({
+  type: Schema.String,
+  text: optional(Schema.String),
+  refusal: optional(Schema.String),
+  image_url: optional(
+    Schema.Union([Schema.String, Schema.Struct({ url: Schema.String, detail: optional(Schema.String) })])
+  ),
+  detail: optional(Schema.String),
+  file_id: optional(Schema.String),
+  file_url: optional(Schema.String),
+  file_data: optional(Schema.String),
+  filename: optional(Schema.String),
+  file: optional(Schema.Struct({
+    file_data: optional(Schema.String),
+    file_id: optional(Schema.String),
+    filename: optional(Schema.String)
+  })),
+  input_audio: optional(Schema.Struct({ data: Schema.NonEmptyString, format: optional(Schema.String) }))
+})
+
+export type ContentPart = typeof ContentPart.Type
+
+/** Content of a message: text, or parts. */
+export const MessageContent = Schema.Union([Schema.String, Schema.Array(ContentPart)])
+
+export type MessageContent = typeof MessageContent.Type
+
+/** A call in an assistant message; `name` is the Schema of the function's name. */
+export const toolCall = <Name extends Schema.Constraint>(name: Name) =>
+  Schema.Struct({
+    id: optional(Schema.String),
+    type: optional(Schema.String),
+    function: Schema.Struct({ name, arguments: optional(Schema.Union([Schema.String, ParsedObject])) })
+  })
+
+/** A message of the chat-completions format; `call` is the Schema of its tool calls. */
+export const chatMessage = <Call extends Schema.Constraint>(call: Call) =>
+  Schema.Struct({
+    role: Schema.Literals(["system", "developer", "user", "assistant", "tool", "function"]),
+    content: optional(MessageContent),
+    reasoning_content: optional(Schema.String),
+    refusal: optional(Schema.String),
+    name: optional(Schema.String),
+    tool_calls: optional(Schema.Array(call)),
+    /** The single call of the format before `tool_calls`; the message with its result has the role `function`. */
+    function_call: optional(Schema.Struct({ name: Schema.String, arguments: optional(Schema.String) })),
+    tool_call_id: optional(Schema.String)
+  })
+
+const imagePart = (part: ContentPart, field: string, faults: Faults): ImagePart => {
+  const { image_url } = part
+  const { detail, url }: { readonly url?: string; readonly detail?: string | null } = typeof image_url === "string"
+    ? { url: image_url }
+    : image_url ?? {}
+  if (!url && !part.file_id) faults.at(`${field}.image_url`, "is required")
+  return url === undefined ? image({ detail: part.detail ?? detail }) : imageAt(url, part.detail ?? detail)
+}
+
+const filePart = (part: ContentPart, field: string, faults: Faults): FilePart => {
+  const data = part.file_data ?? part.file?.file_data
+  const id = part.file_id ?? part.file?.file_id
+  const url = part.file_url
+  if (!data && !id && !url) {
+    faults.at(part.type === "file" ? `${field}.file.file_data` : `${field}.file_data`, "is required")
+  }
+  return file({ name: part.filename ?? part.file?.filename, url, id, data, ...dataUrl(data ?? "") })
+}
+
+const audioPart = ({ input_audio }: ContentPart, field: string, faults: Faults): FilePart => {
+  if (!input_audio) faults.at(`${field}.input_audio`, "is required")
+  const { data, format } = input_audio ?? {}
+  return file({ kind: "audio", data, mediaType: format ? `audio/${format}` : undefined })
+}
+
+/** Decodes a content part; `field` is its path in the request. */
+export const contentPart = (part: ContentPart, field: string, faults: Faults): Content => {
+  switch (part.type) {
+    case "text":
+    case "input_text":
+    case "output_text":
+    case "summary_text":
+      if (typeof part.text !== "string") faults.at(`${field}.text`, "Expected string")
+      return Text(part.text ?? "")
+    case "refusal":
+      return Text(part.refusal ?? "")
+    case "image_url":
+    case "input_image":
+      return imagePart(part, field, faults)
+    case "file":
+    case "input_file":
+      return filePart(part, field, faults)
+    case "input_audio":
+      return audioPart(part, field, faults)
+    default:
+      return omitted(part.type)
+  }
+}
+
+/** Decodes a message's content; empty text has no parts. */
+export function* contentParts(
+  content: MessageContent | null | undefined,
+  field: string,
+  faults: Faults,
+  slice: Slice
+): Sliced<ReadonlyArray<Content>> {
+  if (content === undefined || content === null || content === "") return []
+  return typeof content === "string"
+    ? [Text(content)]
+    : yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
+}
+
+/** The sequences of `stop`. */
+export const stopSequences = (stop: string | ReadonlyArray<string> | null | undefined): ReadonlyArray<string> =>
+  typeof stop === "string" ? [stop] : stop ?? []
+
+/** The sampling fields that both styles name alike. */
+export const commonSampling = (
+  request: {
+    readonly [
+      K in "temperature" | "top_p" | "top_k" | "seed" | "presence_penalty" | "frequency_penalty"
+    ]?: number | null
+  }
+): Sampling => ({
+  temperature: request.temperature ?? undefined,
+  topP: request.top_p ?? undefined,
+  topK: request.top_k ?? undefined,
+  seed: request.seed ?? undefined,
+  presencePenalty: request.presence_penalty ?? undefined,
+  frequencyPenalty: request.frequency_penalty ?? undefined
+})
