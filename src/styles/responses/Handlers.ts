@@ -85,7 +85,7 @@ export const ResponsesHandlers = groupRoutes(
           let final = ""
           const renderer = responseFrames(info, {
             now,
-            settled(text) {
+            finalized(text) {
               final = text
             }
           })
@@ -97,7 +97,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         let stored: OpenResponse | undefined
-        const renderer = responseFrames(info, { now, settled: (text) => stored?.settleUnsafe(text) })
+        const renderer = responseFrames(info, { now, finalized: (text) => stored?.settleUnsafe(text) })
         const begin = () => {
           if (keep) {
             stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)

@@ -1,7 +1,7 @@
 /**
- * From the canonical reply to Responses frames (spec "Responses-style stream") and to the response object.
+ * Renders the canonical reply as Responses frames (spec "Responses-style stream") and as the response object.
  *
- * One machine makes both, so that they cannot differ: a reply that is not streamed is the object that the machine settles on.
+ * One machine makes both, so that they always agree: a reply that is not streamed is the object that the machine finalizes.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
@@ -11,55 +11,86 @@ import type { ResponseInfo, ResponseState } from "./responseText.ts"
 import { inProgressText, responseText } from "./responseText.ts"
 import { customInput } from "./tools.ts"
 
-/** The item that is growing. `text` stands as it does between the quotes of a JSON string. */
-type OpenItem =
-  | {
-    readonly kind: "message" | "reasoning"
-    readonly id: string
-    /** The fields that place an event in the item, and the beginning of its delta frames. */
-    readonly place: string
-    readonly delta: string
-    text: string
-  }
-  | {
-    readonly kind: "call"
-    readonly id: string
-    readonly callId: string
-    readonly name: string
-    readonly custom: boolean
-    readonly place: string
-    readonly delta: string
-  }
+/** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */
+interface TextFormat {
+  readonly part: (text: string) => string
+  readonly item: (id: string, status: string, parts: string) => string
+  /** The field with the part's index; every item has one part. */
+  readonly index: string
+  readonly partEvent: string
+  readonly textEvent: string
+  /** Fields that text events have beside their text. */
+  readonly extra: string
+}
 
-/** A renderer that also knows the response as an object. */
+const textFormats = {
+  message: {
+    part: (text) => `{"type":"output_text","text":"${text}","annotations":[],"logprobs":[]}`,
+    item: (id, status, parts) =>
+      `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`,
+    index: "content_index",
+    partEvent: "response.content_part",
+    textEvent: "response.output_text",
+    extra: `,"logprobs":[]`
+  },
+  reasoning: {
+    part: (text) => `{"type":"summary_text","text":"${text}"}`,
+    item: (id, status, parts) => `{"id":"${id}","type":"reasoning","status":"${status}","summary":[${parts}]}`,
+    index: "summary_index",
+    partEvent: "response.reasoning_summary_part",
+    textEvent: "response.reasoning_summary_text",
+    extra: ""
+  }
+} satisfies { readonly [kind: string]: TextFormat }
+
+type TextKind = keyof typeof textFormats
+
+/** Fields of every item that is still growing. */
+interface OpenItem {
+  readonly id: string
+  /** JSON fields that place an event in the response. */
+  readonly inResponse: string
+  /** JSON fields that place an event in the item. */
+  readonly inItem: string
+  /** The beginning of the item's delta frames, up to the sequence number. */
+  readonly deltaHead: string
+}
+
+interface OpenText extends OpenItem {
+  readonly kind: TextKind
+  /** Escaped. */
+  text: string
+}
+
+interface OpenCall extends OpenItem {
+  readonly kind: "call"
+  readonly callId: string
+  readonly name: string
+  readonly isCustom: boolean
+}
+
+/** A renderer that also makes the response object. */
 export interface ResponseRenderer extends FrameRenderer {
-  /** Settles a response whose caller has gone; does nothing when it is final. */
+  /** Finalizes a response whose client has disconnected; does nothing when it is final. */
   readonly cancel: () => void
 }
 
 export interface RenderOptions {
   /** The clock's milliseconds. */
   readonly now: () => number
-  /** Told the response object as JSON text once it is final, before the frames that say so are out. */
-  readonly settled: (body: string) => void
+  /** Receives the final response object as JSON text, before the frames that contain it are rendered. */
+  readonly finalized: (body: string) => void
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const textPart = (text: string): string => `{"type":"output_text","text":"${text}","annotations":[],"logprobs":[]}`
+const textItem = ({ id, kind, text }: OpenText, status: "completed" | "incomplete"): string =>
+  textFormats[kind].item(id, status, textFormats[kind].part(text))
 
-const summaryPart = (text: string): string => `{"type":"summary_text","text":"${text}"}`
-
-const messageItem = (id: string, status: string, content: string): string =>
-  `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${content}]}`
-
-const reasoningItem = (id: string, status: string, summary: string): string =>
-  `{"id":"${id}","type":"reasoning","status":"${status}","summary":[${summary}]}`
-
-const callItem = (item: Extract<OpenItem, { readonly kind: "call" }>, status: string, payload: string): string => {
-  const [type, field] = item.custom ? ["custom_tool_call", "input"] : ["function_call", "arguments"]
-  return `{"id":"${item.id}","type":"${type}","status":"${status}","call_id":${JSON.stringify(item.callId)},"name":${
-    JSON.stringify(item.name)
+const callItem = ({ callId, id, isCustom, name }: OpenCall, status: string, payload: string): string => {
+  const [type, field] = isCustom ? ["custom_tool_call", "input"] : ["function_call", "arguments"]
+  return `{"id":"${id}","type":"${type}","status":"${status}","call_id":${JSON.stringify(callId)},"name":${
+    JSON.stringify(name)
   },"${field}":${JSON.stringify(payload)}}`
 }
 
@@ -75,28 +106,28 @@ const done = "data: [DONE]\n\n"
 
 /** Starts the renderer of one response. */
 export const responseFrames = (info: ResponseInfo, options: RenderOptions): ResponseRenderer => {
-  const response = `"response_id":"${responseId(info.seed)}"`
   let sequence = 0
-  let begun = false
-  let settled = false
-  let open: OpenItem | undefined
-  /** Items begun so far; those that were cut off count, but are not in the output. */
-  let begunItems = 0
+  let started = false
+  let isFinal = false
+  let open: OpenText | OpenCall | undefined
+  /** Items started so far; an item that is cut off counts too, though the output leaves it out. */
+  let itemCount = 0
   const output: Array<string> = []
   let text = ""
   let usage: Usage | undefined
-  /** Blank text that is an item only if more comes of it: between calls it would be an empty message. */
+  /** Blank text between items: rendered only together with text that follows, else it would be an empty message. */
   let blank = ""
 
   const frame = (type: string, fields: string): string =>
     `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},${fields}}\n\n`
   const deltaHead = (type: string, fields: string): string =>
     `event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":`
-  const deltaFrame = (head: string, delta: string): string => `${head}${sequence++},"delta":"${delta}"}\n\n`
+  const deltaFrame = ({ deltaHead }: OpenItem, delta: string): string =>
+    `${deltaHead}${sequence++},"delta":"${delta}"}\n\n`
 
-  const begin = (out: Array<string>) => {
-    if (begun) return
-    begun = true
+  const start = (out: Array<string>) => {
+    if (started) return
+    started = true
     const object = inProgressText(info)
     out.push(
       frame("response.created", `"id":"${responseId(info.seed)}","status":"in_progress","response":${object}`),
@@ -104,119 +135,97 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     )
   }
 
-  const openText = (kind: "message" | "reasoning", out: Array<string>) => {
-    const index = begunItems++
-    const id = outputItemId(info.seed, kind, index)
-    const item = `${response},"output_index":${index}`
-    const isMessage = kind === "message"
-    const place = `${item},"item_id":"${id}","${isMessage ? "content_index" : "summary_index"}":0`
-    const part = isMessage ? textPart("") : summaryPart("")
-    const added = isMessage ? messageItem(id, "in_progress", "") : reasoningItem(id, "in_progress", "")
-    out.push(
-      frame("response.output_item.added", `${item},"item":${added}`),
-      frame(
-        isMessage ? "response.content_part.added" : "response.reasoning_summary_part.added",
-        `${place},"part":${part}`
-      )
-    )
-    const delta = isMessage
-      ? deltaHead("response.output_text.delta", `${place},"logprobs":[]`)
-      : deltaHead("response.reasoning_summary_text.delta", place)
-    open = { kind, id, place, delta, text: "" }
-    return open
+  const itemAdded = ({ inResponse }: OpenItem, item: string): string =>
+    frame("response.output_item.added", `${inResponse},"item":${item}`)
+
+  const itemDone = ({ inResponse }: OpenItem, item: string): string => {
+    output.push(item)
+    return frame("response.output_item.done", `${inResponse},"item":${item}`)
   }
 
-  const growText = (kind: "message" | "reasoning", delta: string, out: Array<string>) => {
+  const nextInResponse = (): string => `"response_id":"${responseId(info.seed)}","output_index":${itemCount++}`
+
+  const openText = (kind: TextKind, out: Array<string>) => {
+    const { extra, index, item, part, partEvent, textEvent } = textFormats[kind]
+    const id = outputItemId(info.seed, kind, itemCount)
+    const inResponse = nextInResponse()
+    const inItem = `${inResponse},"item_id":"${id}","${index}":0`
+    open = { kind, id, inResponse, inItem, deltaHead: deltaHead(`${textEvent}.delta`, inItem + extra), text: "" }
+    out.push(
+      itemAdded(open, item(id, "in_progress", "")),
+      frame(`${partEvent}.added`, `${inItem},"part":${part("")}`)
+    )
+  }
+
+  const growText = (kind: TextKind, delta: string, out: Array<string>) => {
     if (open?.kind !== kind) {
       closeText("completed", out)
       openText(kind, out)
     }
-    if (open === undefined || open.kind === "call") return
+    const item = open
+    if (item === undefined || item.kind === "call") return
     const piece = escaped(delta)
-    open.text += piece
+    item.text += piece
     if (kind === "message") text += piece
-    out.push(deltaFrame(open.delta, piece))
+    out.push(deltaFrame(item, piece))
   }
 
-  /** The item that is growing, as it stands; nothing of a call may look runnable before it is whole. */
-  const textItem = (item: OpenItem, status: "completed" | "incomplete"): string | undefined =>
-    item.kind === "call"
-      ? undefined
-      : item.kind === "message"
-      ? messageItem(item.id, status, textPart(item.text))
-      : reasoningItem(item.id, status, summaryPart(item.text))
-
   const closeText = (status: "completed" | "incomplete", out: Array<string>) => {
-    const closing = open
-    const item = closing === undefined ? undefined : textItem(closing, status)
-    if (closing === undefined || closing.kind === "call" || item === undefined) return
+    const item = open
+    if (item === undefined || item.kind === "call") return
     open = undefined
-    if (closing.kind === "message") {
-      out.push(
-        frame("response.output_text.done", `${closing.place},"text":"${closing.text}","logprobs":[]`),
-        frame("response.content_part.done", `${closing.place},"part":${textPart(closing.text)}`)
-      )
-    } else {
-      out.push(
-        frame("response.reasoning_summary_text.done", `${closing.place},"text":"${closing.text}"`),
-        frame("response.reasoning_summary_part.done", `${closing.place},"part":${summaryPart(closing.text)}`)
-      )
-    }
-    const index = begunItems - 1
-    output.push(item)
-    out.push(frame("response.output_item.done", `${response},"output_index":${index},"item":${item}`))
+    const { extra, part, partEvent, textEvent } = textFormats[item.kind]
+    out.push(
+      frame(`${textEvent}.done`, `${item.inItem},"text":"${item.text}"${extra}`),
+      frame(`${partEvent}.done`, `${item.inItem},"part":${part(item.text)}`),
+      itemDone(item, textItem(item, status))
+    )
   }
 
   const openCall = (callId: string, name: string, out: Array<string>) => {
     closeText("completed", out)
     blank = ""
-    const index = begunItems++
-    const custom = info.customTools.has(name)
-    const id = outputItemId(info.seed, custom ? "custom_tool_call" : "function_call", index)
-    const item = `${response},"output_index":${index}`
-    const place = `${item},"item_id":"${id}","call_id":${JSON.stringify(callId)}`
-    const delta = deltaHead(
-      custom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta",
-      place
-    )
-    open = { kind: "call", id, callId, name, custom, place, delta }
-    out.push(frame("response.output_item.added", `${item},"item":${callItem(open, "in_progress", "")}`))
+    const isCustom = info.customTools.has(name)
+    const id = outputItemId(info.seed, isCustom ? "custom_tool_call" : "function_call", itemCount)
+    const inResponse = nextInResponse()
+    const inItem = `${inResponse},"item_id":"${id}","call_id":${JSON.stringify(callId)}`
+    const event = isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
+    open = { kind: "call", id, callId, name, isCustom, inResponse, inItem, deltaHead: deltaHead(event, inItem) }
+    out.push(itemAdded(open, callItem(open, "in_progress", "")))
   }
 
   const closeCall = (args: string, out: Array<string>) => {
     const call = open
     if (call?.kind !== "call") return
     open = undefined
-    const index = begunItems - 1
+    const { inItem, isCustom } = call
     const name = `"name":${JSON.stringify(call.name)}`
-    const payload = call.custom ? customInput(args) : args
-    if (call.custom) {
-      // The text stands inside the JSON of the arguments: it is whole when they are.
+    const payload = isCustom ? customInput(args) : args
+    const json = JSON.stringify(payload)
+    if (isCustom) {
+      // The input is a string within the JSON of the arguments, so it is known once they are complete.
       out.push(
-        deltaFrame(call.delta, escaped(payload)),
-        frame("response.custom_tool_call_input.done", `${call.place},${name},"input":${JSON.stringify(payload)}`)
+        deltaFrame(call, escaped(payload)),
+        frame("response.custom_tool_call_input.done", `${inItem},${name},"input":${json}`)
       )
     } else {
-      out.push(
-        frame("response.function_call_arguments.done", `${call.place},${name},"arguments":${JSON.stringify(payload)}`)
-      )
+      out.push(frame("response.function_call_arguments.done", `${inItem},${name},"arguments":${json}`))
     }
-    const item = callItem(call, "completed", payload)
-    output.push(item)
-    out.push(frame("response.output_item.done", `${response},"output_index":${index},"item":${item}`))
+    out.push(itemDone(call, callItem(call, "completed", payload)))
   }
 
-  const settle = (state: Pick<ResponseState, "status" | "error" | "incomplete">): string => {
-    const unfinished = open === undefined ? undefined : textItem(open, "incomplete")
+  /** Makes the final object. An open text is in it as incomplete; an open call is left out, so that no client runs it. */
+  const finalize = (state: Pick<ResponseState, "status" | "error" | "incomplete">): string => {
+    const unfinished = open === undefined || open.kind === "call" ? [] : [textItem(open, "incomplete")]
     const body = responseText(info, {
       ...state,
       completedAt: state.status === "completed" ? Math.floor(options.now() / 1000) : null,
-      output: unfinished === undefined ? output : [...output, unfinished],
+      output: [...output, ...unfinished],
       text,
       usage
     })
-    settled = true
-    options.settled(body)
+    isFinal = true
+    options.finalized(body)
     return body
   }
 
@@ -225,7 +234,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const status = incomplete === null ? "completed" : "incomplete"
     if (blank !== "" && output.length === 0) growText("message", blank, out)
     closeText(status, out)
-    const body = settle({ status, error: null, incomplete })
+    const body = finalize({ status, error: null, incomplete })
     out.push(frame(`response.${status}`, `"response":${body}`), done)
   }
 
@@ -233,41 +242,36 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     keepAlive: () => ": keep-alive\n\n",
     failure(error: GatewayError) {
       const out: Array<string> = []
-      begin(out)
-      const body = settle({ status: "failed", error, incomplete: null })
+      start(out)
+      const body = finalize({ status: "failed", error, incomplete: null })
       out.push(frame("response.failed", `"response":${body}`), done)
       return out.join("")
     },
     cancel() {
-      if (!settled) settle({ status: "cancelled", error: null, incomplete: null })
+      if (!isFinal) finalize({ status: "cancelled", error: null, incomplete: null })
     },
     frames: {
       push(event: ReplyEvent, out) {
-        begin(out)
+        start(out)
         switch (event._tag) {
           case "TextDelta": {
-            if (open?.kind !== "message") {
-              const before = blank
-              if (event.text.trim() === "") {
-                blank += event.text
-                return
-              }
-              blank = ""
-              return growText("message", before + event.text, out)
-            }
-            return growText("message", event.text, out)
+            if (open?.kind === "message") return growText("message", event.text, out)
+            const before = blank
+            const isBlank = event.text.trim() === ""
+            blank = isBlank ? before + event.text : ""
+            return isBlank ? undefined : growText("message", before + event.text, out)
           }
           case "ReasoningDelta":
             return growText("reasoning", event.text, out)
           case "CallStarted":
             return openCall(event.id, event.name, out)
           case "CallArguments":
-            if (open?.kind === "call" && !open.custom) out.push(deltaFrame(open.delta, escaped(event.delta)))
+            if (open?.kind === "call" && !open.isCustom) out.push(deltaFrame(open, escaped(event.delta)))
             return
           case "CallFinished":
             return closeCall(event.arguments, out)
           case "CallCutOff":
-            // Without its end the item never looks whole, and it is not in the output.
+            // The item gets no closing frame, and the output leaves it out.
             open = undefined
             return
           case "UsageReported":

@@ -9,7 +9,7 @@ describe("Blanks before a text", () => {
   it("are looked at once each, however many come", () => {
     const blanks = 2_000
     let body = ""
-    const { frames } = responseFrames(info, { now: () => 9000, settled: (settled) => body = settled })
+    const { frames } = responseFrames(info, { now: () => 9000, finalized: (text) => body = text })
     const trim = vi.spyOn(String.prototype, "trim")
     for (let i = 0; i < blanks; i++) frames.push(Reply.TextDelta("\n"), [])
     frames.push(Reply.TextDelta("x"), [])

@@ -35,10 +35,10 @@ const render = (events: ReadonlyArray<ReplyEvent>, then?: (renderer: ReturnType<
   for (const event of events) renderer.frames.push(event, out)
   renderer.frames.end(out)
   if (then !== undefined) out.push(then(renderer))
-  assert.isAtMost(bodies.length, 1, "a response is settled once")
+  assert.isAtMost(bodies.length, 1, "a response is finalized once")
   return { frames: out.join(""), body: bodies[0] ?? "" }
 }
-const start = (settled: (body: string) => void) => responseFrames(info, { now: () => 9000, settled })
+const start = (finalized: (body: string) => void) => responseFrames(info, { now: () => 9000, finalized })
 
 const strict = { onExcessProperty: "error" } as const
 const object = (body: string) => Schema.decodeUnknownSync(ResponseObject)(JSON.parse(body), strict)
