@@ -1,5 +1,5 @@
 /**
- * `model-gateway/api`: the gateway's `HttpApi` and its groups, without the server, and typed clients made of them.
+ * `model-gateway/api`: the contract of the gateway (its `HttpApi` and groups) without the server, and a typed admin client.
  */
 export { AdminAccountsGroup } from "./admin/accounts/Api.ts"
 export { AdminAuthGroup, AdminSessionGroup } from "./admin/auth/Api.ts"
@@ -24,5 +24,5 @@ export { EmbeddingsGroup } from "./styles/embeddings/Api.ts"
 export { GenerateGroup } from "./styles/generate/Api.ts"
 export { MessagesGroup } from "./styles/messages/Api.ts"
 export { ModelsGroup } from "./styles/models/Api.ts"
-export { playedStyles, recordedStyles } from "./styles/names.ts"
 export { ResponsesGroup } from "./styles/responses/Api.ts"
+export { playedStyles, recordedStyles } from "./styles/Style.ts"

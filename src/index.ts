@@ -1,14 +1,15 @@
 /**
- * `model-gateway`: the gateway as layers for other Effect apps, each part usable by itself.
+ * `model-gateway`: the gateway as layers for other Effect apps. Each part is usable by itself.
  *
- * - `mountGateway(path)` serves the whole gateway below a path of an `HttpRouter`; it is built on `GatewayServices`, and
- *   those on a `ConfigStore`, an `HttpClient` and the platform's files.
- * - `complete` and `completeStream` ask the gateway without HTTP; `languageModel` makes it the `LanguageModel` of an app.
- * - `gatewayServices(upstream)` takes an upstream of the embedder's own: any `Driver`, or a `LanguageModel`.
- * - `Accounts` is the pool alone.
+ * - `mountGateway(path)` serves the whole gateway below a path of an `HttpRouter`. It needs `GatewayServices`, which need a
+ *   `ConfigStore`, an `HttpClient` and the platform's file system.
+ * - `complete` and `completeStream` run completions without HTTP; `languageModel` is the gateway as the `LanguageModel` of an
+ *   app.
+ * - `gatewayServices(upstream)` takes the app's own upstream: any `Driver`, or a `LanguageModel`.
+ * - `Accounts` is the account pool alone.
  *
- * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` are parts that need no server;
- * `model-gateway/testing` is the gateway and its upstream for tests.
+ * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
+ * gateway with its upstream for tests.
  */
 export { Accounts } from "./accounts/Accounts.ts"
 export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./accounts/Accounts.ts"

@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import type { PlayedStyle } from "../styles/names.ts"
+import type { PlayedStyle } from "../styles/Style.ts"
 import { given, headerText } from "./adminBody.ts"
 
 /**

@@ -1,5 +1,6 @@
 /**
- * The whole gateway over the reference upstream, for tests: every part is the product's own, and nothing leaves the process.
+ * The whole gateway with the reference upstream, for tests. All parts are the product's own, and no request leaves the
+ * process.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -23,22 +24,22 @@ import { serveGateway } from "../server/serve.ts"
 import type { ReferenceOptions } from "../testing/Options.ts"
 import { layer as layerReference, Reference } from "../testing/Reference.ts"
 
-/** How a gateway for tests is set up. */
+/** Options of a gateway for tests. */
 export interface GatewayTestOptions {
   /**
-   * Groups of the configuration in place of its own, which are the business key `test-key`, one account that anybody may log in
-   * to, and the reference upstream.
+   * Groups of the configuration. The defaults are the business key `test-key`, one account that logs in to the reference
+   * upstream, and that upstream.
    */
   readonly config?: ConfigInput | undefined
-  /** The reference upstream: its accounts, limits and pace. By default it has no limits and streams as fast as it can. */
+  /** The reference upstream: its accounts, limits and pace. By default it is unlimited and streams at full speed. */
   readonly reference?: ReferenceOptions | undefined
-  /** The admin key (`test-admin-key`). */
+  /** The admin key; `test-admin-key` by default. */
   readonly adminKey?: string | undefined
-  /** Without one nothing is logged. */
+  /** Receives the log; without it logging is off. */
   readonly logger?: Logger.Logger<unknown, void> | undefined
   /**
-   * The share of the waits between two tries at a failing upstream that passes, from 0 to 1 (0: tries follow each other at
-   * once). All other time is that of the `Clock`: `TestClock` moves it.
+   * Scales the delays between retries of a failing upstream, from 0 (the default: retries follow immediately) to 1. All other
+   * time is the `Clock`'s, which `TestClock` moves.
    */
   readonly pace?: number | undefined
 }
@@ -60,20 +61,20 @@ const configured = ({ adminKey = usualAdminKey, config }: GatewayTestOptions, ba
     { adminKey }
   )
 
-/** What a test has in hand. */
+/** The gateway and its upstream as a test uses them. */
 interface Shape {
-  /** The gateway's address, without a slash at its end. */
+  /** The gateway's address, without a trailing slash. */
   readonly url: string
   /** The first business key. */
   readonly key: string
   readonly adminKey: string
-  /** Asks the gateway, whatever the host; give it to a vendor's SDK with `url` as the base address. */
+  /** Calls the gateway; the host of the URL is ignored. Pass it to a vendor's SDK with `url` as the base address. */
   readonly fetch: typeof globalThis.fetch
-  /** Asks the gateway with the business key; requests name the path alone. */
+  /** Calls the gateway with the business key; requests contain the path only. */
   readonly client: HttpClient.HttpClient
   /**
-   * The upstream: `fail` and `reply` order what it does next, `cut` ends what it was ordered to hang, `report` tells what it has
-   * seen, and `until` waits for a report, so that a test never waits by the clock. A prompt may hold a script too (`!say …`).
+   * The upstream. `fail` and `reply` set its next replies, `cut` ends a hanging reply, `report` returns what it has received,
+   * and `until` waits for a report, so that a test never sleeps. A prompt may contain a script too (`!say …`).
    */
   readonly upstream: Reference["Service"]
 }
@@ -122,7 +123,7 @@ const buildInProcess = (options: GatewayTestOptions) =>
         Layer.provideMerge(Router),
         Layer.provideMerge(GatewayServices),
         Layer.provideMerge(configured(options, "http://upstream.test")),
-        // Whatever the gateway asks for goes to the upstream, other hosts included.
+        // All requests of the gateway go to the upstream, whatever their host.
         Layer.provideMerge([
           Layer.succeed(HttpClient.HttpClient, client),
           NodeServices.layer,
@@ -149,17 +150,17 @@ const buildServer = (options: GatewayTestOptions) =>
   })
 
 /**
- * The gateway and its upstream. Each layer is a gateway of its own, gone with its scope.
+ * The gateway and its upstream. Each layer is a separate gateway that lives as long as its scope.
  *
- * `GatewayTest.layer()` needs no socket and goes by the `Clock` around it; `GatewayTest.layerServer()` listens on a free port of
- * 127.0.0.1, as its upstream does, for clients that are processes of their own.
+ * `GatewayTest.layer()` needs no socket and follows the surrounding `Clock`. `GatewayTest.layerServer()` and its upstream listen
+ * on free ports of 127.0.0.1, for clients in other processes.
  */
 export class GatewayTest extends Context.Service<GatewayTest, Shape>()("model-gateway/testing/GatewayTest") {
-  /** Without sockets: `fetch` and `client` are the ways to it. Fails where the configuration is not valid. */
+  /** Without sockets: call it by `fetch` and `client`. Fails when the configuration is invalid. */
   static readonly layer = (options: GatewayTestOptions = {}) =>
     Layer.provideMerge(Layer.effect(GatewayTest, buildInProcess(options)), layerReference(options.reference))
 
-  /** On sockets. Fails where the configuration is not valid, or nothing can be listened on. */
+  /** On sockets. Fails when the configuration is invalid or listening fails. */
   static readonly layerServer = (options: GatewayTestOptions = {}) =>
     Layer.provideMerge(Layer.effect(GatewayTest, buildServer(options)), layerReference(options.reference))
 }

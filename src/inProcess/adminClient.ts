@@ -1,5 +1,5 @@
 /**
- * A typed client for the admin API, from the same definition that the server is made of.
+ * A typed client for the admin API, made from the server's own contract.
  */
 import * as HttpApiClient from "effect/http-api/HttpApiClient"
 import * as HttpClient from "effect/http/HttpClient"
@@ -7,17 +7,17 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as Redacted from "effect/Redacted"
 import { AdminApi } from "../server/AdminApi.ts"
 
-/** Where the gateway is, and as whom to call it. */
+/** The gateway's address and the credential. */
 export interface AdminClientOptions {
-  /** The gateway's address, with the path below which it is mounted if it is. */
+  /** The gateway's address, including the path of a mounted gateway. */
   readonly baseUrl: string
   /** The admin key, or a JWT. */
   readonly credential: Redacted.Redacted<string> | string
 }
 
 /**
- * Makes the client: a method for each endpoint, by group, as in `client["admin-keys"].add({ payload: { key } })`.
- * A refusal fails with the gateway's own error.
+ * Makes the client. It has a method for each endpoint, by group, as in `client["admin-keys"].add({ payload: { key } })`.
+ * A method fails with the `GatewayError` of the response.
  */
 export const makeAdminClient = ({ baseUrl, credential }: AdminClientOptions) =>
   HttpApiClient.make(AdminApi, {

@@ -1,5 +1,5 @@
 /**
- * Completions in process, without HTTP: the same accounts, failover, tools and limits as every request has.
+ * Completions without HTTP, with the same accounts, failover, tools and limits as HTTP requests.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -23,17 +23,17 @@ import { monotonicMillis } from "../domain/time.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 
-/** What is to be completed. Whatever of the conversation is left out is as a caller who says nothing of it has it. */
+/** A completion request. Omitted fields of the conversation have the defaults of an HTTP request. */
 export interface InProcessRequest extends Partial<Omit<Conversation, "turns">> {
   /** A native id, an alias, or a name of a well-known family. */
   readonly model: string
-  /** The turns so far, or what the user says. */
+  /** The turns so far, or the text of one user message. */
   readonly prompt: string | Conversation["turns"]
-  /** Whose token or which account to use; by default the pool chooses. */
+  /** The token or account to use; by default the pool chooses. */
   readonly caller?: Caller | undefined
 }
 
-/** A whole reply and the id that it goes by. */
+/** A whole reply and its id. */
 export interface InProcessReply extends Reply {
   readonly id: string
 }
@@ -52,12 +52,12 @@ const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcess
 })
 
 /**
- * Asks for a completion; `ask` says in which form. What was learned of the request goes to the `CurrentRequestWatch` when the
- * scope closes.
+ * Runs a completion; `run` opens it as a stream or collects it. When the scope closes, the request's stats go to the
+ * `CurrentRequestWatch`, the usage recorder and the metrics.
  */
-const asked = Effect.fnUntraced(function*<A>(
+const runCompletion = Effect.fnUntraced(function*<A>(
   request: InProcessRequest,
-  ask: (
+  run: (
     completion: Completion["Service"],
     input: CompletionInput
   ) => Effect.Effect<A, GatewayError, Scope.Scope>
@@ -89,7 +89,7 @@ const asked = Effect.fnUntraced(function*<A>(
       stats.cause = error.cause
     })
   const output = yield* Effect.tapError(
-    ask(completion, {
+    run(completion, {
       caller: request.caller ?? pooled,
       model,
       conversation: conversationOf(request),
@@ -102,25 +102,25 @@ const asked = Effect.fnUntraced(function*<A>(
   return { output, noteFailure }
 })
 
-/** Opens a reply: succeeds at its first event. The scope holds the account. */
+/** Opens a streamed reply; succeeds at its first event. The account stays leased until the scope closes. */
 export const openReply = (
   request: InProcessRequest
 ): Effect.Effect<CompletionOutput, GatewayError, Completion | ConfigStore | Scope.Scope> =>
   Effect.map(
-    asked(request, (completion, input) => completion.stream(input)),
+    runCompletion(request, (completion, input) => completion.stream(input)),
     ({ noteFailure, output }) => ({ ...output, events: Stream.tapError(output.events, noteFailure) })
   )
 
-/** The whole reply. */
+/** Runs a completion and returns the whole reply. */
 export const complete = (
   request: InProcessRequest
 ): Effect.Effect<InProcessReply, GatewayError, Completion | ConfigStore> =>
-  asked(request, (completion, input) => completion.whole(input)).pipe(
+  runCompletion(request, (completion, input) => completion.whole(input)).pipe(
     Effect.map(({ output }) => ({ id: output.id, ...replyOf(output.events) })),
     Effect.scoped
   )
 
-/** The reply as it comes; leaving the stream stops the upstream. */
+/** Streams the reply; interrupting the stream cancels the upstream request. */
 export const completeStream = (
   request: InProcessRequest
 ): Stream.Stream<ReplyEvent, GatewayError, Completion | ConfigStore> =>

@@ -1,5 +1,5 @@
 /**
- * Upstreams of an embedder's own.
+ * Drivers of an embedding app.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -12,32 +12,32 @@ import { Upstream } from "../upstream/Upstream.ts"
 
 const unsupported = (phase: "login" | "session") =>
   Effect.fail(
-    new UpstreamFailure({ phase, kind: "refused", status: 501, message: `This upstream knows no ${phase}s` })
+    new UpstreamFailure({ phase, kind: "refused", status: 501, message: `This upstream does not support ${phase}s` })
   )
 
 const noSessions = unsupported("session")
 
-/** A failure that is none of the drivers' own is a mistake in the driver: it is told in words, with what was thrown. */
+/** Turns a failure that is not an `UpstreamFailure` into a defect: it is a bug in the driver. */
 const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effect.Effect<never, UpstreamFailure> => {
   const failure: unknown = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (failure === undefined || failure instanceof UpstreamFailure) return Effect.failCause(cause)
   return Effect.die(
-    new Error(`The driver "${name}" failed with what is no UpstreamFailure; make one with new UpstreamFailure(…)`, {
+    new Error(`The driver "${name}" must fail with an UpstreamFailure; make one with new UpstreamFailure(…)`, {
       cause: failure
     })
   )
 }
 
 /**
- * A driver that runs completions; all else is optional. By default it needs no credential and keeps no sessions, so it has
- * one account of its own when none is configured.
+ * Makes a driver; only `complete` is required. By default the driver needs no credential and has no sessions, so the gateway
+ * uses one anonymous account when the configuration has no accounts.
  */
 export const makeDriver = (
   driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
 ): Driver => {
   const name = driver.name ?? "custom"
   const embed = driver.embed?.bind(driver)
-  // Member by member: those of a class are none of the object's own, and one that is given as undefined is not given.
+  // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
     capabilities: driver.capabilities ?? { login: false, sessions: false, anonymous: true, sampling: false },
@@ -60,6 +60,6 @@ export const makeDriver = (
   }
 }
 
-/** An upstream that is always this driver, whatever the configuration says. */
+/** An upstream that uses this driver; `upstream.driver` of the configuration is ignored. */
 export const fixedUpstream = (driver: Driver): Layer.Layer<Upstream> =>
   Layer.succeed(Upstream, { driver: Effect.succeed(driver) })

@@ -22,7 +22,7 @@ import { complete, openReply } from "./complete.ts"
 import type { InProcessRequest } from "./complete.ts"
 import { turnsOf } from "./turnsOf.ts"
 
-/** Which model to ask the gateway for, and on whose behalf. */
+/** The model to request, and the caller. */
 export interface LanguageModelOptions extends Pick<InProcessRequest, "sampling" | "stop"> {
   readonly model: string
   readonly caller?: Caller | undefined
@@ -35,9 +35,9 @@ const declared = (tool: Tool.Any): ToolDeclaration => ({
   strict: Tool.getStrictMode(tool)
 })
 
-type AskedChoice = LanguageModel.ProviderOptions["toolChoice"]
+type SentChoice = LanguageModel.ProviderOptions["toolChoice"]
 
-const choiceOf = (choice: AskedChoice): ToolChoice => {
+const choiceOf = (choice: SentChoice): ToolChoice => {
   if (choice === "none") return { _tag: "None" }
   if (choice === "required") return { _tag: "Required" }
   if (choice === "auto") return { _tag: "Auto" }
@@ -45,8 +45,8 @@ const choiceOf = (choice: AskedChoice): ToolChoice => {
   return { _tag: choice.mode === "required" ? "Required" : "Auto" }
 }
 
-/** Of several tools that a choice names, only these may be called. */
-const mayBeCalled = (choice: AskedChoice) => (tool: Tool.Any): boolean =>
+/** True for a function that the choice allows. */
+const mayBeCalled = (choice: SentChoice) => (tool: Tool.Any): boolean =>
   !Tool.isProviderDefined(tool) &&
   (typeof choice === "string" || !("oneOf" in choice) || choice.oneOf.includes(tool.name))
 
@@ -119,7 +119,7 @@ const callPart = (id: string, name: string, args: string): Response.ToolCallPart
 
 type StreamPart = Response.StreamPartEncoded
 
-/** Parts of a streamed reply: neighbouring deltas of a kind are one part, opened and closed. */
+/** Renders the parts of a streamed reply; neighbouring deltas of one kind share a part. */
 const streamParts = (): Machine<ReplyEvent, StreamPart> => {
   let open: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined
   let parts = 0
@@ -156,7 +156,7 @@ const streamParts = (): Machine<ReplyEvent, StreamPart> => {
           out.push({ type: "tool-params-end", id: event.id }, callPart(event.id, event.name, event.arguments))
           return
         case "CallCutOff":
-          // Without its `tool-call` part nobody runs it.
+          // Without a `tool-call` part the app does not run the call.
           out.push({ type: "tool-params-end", id: event.id })
           return
         case "UsageReported":
@@ -171,7 +171,7 @@ const streamParts = (): Machine<ReplyEvent, StreamPart> => {
   }
 }
 
-/** Makes a `LanguageModel` over the completion service of this process. */
+/** Makes a `LanguageModel` from the completion service of this process. */
 export const makeLanguageModel = Effect.fnUntraced(function*(options: LanguageModelOptions) {
   const context = yield* Effect.context<Completion | ConfigStore>()
   const services = Context.pick(Completion, ConfigStore)(context)
@@ -208,7 +208,7 @@ export const makeLanguageModel = Effect.fnUntraced(function*(options: LanguageMo
   })
 })
 
-/** The gateway as the `LanguageModel` of an app: `Completion` and `ConfigStore` are those of the gateway's own layers. */
+/** The gateway as the `LanguageModel` of an app. `GatewayServices` provides `Completion`; the app provides `ConfigStore`. */
 export const languageModel = (
   options: LanguageModelOptions
 ): Layer.Layer<LanguageModel.LanguageModel, never, Completion | ConfigStore> =>

@@ -1,7 +1,7 @@
 /**
- * A `LanguageModel` of `effect/ai` as the upstream: any provider of that interface, behind the gateway's styles.
+ * A driver for any `LanguageModel` of `effect/ai`.
  *
- * The interface knows no sampling fields, so those of a request are without effect.
+ * The interface has no sampling fields, so the sampling fields of a request are ignored.
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -27,11 +27,11 @@ import type { Driver, Upstream, UpstreamModel } from "../upstream/Upstream.ts"
 import { fixedUpstream, makeDriver } from "./driver.ts"
 import { promptOf } from "./promptOf.ts"
 
-/** How the driver is made. */
+/** Options of the driver. */
 export interface LanguageModelDriverOptions {
-  /** The model that serves a model of the gateway's. */
+  /** Returns the `LanguageModel` that serves a model of the gateway. */
   readonly select: (model: UpstreamModel) => LanguageModel.LanguageModel
-  /** Models beyond the natives; those that callers may ask for are the configuration's `upstream.models`. */
+  /** Models beside the native ones. Callers may request the models in `upstream.models` of the configuration. */
   readonly models?: ReadonlyArray<UpstreamModel> | undefined
 }
 
@@ -81,7 +81,7 @@ const choiceOf = (choice: ToolChoice) => {
   }
 }
 
-/** Calls are handed on to whoever asked: none is run here, and none is checked. */
+/** Tool calls go to the caller: they are neither run nor checked here. */
 const partsOf = (model: LanguageModel.LanguageModel, conversation: Conversation) => {
   const prompt = promptOf(conversation)
   const unresolved = { disableToolCallResolution: true, toolCallValidation: "deferred" } as const
@@ -113,13 +113,13 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): UpstreamUsage =
     reasoningTokens: outputTokens.reasoning
   })
 
-/** A call whose arguments come piece by piece, as far as any have. */
+/** A call whose arguments arrive in pieces. */
 interface OpenCall {
   readonly index: number
   hasArguments: boolean
 }
 
-/** The calls so far, and those of them that are not over, by id: a later one may have the same. */
+/** The number of calls so far, and the open calls by id. A later call may reuse the id of a closed one. */
 interface Calls {
   count: number
   readonly open: Map<string, OpenCall>
@@ -154,7 +154,7 @@ const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | Upst
       const call = calls.open.get(part.id)
       calls.open.delete(part.id)
       if (call === undefined) return [UpstreamCall(calls.count++, part.id, part.name, argumentsOf(part.params))]
-      // The same call again, whole: there may have been no pieces of it.
+      // The part repeats the whole call; it counts when no pieces of the arguments came before.
       return call.hasArguments ? [] : [UpstreamCall(call.index, undefined, undefined, argumentsOf(part.params))]
     }
     case "error":
@@ -204,7 +204,7 @@ export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDr
       })
   })
 
-/** The app's `LanguageModel` as the upstream of every model. */
+/** The app's `LanguageModel` as the upstream of all models. */
 export const languageModelUpstream: Layer.Layer<Upstream, never, LanguageModel.LanguageModel> = Layer.unwrap(
   Effect.map(LanguageModel.LanguageModel, (model) => fixedUpstream(makeLanguageModelDriver({ select: () => model })))
 )

@@ -1,5 +1,5 @@
 /**
- * The gateway within another app's router, and as a web handler.
+ * Mounts the gateway in the router of another app.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,17 +8,18 @@ import * as Layer from "effect/Layer"
 import { GatewayRoutes, routerConfig } from "../server/Gateway.ts"
 import { PathsAreOwn } from "../server/selfClient.ts"
 
-/** A router of the gateway's own, whatever routers there are already. */
+/** A separate router for the gateway's routes; `Layer.fresh` keeps it apart from the app's router. */
 const ownRouter = Layer.fresh(
   Layer.provide(HttpRouter.layer, Layer.succeed(HttpRouter.RouterConfig, routerConfig))
 )
 
 /**
- * Serves the gateway below a path of the app's `HttpRouter`, its 404s, CORS headers and request ids included; what lies
- * outside that path is not touched. Needs what `GatewayServices` provides.
+ * Serves the gateway below a path of the app's `HttpRouter`, with its 404 responses, CORS headers and request ids. Other paths
+ * of the app are unaffected. Needs `GatewayServices`.
  *
- * The admin key, for `path`/admin and the console, is the configuration's: `adminKey` of `ConfigStore.layerMemory(config, { adminKey })`,
- * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Without one the gateway generates it: `adminKey` of the `ConfigStore` service.
+ * The admin key for `path`/admin and the console is `adminKey` of `ConfigStore.layerMemory(config, { adminKey })`, or
+ * `GATEWAY_ADMIN_KEY` with `ConfigStore.layer`. Without either the gateway generates a key: `adminKey` of the `ConfigStore`
+ * service.
  */
 export const mountGateway = (path: `/${string}`) =>
   Layer.effectDiscard(Effect.gen(function*() {

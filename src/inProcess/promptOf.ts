@@ -1,5 +1,5 @@
 /**
- * A conversation as a prompt of `effect/ai`.
+ * Converts a conversation to a prompt of `effect/ai`.
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Result from "effect/Result"
@@ -19,7 +19,7 @@ type UserPart = Prompt.UserMessagePart
 
 const kinds = { file: "application/octet-stream", audio: "audio/*", video: "video/*" } as const
 
-/** A file that the prompt cannot carry is named in it. */
+/** A file without data or a valid URL becomes text that names it. */
 const filePart = (part: ImagePart | FilePart): UserPart => {
   const image = part._tag === "Image"
   const mediaType = part.mediaType ?? (image ? "image/*" : kinds[part.kind])
@@ -37,7 +37,7 @@ const userPart = (part: TextPart | ImagePart | FilePart): UserPart =>
 const textOf = (parts: ReadonlyArray<Part>): string =>
   parts.map((part) => part._tag === "Text" ? part.text : "").join("")
 
-/** Arguments are an object to most providers; text that is no JSON stays what it is. */
+/** Parses arguments, since most providers expect an object; invalid JSON stays text. */
 const paramsOf = (text: string): unknown => Result.getOrElse(Result.try((): unknown => JSON.parse(text)), () => text)
 
 const assistantPart = (part: Part): ReadonlyArray<Prompt.AssistantMessagePart> => {
@@ -87,7 +87,7 @@ const message = ({ parts, role }: Turn): Prompt.Message => {
   }
 }
 
-/** A stream has no field for the form of its answer, so it is asked for in words. */
+/** Asks for structured output in words: a streamed prompt has no field for it. */
 const outputMessage = (output: StructuredOutput): Prompt.Message =>
   Prompt.systemMessage({
     content: output._tag === "JsonObject"
@@ -96,7 +96,7 @@ const outputMessage = (output: StructuredOutput): Prompt.Message =>
         `it.\n${JSON.stringify(output.schema)}`
   })
 
-/** The prompt that says what the conversation says. */
+/** The prompt of a conversation. */
 export const promptOf = (conversation: Conversation): Prompt.Prompt => {
   const { output, turns } = linkCalls(conversation)
   const messages = turns.map(message)

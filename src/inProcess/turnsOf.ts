@@ -1,5 +1,5 @@
 /**
- * A prompt of `effect/ai` as the turns of a conversation.
+ * Converts a prompt of `effect/ai` to the turns of a conversation.
  */
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
@@ -29,7 +29,7 @@ const resultOf = ({ id, isFailure, modelOutput, name, result }: Prompt.ToolResul
   isError: isFailure
 })
 
-/** What a provider did by itself is part of its answer's text, or of no interest to another model. */
+/** The parts of an assistant message. Calls that the provider ran itself are left out. */
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Part> => {
   switch (part.type) {
     case "text":
@@ -64,6 +64,6 @@ const turn = (message: Prompt.Message): Turn => {
   }
 }
 
-/** The turns of a prompt; those of which nothing is left are left out. */
+/** The turns of a prompt, without empty turns. */
 export const turnsOf = (prompt: Prompt.Prompt): ReadonlyArray<Turn> =>
   prompt.content.map(turn).filter(({ parts }) => parts.length > 0)

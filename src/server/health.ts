@@ -11,7 +11,7 @@ import { Nodes } from "../cluster/nodes/Nodes.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { publicEdge } from "../http/edge.ts"
 import { apiId } from "../http/reply.ts"
-import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
+import { OpenAiPublicEdge } from "../styles/shared/edges.ts"
 import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 

@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented } from "../http/documented.ts"
-import { OpenAiPublicEdge } from "../styles/shared/openaiEdges.ts"
+import { OpenAiPublicEdge } from "../styles/shared/edges.ts"
 
 /** The gateway takes requests; whether the upstream would serve them is told beside it, and does not decide. */
 const Ready = Schema.Struct({

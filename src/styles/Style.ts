@@ -1,33 +1,44 @@
 /**
- * A client API style as one value: all that the gateway knows of it beside its code. The folder of a style exports it from
- * `style.ts`, and `styles.ts` lists them.
+ * A client API style as a value: what the gateway knows of it beside its code. `styles.ts` lists the styles.
  */
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type { ToolDeclaration } from "../domain/Conversation.ts"
 
-/** A request for one reply, in no style's words. */
-export interface Ask {
+/** Names of the styles with replies of a model; saved samples can be replayed in them. */
+export const playedStyles = ["chat", "responses", "messages", "generate"] as const
+
+export type PlayedStyle = typeof playedStyles[number]
+
+/** Names of the styles whose requests are recorded. */
+export const recordedStyles = ["chat", "responses", "embeddings", "messages", "generate"] as const
+
+/** A request for one reply, independent of the style. */
+export interface SamplePrompt {
   readonly model: string
   readonly text: string
   readonly stream: boolean
   readonly tools: ReadonlyArray<ToolDeclaration>
 }
 
-/** An ask as a `POST` of a style: its path and its body. */
-export type Asked = readonly [path: string, body: unknown]
+/** The functions of a prompt; a function without parameters accepts any object. */
+export const sampleFunctions = ({ tools }: SamplePrompt) =>
+  tools.map(({ description, name, parameters = { type: "object" } }) => ({ name, description, parameters }))
 
-/** What the GenAI conventions call what a style's requests do. */
+/** A `POST` request of a style. */
+export type SampleRequest = readonly [path: string, body: unknown]
+
+/** The operation of a style's requests, in the terms of OpenTelemetry's GenAI conventions. */
 export type Operation = "chat" | "generate_content" | "embeddings"
 
 /** A style. */
 export interface Style {
-  /** Its contract. Each of its endpoints has an edge, which says who may call and how a failure is worded. */
+  /** Its contract. Each endpoint has a middleware that states who may call and how errors are formatted. */
   readonly group: HttpApiGroup.Constraint
-  /** What its SDKs add to their base address by themselves. */
+  /** The paths that its SDKs append to their base address. */
   readonly basePaths: ReadonlyArray<string>
   readonly operation: Operation
-  /** Words an ask, where the style has replies of a model: so are saved samples played. */
-  readonly ask?: (ask: Ask) => Asked
+  /** Writes a prompt as a request of the style; present exactly for `playedStyles`. */
+  readonly ask?: (prompt: SamplePrompt) => SampleRequest
 }
 
 /** A list of styles. */

@@ -1,6 +1,6 @@
 /**
- * What serves the styles, their edges included. The contract comes without it: a style of the list that is not here leaves
- * the gateway's routes with a group that nothing serves, which the compiler says.
+ * The handlers of all styles with their middleware. They are apart from the list of styles, so that the contract can be used
+ * without them; a style without handlers here is a compile error in `server/Gateway.ts`.
  */
 import * as Layer from "effect/Layer"
 import { ChatHandlers } from "./chat/Handlers.ts"

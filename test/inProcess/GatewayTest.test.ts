@@ -26,7 +26,7 @@ const ask = Effect.fnUntraced(function*(prompt: string) {
 describe.each([["without a socket", GatewayTest.layer], ["on sockets", GatewayTest.layerServer]] as const)(
   "the gateway for tests, %s",
   (_, layer) => {
-    it.effect("answers from the reference upstream, which knows what it was asked", () =>
+    it.effect("answers from the reference upstream, which reports its requests", () =>
       Effect.gen(function*() {
         const { upstream } = yield* GatewayTest
         assert.deepStrictEqual(yield* ask("!say Hello"), { status: 200, text: "Hello", code: undefined })
@@ -37,7 +37,7 @@ describe.each([["without a socket", GatewayTest.layer], ["on sockets", GatewayTe
         assert.include(prompts[1], "Hi")
       }).pipe(Effect.provide(layer())))
 
-    it.effect("fails as it is told to, and tries again without a wait", () =>
+    it.effect("fails as ordered and retries without a delay", () =>
       Effect.gen(function*() {
         const { upstream } = yield* GatewayTest
         yield* upstream.fail({ name: "trouble" })
@@ -47,7 +47,7 @@ describe.each([["without a socket", GatewayTest.layer], ["on sockets", GatewayTe
         // Nobody waits for an account that comes back: the time does not pass.
       }).pipe(Effect.provide(layer({ config: { upstream: { timeouts: { queue: 0 } } } }))))
 
-    it.effect("has the configuration that it is given, and takes vendors' SDKs", () =>
+    it.effect("uses the given configuration and serves vendors' SDKs", () =>
       Effect.gen(function*() {
         const { fetch, key, url } = yield* GatewayTest
         const openai = new OpenAI({ apiKey: key, baseURL: `${url}/v1`, fetch, maxRetries: 0 })
@@ -60,7 +60,7 @@ describe.each([["without a socket", GatewayTest.layer], ["on sockets", GatewayTe
         assert.strictEqual(key, "a-key")
       }).pipe(Effect.provide(layer({ config: { keys: ["a-key"], model_aliases: { mine: "upstream-chat" } } }))))
 
-    it.effect("knows the operator", () =>
+    it.effect("accepts the admin key", () =>
       Effect.gen(function*() {
         const { adminKey, client } = yield* GatewayTest
         const request = HttpClientRequest.get("/admin/queue/status").pipe(HttpClientRequest.bearerToken(adminKey))
@@ -70,7 +70,7 @@ describe.each([["without a socket", GatewayTest.layer], ["on sockets", GatewayTe
 )
 
 describe("the gateway for tests", () => {
-  it.effect("goes by the clock of the test: a silent upstream times out when the test says so", () =>
+  it.effect("follows the test's clock: a silent upstream times out when the test advances it", () =>
     Effect.gen(function*() {
       const { upstream } = yield* GatewayTest
       yield* upstream.fail({ name: "hang-before-headers", times: 100 })
@@ -82,7 +82,7 @@ describe("the gateway for tests", () => {
       assert.deepInclude(yield* Fiber.join(asked), { status: 503, code: "upstream_timeout" })
     }).pipe(Effect.provide(GatewayTest.layer())))
 
-  it.effect("refuses a configuration that is not valid", () =>
+  it.effect("refuses an invalid configuration", () =>
     ask("!say no").pipe(
       Effect.provide(GatewayTest.layer({ config: { runtime: { account_max_inflight: 0 } } })),
       Effect.flip,

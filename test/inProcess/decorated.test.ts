@@ -61,8 +61,8 @@ const loudDriver = (driver: Driver): Driver => ({
     Effect.map(driver.complete(request), (reply) => ({ ...reply, events: Stream.map(reply.events, loud) }))
 })
 
-describe("an app that decorates", () => {
-  it.effect("the events of a built-in driver sees them in the reply", () =>
+describe("an app that decorates a service:", () => {
+  it.effect("changed events of a built-in driver reach the reply", () =>
     Effect.gen(function*() {
       const decorated = Layer.effect(
         Upstream,
@@ -72,7 +72,7 @@ describe("an app that decorates", () => {
       assertSay(yield* repliesOf(Layer.provide(app, platform)), "HELLO")
     }))
 
-  it.effect("completions sees it in the reply", () =>
+  it.effect("a changed completion reaches the reply", () =>
     Effect.gen(function*() {
       const decorated = Layer.effect(
         Completion,
@@ -98,7 +98,7 @@ describe("an app that decorates", () => {
       assertSay(yield* repliesOf(Layer.provide(app, platform)), "HELLO")
     }))
 
-  it.effect("the accounts sees it in the reply", () =>
+  it.effect("a changed account pool reaches the reply", () =>
     Effect.gen(function*() {
       const decorated = Layer.effect(
         Accounts,
@@ -127,7 +127,7 @@ describe("an app that decorates", () => {
       assert.include(yield* replies.ask(true), "That was enough")
     }))
 
-  it.effect("the configuration sees it in the reply", () =>
+  it.effect("a changed configuration reaches the reply", () =>
     Effect.gen(function*() {
       const decorated = Layer.effect(
         ConfigStore,

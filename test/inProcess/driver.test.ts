@@ -27,10 +27,10 @@ const ask = (driverComplete: Driver["complete"]) =>
     )
   )
 
-const words = /The driver "mine" failed with what is no UpstreamFailure; make one with new UpstreamFailure/
+const words = /The driver "mine" must fail with an UpstreamFailure; make one with new UpstreamFailure/
 
-describe("a driver's failure that is none", () => {
-  it.effect("dies with words, before a reply and within one", () =>
+describe("makeDriver: a failure", () => {
+  it.effect("that is not an UpstreamFailure is a defect that names the driver, before a reply and within one", () =>
     Effect.gen(function*() {
       const early = yield* ask(() => anything({ message: "plain" }))
       const late = yield* ask(() =>
@@ -48,7 +48,7 @@ describe("a driver's failure that is none", () => {
       }
     }))
 
-  it.effect("that is one stays what it is", () =>
+  it.effect("that is an UpstreamFailure stays unchanged", () =>
     Effect.gen(function*() {
       const exit = yield* ask(() =>
         Effect.fail(new UpstreamFailure({ phase: "completion", kind: "refused", status: 400, message: "no" }))
@@ -57,7 +57,7 @@ describe("a driver's failure that is none", () => {
     }))
 })
 
-describe("a driver of which little is given", () => {
+describe("makeDriver: a driver with few members", () => {
   const reply: Effect.Success<ReturnType<Driver["complete"]>> = {
     id: "x",
     events: Stream.make<Array<UpstreamEvent.UpstreamEvent>>(
@@ -66,7 +66,7 @@ describe("a driver of which little is given", () => {
     )
   }
 
-  it.effect("has all else where it is undefined", () =>
+  it.effect("has defaults for members that are undefined", () =>
     Effect.gen(function*() {
       const driver = makeDriver({
         name: undefined,
@@ -85,7 +85,7 @@ describe("a driver of which little is given", () => {
       assert.strictEqual(refused.status, 501)
     }))
 
-  it.effect("may be of a class, with what its methods keep", () =>
+  it.effect("may be an instance of a class; its methods keep their state", () =>
     Effect.gen(function*() {
       class Mine {
         readonly #checked: Array<string | undefined> = []
@@ -120,7 +120,7 @@ describe("a driver of which little is given", () => {
     }))
 })
 
-describe("a configuration in memory", () => {
+describe("ConfigStore.layerMemory: a configuration", () => {
   it("is checked by the compiler", () => {
     ConfigStore.layerMemory({ keys: ["k"], runtime: { account_max_inflight: 2 }, upstream: { driver: "embedded" } })
     // @ts-expect-error A misspelt field does not compile.

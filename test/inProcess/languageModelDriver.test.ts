@@ -34,8 +34,8 @@ const callsOf = (
     )
   )
 
-describe("a call of a language model", () => {
-  it.effect("has the arguments that come with it where none came before", () =>
+describe("languageModelUpstream: a tool call", () => {
+  it.effect("has the arguments of its final part when no pieces came before", () =>
     Effect.gen(function*() {
       const calls = yield* callsOf([
         { type: "tool-params-start", id: "a", name: "write" },
@@ -45,7 +45,7 @@ describe("a call of a language model", () => {
       assert.deepEqual(calls, ["write {\"path\":\"notes\"}"])
     }))
 
-  it.effect("comes once where its arguments came piece by piece", () =>
+  it.effect("appears once when its arguments came in pieces", () =>
     Effect.gen(function*() {
       const calls = yield* callsOf([
         { type: "tool-params-start", id: "a", name: "write" },
@@ -57,7 +57,7 @@ describe("a call of a language model", () => {
       assert.deepEqual(calls, ["write {\"path\":\"notes\"}"])
     }))
 
-  it.effect("is another than one before it that has the same id", () =>
+  it.effect("is separate from an earlier call with the same id", () =>
     Effect.gen(function*() {
       const calls = yield* callsOf([
         { type: "tool-call", id: "a", name: "read", params: { path: "one" } },
@@ -70,7 +70,7 @@ describe("a call of a language model", () => {
       assert.deepEqual(calls, ["read {\"path\":\"one\"}", "write {\"path\":\"two\"}", "read {\"path\":\"three\"}"])
     }))
 
-  it.effect("does not spoil the reply where no tool is declared", () =>
+  it.effect("does not break the reply when no tool is declared", () =>
     Effect.gen(function*() {
       const calls = yield* callsOf([{ type: "tool-call", id: "a", name: "read", params: { path: "one" } }], [])
       assert.deepEqual(calls, ["read {\"path\":\"one\"}"])

@@ -70,7 +70,7 @@ describe("two gateways in one app", () => {
       }
     }))
 
-  it.effect("over the configured upstream are two by Layer.fresh", () =>
+  it.effect("with the configured upstream are separate by Layer.fresh", () =>
     Effect.gen(function*() {
       const gateway = (name: string) =>
         mountGateway(`/${name}`).pipe(
@@ -85,7 +85,7 @@ describe("two gateways in one app", () => {
     }))
 })
 
-describe("what two gateways in one app count", () => {
+describe("two gateways in one app count", () => {
   const adminKey = "the-embedder's-admin-key"
 
   /** Two gateways of one app: their services, and a way to ask each. */
@@ -115,7 +115,7 @@ describe("what two gateways in one app count", () => {
       return line === null ? 0 : Number(line[1])
     })
 
-  it.effect("are the requests of each by themselves", () =>
+  it.effect("their requests separately", () =>
     Effect.gen(function*() {
       const { handler } = yield* two
       for (const path of ["/one", "/one", "/two"]) {
@@ -126,7 +126,7 @@ describe("what two gateways in one app count", () => {
       assert.strictEqual(yield* requestsCounted(handler, "/two"), 1)
     }))
 
-  it.effect("are the bytes that each holds by itself", () =>
+  it.effect("the bytes that they hold separately", () =>
     Effect.gen(function*() {
       const { handler, one } = yield* two
       Context.get(one, CurrentBufferedBytes).used = Number.MAX_SAFE_INTEGER
@@ -134,7 +134,7 @@ describe("what two gateways in one app count", () => {
       assert.strictEqual((yield* post(handler, "/two", "key")).status, 200)
     }))
 
-  it.effect("are the turns of each by themselves", () =>
+  it.effect("their work limits separately", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two
       const { inTurn } = Context.get(one, OwnWork)
@@ -170,25 +170,25 @@ describe("a mounted gateway's admin API", () => {
     })
   }
 
-  it.effect("takes the key that the embedder sets, and no other", () =>
+  it.effect("accepts only the key that the app sets", () =>
     Effect.gen(function*() {
       const { status } = yield* app({ adminKey: "the-embedder's-admin-key" })
       assert.strictEqual(yield* status("the-embedder's-admin-key"), 200)
       assert.strictEqual(yield* status("key"), 401)
     }))
 
-  it.effect("takes a generated key where the embedder sets none", () =>
+  it.effect("accepts a generated key when the app sets no key", () =>
     Effect.gen(function*() {
       const { status, store } = yield* app()
       assert.strictEqual(yield* status(Redacted.value(store.adminKey)), 200)
     }))
 })
 
-describe("one gateway", () => {
+describe("one gateway in one app", () => {
   class First extends Context.Service<First, Completion["Service"]>()("test/First") {}
   class Second extends Context.Service<Second, Completion["Service"]>()("test/Second") {}
 
-  it.effect("is built once for all that it is provided to, and its upstream is built of what the app has", () =>
+  it.effect("is built once for all its uses, with its upstream built from the app's services", () =>
     Effect.gen(function*() {
       const built: Array<string> = []
       class Pool extends Context.Service<Pool, string>()("test/Pool") {}
@@ -213,7 +213,7 @@ describe("one gateway", () => {
       assert.strictEqual(Reply.replyText(reply), "said of the pool")
     }))
 
-  it.effect("has one list of deadlines, its upstream's among them", () =>
+  it.effect("has one list of deadlines, shared with its upstream", () =>
     Effect.gen(function*() {
       let ofUpstream: Deadlines["Service"] | undefined
       const Mine = Layer.effect(

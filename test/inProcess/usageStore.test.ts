@@ -65,8 +65,8 @@ const ask = (handler: (request: Request) => Promise<Response>) =>
 const changed = (change: (store: UsageStoreShape) => UsageStoreShape) =>
   Layer.provide(Layer.effect(UsageStore, Effect.map(UsageStore, change)), UsageStore.layerMemory)
 
-describe("a usage store that takes time to answer", () => {
-  it.effect("holds up the first requests of a key, which are counted together", () =>
+describe("an app's usage store that answers slowly", () => {
+  it.effect("delays the first requests of a key, which are counted together", () =>
     Effect.gen(function*() {
       const answer = yield* Latch.make()
       let asked = 0
@@ -84,7 +84,7 @@ describe("a usage store that takes time to answer", () => {
       assert.strictEqual(asked, 1)
     }))
 
-  it.effect("decides what a key has used", () =>
+  it.effect("determines the usage of a key", () =>
     Effect.gen(function*() {
       const full = changed((store) => ({
         ...store,

@@ -6,8 +6,7 @@ import { type EdgeFacts, edgeOf } from "../../src/http/edgeFacts.ts"
 import { detailErrors, generateErrors, messagesErrors, openaiErrors } from "../../src/http/errorShapes.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { edgesOfPaths } from "../../src/server/edgeOfPath.ts"
-import { playedStyles } from "../../src/styles/names.ts"
-import type { Style } from "../../src/styles/Style.ts"
+import { playedStyles, type Style } from "../../src/styles/Style.ts"
 import { styles } from "../../src/styles/styles.ts"
 
 const edgeOfPath = edgesOfPaths(GatewayApi)

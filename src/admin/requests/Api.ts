@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, finding, reading } from "../../http/documented.ts"
-import { recordedStyles } from "../../styles/names.ts"
+import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, completing, documented, finding, reading } from "../../http/documented.ts"
 import { ChatCompletion, ChatEvent } from "../../styles/chat/Api.ts"
-import { playedStyles } from "../../styles/names.ts"
+import { playedStyles } from "../../styles/Style.ts"
 import { missingNodes } from "../contract.ts"
 import { AdminEdge } from "../edges.ts"
 

@@ -5,8 +5,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { PlayedStyle } from "../../styles/names.ts"
-import type { Ask } from "../../styles/Style.ts"
+import type { PlayedStyle, SamplePrompt as Ask } from "../../styles/Style.ts"
 import { playSample } from "../replay.ts"
 
 /** The sample is not there, or its recorded replies make none. */

@@ -1,5 +1,5 @@
 /**
- * The chat-completions style as a contract: request and reply schemas and the endpoint (spec "Chat-completions style").
+ * Contract of the chat-completions style: request and reply schemas and the endpoint (spec "Chat-completions style").
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -10,7 +10,7 @@ import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { chatMessage, toolCall } from "../shared/chatFamily.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
 
 /** A call in an assistant message. */
 export const ToolCall = toolCall(Schema.String)
@@ -146,7 +146,7 @@ export const ChatChunk = Schema.Struct({
   usage: Schema.optionalKey(Schema.NullOr(ChatUsage))
 }).annotate({ identifier: "ChatChunk" })
 
-/** One event of the stream: a chunk, the failure of the reply, or the sentinel that ends it. */
+/** One event of the stream: a chunk, the error of a failed reply, or the marker that ends the stream. */
 export const ChatEvent = Schema.Struct({
   data: Schema.Union([
     Schema.Literal("[DONE]"),
@@ -163,7 +163,7 @@ export class ChatGroup extends HttpApiGroup.make("chat").add(
     summary: "Create a chat completion",
     description:
       "With `stream` the reply is a stream of chunks that ends with `data: [DONE]`. Tool calls that the model " +
-      "writes as text come as `tool_calls`, in streams as soon as they are certain.",
+      "writes as text are returned as `tool_calls`; streams send them as soon as they are certain.",
     errors: completing,
     example: {
       model: "upstream-chat",

@@ -1,5 +1,5 @@
 /**
- * The chat-completions endpoint at work.
+ * Handler of the chat-completions endpoint.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,8 +10,8 @@ import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
-import { findModel, makeAnswers } from "../shared/answers.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
+import { findModel, makeResponder } from "../shared/responder.ts"
 import { ChatGroup } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
 import { readChatRequest } from "./readRequest.ts"
@@ -19,22 +19,21 @@ import { chatCompletion, chatFailure, chatFrames } from "./render.ts"
 
 const { completions } = ChatGroup.endpoints
 
-/** Serves the group; errors are rendered by its edge. */
 export const ChatHandlers = groupRoutes(
   ChatGroup,
   Effect.gen(function*() {
-    const { answer, begun } = yield* makeAnswers
+    const responder = yield* makeResponder
 
     return {
       completions: Effect.fnUntraced(function*({ request }) {
         const body = yield* readChatRequest(request)
-        const asked = yield* begun
-        asked.stats.stream = body.stream === true
-        const model = findModel(asked, body.model)
+        const current = yield* responder.currentRequest
+        current.stats.stream = body.stream === true
+        const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeChat(body)))
-        const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: asked.created, model: body.model })
-        return yield* answer(asked, model, conversation, {
+        const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
+        return yield* responder.respond(current, model, conversation, {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
           frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
           failure: chatFailure

@@ -1,5 +1,5 @@
 /**
- * Embeddings as a contract (spec "Chat-completions style", `/v1/embeddings`).
+ * Contract of the embeddings style (spec "Chat-completions style", `/v1/embeddings`).
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -7,15 +7,15 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { documented, embedding } from "../../http/documented.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
 
 const fields = {
   model: Schema.NonEmptyString.annotate({
     description: "An id of `upstream.models`, a well-known embedding model, a native model id or an alias."
   }),
   dimensions: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
-    description: "Length of the vectors; 256 by default where the gateway makes them, else the upstream's."
+    description: "Length of the vectors. The default is 256 for vectors of the gateway, else the upstream's."
   }),
   encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
     description: "`float` (the default) or `base64`."
@@ -34,7 +34,7 @@ export const EmbeddingsRequest = Schema.Struct({
   ]).annotate({ description: "A text, texts, a token array or token arrays." })
 }).annotate({ identifier: "EmbeddingsRequest" })
 
-/** The same as it is read: `decodeInputs` looks at the elements, which can be millions, once and in place. */
+/** The body as it is read. `decodeInputs` checks the elements in slices: a body may have millions. */
 export const EmbeddingsBody = Schema.Struct({
   ...fields,
   input: Schema.Union([Schema.String, Schema.Array(Schema.Unknown)])
@@ -58,7 +58,7 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings").add(
   HttpApiEndpoint.post("create", "/v1/embeddings", { payload: EmbeddingsRequest, success: EmbeddingsList })
     .annotateMerge(documented({
       summary: "Create embeddings",
-      description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
+      description: "Made by the gateway itself or by the upstream, as `embeddings.provider` says.",
       errors: embedding,
       example: { model: "upstream-chat", input: ["one text", "another"] }
     }))

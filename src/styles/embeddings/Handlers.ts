@@ -1,10 +1,8 @@
 /**
- * The embeddings endpoint at work.
+ * Handler of the embeddings endpoint.
  */
 import * as Effect from "effect/Effect"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
 import { inSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { own } from "../../http/decodePieces.ts"
@@ -12,17 +10,17 @@ import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import type { BodyOutline } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
-import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
+import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
+import { embeddingModel, findModel, makeResponder } from "../shared/responder.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
-/** The inputs are counted by `decodeInputs`. */
-const embeddingsOutline: BodyOutline = { turns: [], stops: "" }
+/** Counts no field: `decodeInputs` counts the inputs. */
+const countedFields: BodyOutline = { turns: [], stops: "" }
 
-const readBody = jsonBody(EmbeddingsBody, { outline: embeddingsOutline, pieces: { input: own } })
+const readBody = jsonBody(EmbeddingsBody, { outline: countedFields, pieces: { input: own } })
 
 const floats = (vector: ArrayLike<number>): string => `[${Array.prototype.join.call(vector, ",")}]`
 
@@ -33,21 +31,20 @@ const base64 = (vector: ArrayLike<number>): string => {
   return `"${Buffer.from(bytes.buffer).toString("base64")}"`
 }
 
-/** Serves the group; errors are rendered by its edge. */
 export const EmbeddingsHandlers = groupRoutes(
   EmbeddingsGroup,
   Effect.gen(function*() {
-    const { begun } = yield* makeAnswers
+    const responder = yield* makeResponder
     const embeddings = yield* makeEmbeddings
 
     return {
       create: Effect.fnUntraced(function*({ request }) {
-        const asked = yield* begun
-        const { caller, config, stats } = asked
+        const current = yield* responder.currentRequest
+        const { caller, config, stats } = current
         const unavailable = embeddings.unavailable(config)
         if (unavailable !== undefined) return yield* unavailable
         const body = yield* readBody(request)
-        const model = findModel(asked, body.model, embeddingModel)
+        const model = findModel(current, body.model, embeddingModel)
         if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
@@ -55,19 +52,14 @@ export const EmbeddingsHandlers = groupRoutes(
         )
         const embedded = yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
 
-        const written = body.encoding_format === "base64" ? base64 : floats
-        const items = embedded.vectors.pipe(
-          Stream.zipWithIndex,
-          Stream.map(([vector, index]) =>
-            `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":${written(vector)}}`
-          )
+        const numbers = body.encoding_format === "base64" ? base64 : floats
+        return streamVectors(
+          embedded,
+          `{"object":"list","data":[`,
+          (vector, index) => `{"object":"embedding","index":${index},"embedding":${numbers(vector)}}`,
+          (tokens) =>
+            `],"model":${JSON.stringify(body.model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`
         )
-        const tail = Stream.fromEffect(Effect.sync(() => {
-          const tokens = embedded.end()
-          return `],"model":${JSON.stringify(body.model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`
-        }))
-        const text = Stream.succeed(`{"object":"list","data":[`).pipe(Stream.concat(items), Stream.concat(tail))
-        return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
       })
     } satisfies HandlersOf<typeof EmbeddingsGroup>
   })

@@ -1,5 +1,5 @@
 /**
- * The inputs of an embeddings request: texts, or texts that come as token ids.
+ * Decodes the inputs of an embeddings request: texts, or lists of token ids.
  */
 import * as Result from "effect/Result"
 import type { GatewayError } from "../../domain/GatewayError.ts"
@@ -40,7 +40,7 @@ function* oneInput(value: unknown, field: string, slice: Slice): Sliced<Result.R
 
 const fields = { inputs: "input", dimensions: "dimensions" }
 
-/** The inputs in order. Fails at the first element that is none, naming it, and at the first limit that is exceeded. */
+/** Decodes the inputs in order. Fails with the first exceeded limit or invalid element, which the error names. */
 export function* decodeInputs(
   input: string | ReadonlyArray<unknown>,
   dimensions: number,

@@ -1,19 +1,18 @@
 /**
- * The content-generation style as a contract: request and reply schemas and the endpoints (spec "Content-generation style").
+ * Contract of the content-generation style: request and reply schemas and endpoints (spec "Content-generation style").
  *
- * Requests are documented in camelCase; `normalizeRequest` brings the other spellings that the vendor accepts to this form.
+ * Requests are documented in camelCase; `normalizeRequest` converts the other spellings that the vendor accepts.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
-import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { optional, ParsedJson, ParsedObject } from "../../domain/schemas.ts"
 import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
+import { GenerateEdge, GeneratePublicEdge } from "../shared/edges.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
-import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 
 const Blob = Schema.Struct({
   data: Schema.NonEmptyString,
@@ -29,7 +28,7 @@ const FileData = Schema.Struct({
 /** A part of a function's response. */
 export const MediaPart = Schema.Struct({ inlineData: optional(Blob), fileData: optional(FileData) })
 
-/** Fields that say something about a part and are not what it carries. */
+/** Fields that describe a part; they are not its content. */
 export const partAttributes: ReadonlySet<string> = new Set([
   "thought",
   "thoughtSignature",
@@ -40,7 +39,7 @@ export const partAttributes: ReadonlySet<string> = new Set([
   "speechMetadata"
 ])
 
-/** A part of a content. The fields of kinds that are not known here are kept, so that the part can be named. */
+/** A part of a content. Unknown fields are kept, so that the decoder can name the part's kind. */
 export const Part = Schema.StructWithRest(
   Schema.Struct({
     text: optional(Schema.String),
@@ -62,7 +61,7 @@ export const Part = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Unknown)]
 ).annotate({ identifier: "Part" })
 
-/** A turn of the conversation; without a role it is the user's. */
+/** A turn of the conversation; the default role is `user`. */
 export const Content = Schema.Struct({
   role: optional(Schema.Literals(["user", "model", "function", "tool", "system"])),
   parts: optional(Schema.Array(Part))
@@ -76,7 +75,7 @@ export const FunctionDeclaration = Schema.Struct({
   parametersJsonSchema: optional(ParsedObject)
 }).annotate({ identifier: "FunctionDeclaration" })
 
-/** Tools of other kinds are accepted and declare nothing. */
+/** A tool; tools without function declarations are accepted and ignored. */
 export const GenerateTool = Schema.Struct({ functionDeclarations: optional(Schema.Array(FunctionDeclaration)) })
 
 /** How functions may be called. */
@@ -87,7 +86,7 @@ export const ToolConfig = Schema.Struct({
   }))
 })
 
-/** Sampling, limits and the form of the output. */
+/** Sampling, limits and the format of the output. */
 export const GenerationConfig = Schema.Struct({
   stopSequences: optional(Schema.Array(Schema.String)),
   maxOutputTokens: optional(Schema.Int),
@@ -119,7 +118,7 @@ export const GenerateRequest = Schema.Struct({
   generationConfig: optional(GenerationConfig)
 }).annotate({ identifier: "GenerateRequest" })
 
-/** Token counts of a reply; thoughts are counted apart from the candidates. */
+/** Token counts of a reply; the candidates' count excludes the thoughts. */
 export const UsageMetadata = Schema.Struct({
   promptTokenCount: Schema.Int,
   candidatesTokenCount: Schema.Int,
@@ -150,7 +149,7 @@ export const GenerateResponse = Schema.Struct({
   responseId: Schema.String
 }).annotate({ identifier: "GenerateResponse" })
 
-/** One chunk of a streamed reply; the last one has reason and counts. */
+/** One chunk of a streamed reply; the last chunk has the finish reason and the token counts. */
 export const GenerateChunk = Schema.Struct({
   candidates: Schema.Array(Schema.Struct({ ...candidate, finishReason: Schema.optionalKey(FinishReason) })),
   usageMetadata: Schema.optionalKey(UsageMetadata),
@@ -167,21 +166,21 @@ export const CountTokensBody = Schema.Union([
 /** Reply of a token count. */
 export const TokenCount = Schema.Struct({ totalTokens: Schema.Int }).annotate({ identifier: "CountTokensResponse" })
 
-/** Body of an embedding. `taskType` and `title` are accepted: the vectors are for every task. */
+/** Body of an embedding. `taskType` and `title` are accepted and ignored. */
 export const EmbedContentRequest = Schema.Struct({
-  model: optional(Schema.String).annotate({ description: "As in the path, or left out." }),
-  content: Content.annotateKey({ description: "The text, as one part or more." }),
-  taskType: optional(Schema.String).annotate({ description: "Accepted; the vectors are for every task." }),
-  title: optional(Schema.String).annotate({ description: "Accepted; no part of what is embedded." }),
+  model: optional(Schema.String).annotate({ description: "Must be the model of the path when present." }),
+  content: Content.annotateKey({ description: "The text, in one or more parts." }),
+  taskType: optional(Schema.String).annotate({ description: "Accepted and ignored: the vectors serve every task." }),
+  title: optional(Schema.String).annotate({ description: "Accepted and ignored: the title is not embedded." }),
   outputDimensionality: optional(Schema.Int.check(Schema.isBetween(dimensionsRange))).annotate({
-    description: "Length of the vector; 256 by default where the gateway makes it, else the upstream's."
+    description: "Length of the vector. The default is 256 for vectors of the gateway, else the upstream's."
   })
 }).annotate({ identifier: "EmbedContentRequest" })
 
-/** Body of several embeddings, whose dimensions are the same. */
+/** Body of several embeddings of the same dimensions. */
 export const BatchEmbedContentsRequest = Schema.Struct({
   requests: Schema.NonEmptyArray(EmbedContentRequest).annotate({
-    description: "Contents to embed; their dimensions and model must be the same."
+    description: "Contents to embed, all with the same model and dimensions."
   })
 })
   .annotate({ identifier: "BatchEmbedContentsRequest" })
@@ -193,7 +192,7 @@ const embedUsage = { usageMetadata: Schema.Struct({ promptTokenCount: Schema.Int
 export const EmbedContentResponse = Schema.Struct({ embedding: ContentEmbedding, ...embedUsage })
   .annotate({ identifier: "EmbedContentResponse" })
 
-/** Reply with several, in the order of the requests. */
+/** Reply with several embeddings, in the order of the requests. */
 export const BatchEmbedContentsResponse = Schema.Struct({
   embeddings: Schema.Array(ContentEmbedding),
   ...embedUsage
@@ -215,93 +214,72 @@ const params = { model: Schema.NonEmptyString }
 
 const contents = [{ role: "user", parts: [{ text: "Say hello in one short sentence." }] }]
 
-const generate = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, { params, payload: GenerateRequest, success: GenerateResponse }).annotateMerge(
-    documented({
-      summary,
-      errors: [...completing, "not_found"],
-      example: { contents, systemInstruction: { parts: [{ text: "You are brief." }] } }
-    })
-  ).middleware(GenerateEdge)
+const generate = { params, payload: GenerateRequest, success: GenerateResponse }
 
-const stream = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, {
-    params,
-    payload: GenerateRequest,
-    success: HttpApiSchema.StreamSse({
-      events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, generateErrors.body])) })
-    })
-  }).annotateMerge(documented({
+const stream = {
+  params,
+  payload: GenerateRequest,
+  success: HttpApiSchema.StreamSse({
+    events: Schema.Struct({ data: Schema.fromJsonString(Schema.Union([GenerateChunk, generateErrors.body])) })
+  })
+}
+
+const countTokens = { params, payload: CountTokensBody, success: TokenCount }
+
+const embed = { params, payload: EmbedContentRequest, success: EmbedContentResponse }
+
+const embedBatch = { params, payload: BatchEmbedContentsRequest, success: BatchEmbedContentsResponse }
+
+const generateDocs = (summary: string) =>
+  documented({
     summary,
     errors: [...completing, "not_found"],
     example: { contents, systemInstruction: { parts: [{ text: "You are brief." }] } }
-  })).middleware(GenerateEdge)
+  })
 
-const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, { params, payload: CountTokensBody, success: TokenCount }).annotateMerge(documented({
+const countDocs = (summary: string) =>
+  documented({
     summary,
-    description: "An estimate by the gateway; takes no account and never waits.",
+    description: "An estimate by the gateway; needs no account and never waits.",
     errors: [...calling, "not_found"],
     example: { contents }
-  })).middleware(GenerateEdge)
+  })
 
-const embed = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, { params, payload: EmbedContentRequest, success: EmbedContentResponse })
-    .annotateMerge(documented({
-      summary,
-      description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
-      errors: [...embedding, "not_found"],
-      example: { content: contents[0], outputDimensionality: 256 }
-    })).middleware(GenerateEdge)
-
-const embedBatch = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, {
-    params,
-    payload: BatchEmbedContentsRequest,
-    success: BatchEmbedContentsResponse
-  }).annotateMerge(documented({
+const embedDocs = (summary: string, example: unknown) =>
+  documented({
     summary,
-    description: "Made by whom `embeddings.provider` names: the gateway itself, or the upstream.",
+    description: "Made by the gateway itself or by the upstream, as `embeddings.provider` says.",
     errors: [...embedding, "not_found"],
-    example: { requests: [{ model: "models/upstream-chat", content: contents[0] }] }
-  })).middleware(GenerateEdge)
+    example
+  })
+
+const embedExample = { content: contents[0], outputDimensionality: 256 }
+
+const batchExample = { requests: [{ model: "models/upstream-chat", content: contents[0] }] }
 
 /** The content-generation endpoints; the model list needs no credential. */
 export class GenerateGroup extends HttpApiGroup.make("generate").add(
-  generate("generateContent", "/v1beta/models/:model:generateContent", "Generate content"),
-  generate("generateContentV1", "/v1/models/:model:generateContent", "Generate content (compatible path)"),
-  stream("streamGenerateContent", "/v1beta/models/:model:streamGenerateContent", "Generate content as a stream"),
-  stream(
-    "streamGenerateContentV1",
-    "/v1/models/:model:streamGenerateContent",
-    "Generate content as a stream (compatible path)"
-  ),
-  countTokens("countTokens", "/v1beta/models/:model:countTokens", "Count the tokens of contents"),
-  countTokens("countTokensV1", "/v1/models/:model:countTokens", "Count the tokens of contents (compatible path)"),
-  embed("embedContent", "/v1beta/models/:model:embedContent", "Embed a content"),
-  embed("embedContentV1", "/v1/models/:model:embedContent", "Embed a content (compatible path)"),
-  embedBatch("batchEmbedContents", "/v1beta/models/:model:batchEmbedContents", "Embed contents"),
-  embedBatch("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents", "Embed contents (compatible path)"),
+  HttpApiEndpoint.post("generateContent", "/v1beta/models/:model:generateContent", generate)
+    .annotateMerge(generateDocs("Generate content")),
+  HttpApiEndpoint.post("generateContentV1", "/v1/models/:model:generateContent", generate)
+    .annotateMerge(generateDocs("Generate content (compatible path)")),
+  HttpApiEndpoint.post("streamGenerateContent", "/v1beta/models/:model:streamGenerateContent", stream)
+    .annotateMerge(generateDocs("Generate content as a stream")),
+  HttpApiEndpoint.post("streamGenerateContentV1", "/v1/models/:model:streamGenerateContent", stream)
+    .annotateMerge(generateDocs("Generate content as a stream (compatible path)")),
+  HttpApiEndpoint.post("countTokens", "/v1beta/models/:model:countTokens", countTokens)
+    .annotateMerge(countDocs("Count the tokens of contents")),
+  HttpApiEndpoint.post("countTokensV1", "/v1/models/:model:countTokens", countTokens)
+    .annotateMerge(countDocs("Count the tokens of contents (compatible path)")),
+  HttpApiEndpoint.post("embedContent", "/v1beta/models/:model:embedContent", embed)
+    .annotateMerge(embedDocs("Embed a content", embedExample)),
+  HttpApiEndpoint.post("embedContentV1", "/v1/models/:model:embedContent", embed)
+    .annotateMerge(embedDocs("Embed a content (compatible path)", embedExample)),
+  HttpApiEndpoint.post("batchEmbedContents", "/v1beta/models/:model:batchEmbedContents", embedBatch)
+    .annotateMerge(embedDocs("Embed contents", batchExample)),
+  HttpApiEndpoint.post("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents", embedBatch)
+    .annotateMerge(embedDocs("Embed contents (compatible path)", batchExample))
+).middleware(GenerateEdge).add(
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
   }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: always }))
@@ -311,6 +289,5 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
       summary: "Read one of the content-generation style's models",
       errors: [...always, "model_not_found", "not_found"]
     })
-  )
-    .middleware(GeneratePublicEdge)
+  ).middleware(GeneratePublicEdge)
 ).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}

@@ -1,5 +1,5 @@
 /**
- * The content-generation endpoints at work.
+ * Handlers of the content-generation endpoints. The compatible paths share them.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -15,19 +15,18 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { type Begun, embeddingModel, findModel, makeAnswers } from "../shared/answers.ts"
+import { GenerateEdge, GeneratePublicEdge } from "../shared/edges.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
+import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
-import { GenerateEdge, GeneratePublicEdge } from "./edges.ts"
 import { contentTexts, embeddingReply, embeddingsReply } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
 import type { GenerateReplyInfo } from "./render.ts"
 import { generateFailure, generateFrames, generateResponse } from "./render.ts"
 
-// The compatible paths have the same bodies and replies.
 const { endpoints } = GenerateGroup
 
 interface Raw {
@@ -35,24 +34,24 @@ interface Raw {
   readonly params: { readonly model: string }
 }
 
-/** Serves the group; errors are rendered by its edges. */
 export const GenerateHandlers = groupRoutes(
   GenerateGroup,
   Effect.gen(function*() {
-    const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
+    const responder = yield* makeResponder
     const config = yield* ConfigStore
     const shown = yield* shownModels
     const embeddings = yield* makeEmbeddings
 
-    const resolve = (begun: Begun, requested: string, find: typeof findModel): Model | GatewayError =>
-      modelFault(requested, begun.config.limits) ?? find(begun, requested)
+    /** Bounds the name before it is looked up: it comes in the path, which no body limit covers. */
+    const resolve = (current: RunningRequest, requested: string, find: typeof findModel): Model | GatewayError =>
+      modelFault(requested, current.config.limits) ?? find(current, requested)
 
     const generating = (stream: boolean) =>
       Effect.fnUntraced(function*({ params, request }: Raw) {
-        const asked = yield* begun
-        asked.stats.stream = stream
+        const current = yield* responder.currentRequest
+        current.stats.stream = stream
         const requested = modelName(params.model)
-        const model = resolve(asked, requested, findModel)
+        const model = resolve(current, requested, findModel)
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
         const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
@@ -61,7 +60,7 @@ export const GenerateHandlers = groupRoutes(
           model: requested,
           thoughts: showsThoughts(body)
         })
-        return yield* answer(asked, model, conversation, {
+        return yield* responder.respond(current, model, conversation, {
           whole: (output) =>
             Effect.succeed(
               respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
@@ -74,46 +73,45 @@ export const GenerateHandlers = groupRoutes(
     const stream = generating(true)
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const model = resolve(yield* begun, modelName(params.model), findAllowedModel)
+      const model = resolve(yield* responder.currentRequest, modelName(params.model), responder.findAllowedModel)
       if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
       const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
-      return respond(endpoints.countTokens, { totalTokens: yield* countTokens(conversation) })
+      return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(conversation) })
     })
 
-    /** Embeds the contents of requests, `field` being where the one at a place stands. */
+    const requestForEmbeddings = Effect.flatMap(responder.currentRequest, (current) => {
+      const unavailable = embeddings.unavailable(current.config)
+      return unavailable === undefined ? Effect.succeed(current) : Effect.fail(unavailable)
+    })
+
+    /** Embeds the contents of requests; `field` returns the path of the request at an index. */
     const embedAll = Effect.fnUntraced(function*(
-      asked: Begun,
-      requested: string,
+      current: RunningRequest,
+      name: string,
       requests: ReadonlyArray<typeof EmbedContentRequest.Type>,
-      field: (place: number) => string
+      field: (index: number) => string
     ) {
-      const { caller, config, stats } = asked
-      const { limits } = config
+      const { caller, config, stats } = current
+      const requested = modelName(name)
       const { dimensions, inputs } = yield* Effect.fromResult(
-        yield* inSlices(contentTexts({ requested, requests, field, limits }))
+        yield* inSlices(contentTexts({ requested, requests, field, limits: config.limits }))
       )
-      const model = resolve(asked, requested, (begun, name) => findModel(begun, name, embeddingModel))
+      const model = resolve(current, requested, (request, name) => findModel(request, name, embeddingModel))
       if (model instanceof GatewayError) return yield* model
       return yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
     })
 
     const embedContent = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const asked = yield* begun
-      const unavailable = embeddings.unavailable(asked.config)
-      if (unavailable !== undefined) return yield* unavailable
+      const current = yield* requestForEmbeddings
       const body = yield* readEmbedRequest(request)
-      return embeddingReply(yield* embedAll(asked, modelName(params.model), [body], () => ""))
+      return embeddingReply(yield* embedAll(current, params.model, [body], () => ""))
     })
 
     const batchEmbedContents = Effect.fnUntraced(function*({ params, request }: Raw) {
-      const asked = yield* begun
-      const unavailable = embeddings.unavailable(asked.config)
-      if (unavailable !== undefined) return yield* unavailable
+      const current = yield* requestForEmbeddings
       const { requests } = yield* readBatchEmbedRequest(request)
-      return embeddingsReply(
-        yield* embedAll(asked, modelName(params.model), requests, (place) => `requests[${place}].`)
-      )
+      return embeddingsReply(yield* embedAll(current, params.model, requests, (index) => `requests[${index}].`))
     })
 
     return {

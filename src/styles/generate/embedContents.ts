@@ -1,31 +1,28 @@
 /**
- * Embeddings in the content-generation style: the texts of contents, and the replies.
+ * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
-import * as Effect from "effect/Effect"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
-import * as Stream from "effect/Stream"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
-import type { Embedded } from "../shared/embeddings/makeEmbeddings.ts"
+import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import type { EmbedContentRequest } from "./Api.ts"
 import { modelName } from "./models.ts"
 
 type Request = typeof EmbedContentRequest.Type
 
-/** What is to be embedded; `field` is what stands before the fields of the request at a place. */
-export interface ContentsAsked {
-  /** The model of the path. */
+/** The requests of one body. `field` returns the path of the request at an index, with a dot at its end. */
+export interface EmbedRequests {
+  /** The model in the URL's path. */
   readonly requested: string
   readonly requests: ReadonlyArray<Request>
-  readonly field: (place: number) => string
+  readonly field: (index: number) => string
   readonly limits: Limits
 }
 
-/** Texts, a request each, and the dimensions that all of them ask for. */
+/** The text of each request, and the dimensions of all. */
 export interface ContentTexts {
   readonly inputs: ReadonlyArray<string>
   readonly dimensions: number | undefined
@@ -33,7 +30,7 @@ export interface ContentTexts {
 
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
 
-/** The text of a content: its parts, a line break between them. Other parts than text are refused, not passed over. */
+/** The text of a content: its parts, joined by line breaks. Parts of other types are refused. */
 function* textOf({ content }: Request, field: string, slice: Slice): Sliced<Result.Result<string, GatewayError>> {
   const texts: Array<string> = []
   for (const [i, { text }] of (content.parts ?? []).entries()) {
@@ -45,9 +42,9 @@ function* textOf({ content }: Request, field: string, slice: Slice): Sliced<Resu
   return text === "" ? at(`${field}content.parts`, "must not be empty") : Result.succeed(text)
 }
 
-/** The texts in order. Fails at the first request that cannot be answered, and at the first limit that is exceeded. */
+/** Decodes the texts in order. Fails with the first fault or exceeded limit. */
 export function* contentTexts(
-  { field, limits, requested, requests }: ContentsAsked
+  { field, limits, requested, requests }: EmbedRequests
 ): Sliced<Result.Result<ContentTexts, GatewayError>> {
   const slice = new Slice()
   const dimensions = requests[0]?.outputDimensionality ?? undefined
@@ -82,22 +79,11 @@ export function* contentTexts(
 
 const values = (vector: ArrayLike<number>): string => `{"values":[${Array.prototype.join.call(vector, ",")}]}`
 
-/** JSON that is written as the vectors come. */
-const reply = (begin: string, items: Stream.Stream<string>, close: string, { end }: Embedded) => {
-  const tail = Effect.sync(() => `${close},"usageMetadata":{"promptTokenCount":${end()}}}`)
-  const text = Stream.succeed(begin).pipe(Stream.concat(items), Stream.concat(Stream.fromEffect(tail)))
-  return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
-}
+const usage = (tokens: number): string => `,"usageMetadata":{"promptTokenCount":${tokens}}}`
 
-/** The reply with one embedding. */
-export const embeddingReply = (embedded: Embedded): HttpServerResponse.HttpServerResponse =>
-  reply(`{"embedding":`, Stream.map(embedded.vectors, values), "", embedded)
+/** Renders a reply with one embedding. */
+export const embeddingReply = (embedded: Embedded) => streamVectors(embedded, `{"embedding":`, values, usage)
 
-/** The reply with a list of embeddings. */
-export const embeddingsReply = (embedded: Embedded): HttpServerResponse.HttpServerResponse => {
-  const items = embedded.vectors.pipe(
-    Stream.zipWithIndex,
-    Stream.map(([vector, index]) => `${index === 0 ? "" : ","}${values(vector)}`)
-  )
-  return reply(`{"embeddings":[`, items, "]", embedded)
-}
+/** Renders a reply with a list of embeddings. */
+export const embeddingsReply = (embedded: Embedded) =>
+  streamVectors(embedded, `{"embeddings":[`, values, (tokens) => `]${usage(tokens)}`)

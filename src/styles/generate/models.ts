@@ -1,20 +1,20 @@
 /**
- * The models as the content-generation style lists them.
+ * Entries of the content-generation style's model list.
  */
 import type { Model } from "../../domain/models.ts"
 import type { GenerateModel } from "./Api.ts"
 
-/** Nominal: the upstream publishes no limits and says itself when a prompt is too long. Clients budget by these. */
+/** Nominal limits, which clients use as a budget. The upstream publishes no limits and refuses too long prompts itself. */
 const inputTokenLimit = 131_072
 const outputTokenLimit = 8_192
 
-/** A model's name without the collection that the vendor puts before it. */
+/** A model's name without the vendor's prefix `models/`. */
 export const modelName = (name: string): string => name.replace(/^models\//, "")
 
 const displayName = (id: string): string =>
   id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
 
-/** An entry of the list; `embeds`: whether there are embeddings. */
+/** An entry of the list. `embeds` is true when the gateway serves embeddings. */
 export const generateModel = (model: Model, embeds: boolean): typeof GenerateModel.Type => ({
   name: `models/${model.id}`,
   version: "1",

@@ -1,19 +1,18 @@
 /**
- * The messages style as a contract: request and reply schemas and the endpoints, on the prefixed paths and the shortcuts
- * (spec "Messages style").
+ * Contract of the messages style: request and reply schemas and endpoints, on the prefixed paths and the shortcuts (spec
+ * "Messages style").
  */
 import * as Effect from "effect/Effect"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
-import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { always, calling, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
+import { MessagesEdge, MessagesPublicEdge } from "../shared/edges.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
-import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 
 /** A message of the conversation. */
 export const MessageParam = Schema.Struct({
@@ -21,7 +20,7 @@ export const MessageParam = Schema.Struct({
   content: Schema.Union([Schema.String, Schema.Array(ContentBlock)])
 }).annotate({ identifier: "MessageParam" })
 
-/** A declared tool, or one that the vendor runs, which has a `type` of its own. */
+/** A declared tool, or a tool that the vendor runs: it has another `type`. */
 export const MessagesTool = Schema.Struct({
   type: optional(Schema.String),
   name: optional(Schema.String),
@@ -51,7 +50,7 @@ const conversationFields = {
   tool_choice: optional(MessagesToolChoice),
   thinking: optional(Schema.Struct({ type: Schema.String, budget_tokens: optional(Schema.Finite) })),
   output_config: optional(Schema.Struct({ effort: optional(Schema.String), format: optional(OutputFormat) })),
-  /** Where earlier versions of the vendor's API had `output_config.format`. */
+  /** The name of `output_config.format` in earlier versions of the vendor's API. */
   output_format: optional(OutputFormat)
 }
 
@@ -63,7 +62,7 @@ export const MessagesRequest = Schema.Struct({
   ...conversationFields,
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
   max_tokens: optional(Schema.Int.annotate({ description: "8192 when absent; not strictly enforced" })).annotate({
-    description: "8192 when left out; not strictly enforced."
+    description: "The default is 8192; not strictly enforced."
   }),
   stop_sequences: optional(Schema.Array(Schema.String)).annotate({
     description: "Sequences that end the reply before they appear."
@@ -133,7 +132,7 @@ export const Message = Schema.Struct({
 const event = <const Type extends string, const Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.Literal(type), ...fields })
 
-/** What the `data` of a streamed reply's events holds; the event's name is its `type`. */
+/** The `data` of a stream's events; the event's name is its `type`. */
 export const MessagesStreamEvent = Schema.Union([
   event("message_start", { message: Message }),
   event("content_block_start", { index: Schema.Int, content_block: ReplyBlock }),
@@ -189,10 +188,10 @@ export const MessagesModelList = Schema.Struct({
   has_more: Schema.Literal(false)
 })
 
-/** The version that stands for an absent header (spec "Versioning"). */
-export const defaultVersion = "2023-06-01"
+/** The default of the version header (spec "Versioning"). */
+const defaultVersion = "2023-06-01"
 
-/** The vendor's own version header is accepted too; the gateway speaks the same version whatever either says. */
+/** The version headers, the vendor's own included. They are accepted and change nothing. */
 const versionHeaders = {
   "msgcompat-version": Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultVersion))),
   "anthropic-version": Schema.optionalKey(Schema.String)
@@ -203,55 +202,50 @@ const example = {
   messages: [{ role: "user", content: "Say hello in one short sentence." }]
 }
 
-const create = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, {
-    headers: versionHeaders,
-    payload: MessagesRequest,
-    success: [
-      Message,
-      HttpApiSchema.StreamSse({
-        events: Schema.Struct({ event: Schema.String, data: Schema.fromJsonString(MessagesStreamEvent) })
-      })
-    ]
-  }).annotateMerge(documented({
+const create = {
+  headers: versionHeaders,
+  payload: MessagesRequest,
+  success: [
+    Message,
+    HttpApiSchema.StreamSse({
+      events: Schema.Struct({ event: Schema.String, data: Schema.fromJsonString(MessagesStreamEvent) })
+    })
+  ]
+} as const
+
+const createDocs = (summary: string) =>
+  documented({
     summary,
-    description: "Without `max_tokens` it is 8192. With `stream` the reply is a stream of named events.",
+    description: "`max_tokens` defaults to 8192. With `stream` the reply is a stream of named events.",
     errors: completing,
     example: { ...example, max_tokens: 1024 }
-  })).middleware(MessagesEdge)
+  })
 
-const countTokens = <const Name extends string, const Path extends HttpRouter.PathInput>(
-  name: Name,
-  path: Path,
-  summary: string
-) =>
-  HttpApiEndpoint.post(name, path, {
-    headers: versionHeaders,
-    payload: CountTokensRequest,
-    success: TokenCount
-  }).annotateMerge(documented({
+const countTokens = { headers: versionHeaders, payload: CountTokensRequest, success: TokenCount }
+
+const countDocs = (summary: string) =>
+  documented({
     summary,
-    description: "An estimate by the gateway; takes no account and never waits.",
+    description: "An estimate by the gateway; needs no account and never waits.",
     errors: calling,
     example
-  })).middleware(MessagesEdge)
+  })
 
 /** The messages endpoints; the model list needs no credential. */
 export class MessagesGroup extends HttpApiGroup.make("messages").add(
-  create("create", "/msgcompat/v1/messages", "Create a message"),
-  create("createV1", "/v1/messages", "Create a message (shortcut)"),
-  create("createShort", "/messages", "Create a message (shortcut)"),
-  countTokens("countTokens", "/msgcompat/v1/messages/count_tokens", "Count the tokens of a message"),
-  countTokens("countTokensV1", "/v1/messages/count_tokens", "Count the tokens of a message (shortcut)"),
-  countTokens("countTokensShort", "/messages/count_tokens", "Count the tokens of a message (shortcut)"),
+  HttpApiEndpoint.post("create", "/msgcompat/v1/messages", create).annotateMerge(createDocs("Create a message")),
+  HttpApiEndpoint.post("createV1", "/v1/messages", create).annotateMerge(createDocs("Create a message (shortcut)")),
+  HttpApiEndpoint.post("createShort", "/messages", create).annotateMerge(createDocs("Create a message (shortcut)")),
+  HttpApiEndpoint.post("countTokens", "/msgcompat/v1/messages/count_tokens", countTokens)
+    .annotateMerge(countDocs("Count the tokens of a message")),
+  HttpApiEndpoint.post("countTokensV1", "/v1/messages/count_tokens", countTokens)
+    .annotateMerge(countDocs("Count the tokens of a message (shortcut)")),
+  HttpApiEndpoint.post("countTokensShort", "/messages/count_tokens", countTokens)
+    .annotateMerge(countDocs("Count the tokens of a message (shortcut)"))
+).middleware(MessagesEdge).add(
   HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList }).annotateMerge(
     documented({ summary: "List the messages style's models", errors: always })
-  )
-    .middleware(MessagesPublicEdge),
+  ).middleware(MessagesPublicEdge),
   HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
     params: { id: Schema.NonEmptyString },
     success: MessagesModel

@@ -1,5 +1,5 @@
 /**
- * The messages endpoints at work.
+ * Handlers of the messages endpoints. The shortcut paths share them.
  */
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -15,10 +15,10 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { findModel, makeAnswers, type ResolveModel } from "../shared/answers.ts"
+import { MessagesEdge, MessagesPublicEdge } from "../shared/edges.ts"
+import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
-import { MessagesEdge, MessagesPublicEdge } from "./edges.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
 import type { MessagesReplyInfo } from "./render.ts"
@@ -28,14 +28,12 @@ interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-// The shortcuts have the same bodies and replies.
 const { endpoints } = MessagesGroup
 
-/** Serves the group; errors are rendered by its edges. */
 export const MessagesHandlers = groupRoutes(
   MessagesGroup,
   Effect.gen(function*() {
-    const { answer, begun, countTokens, findAllowedModel } = yield* makeAnswers
+    const responder = yield* makeResponder
     const config = yield* ConfigStore
     const shown = yield* shownModels
 
@@ -44,10 +42,10 @@ export const MessagesHandlers = groupRoutes(
 
     const create = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readMessagesRequest(request)
-      const asked = yield* begun
-      const { stats } = asked
+      const current = yield* responder.currentRequest
+      const { stats } = current
       stats.stream = body.stream === true
-      const model = findModel(asked, body.model, resolve)
+      const model = findModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
       const promptTokens = stats.stream ? yield* begunInSlices(estimateSliced(conversation)) : 0
@@ -57,7 +55,7 @@ export const MessagesHandlers = groupRoutes(
         thinking: isSlowMessagesModel(body.model),
         requestId: stats.id
       })
-      return yield* answer(asked, model, conversation, {
+      return yield* responder.respond(current, model, conversation, {
         whole: (output) =>
           Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
         frames: (output) => messagesFrames(info(output), promptTokens),
@@ -67,10 +65,10 @@ export const MessagesHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ request }: Raw) {
       const body = yield* readCountRequest(request)
-      const model = findAllowedModel(yield* begun, body.model, resolve)
+      const model = responder.findAllowedModel(yield* responder.currentRequest, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
       const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
-      return respond(endpoints.countTokens, { input_tokens: yield* countTokens(conversation) })
+      return respond(endpoints.countTokens, { input_tokens: yield* responder.countTokens(conversation) })
     })
 
     return {

@@ -1,11 +1,11 @@
 /**
- * The content blocks of a messages-style request. Blocks and sources of unknown types are accepted: the decoder names them
- * to the model.
+ * Schemas of the content blocks in a messages-style request. Blocks and sources of unknown types are accepted; the decoder
+ * replaces them by text that names their type.
  */
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 
-/** Any other type than the known ones, so that a fault in a known block is told of that block. */
+/** A block of any other type than the known ones, so that an error in a known block is reported for that block. */
 const otherThan = (...known: ReadonlyArray<string>) =>
   Schema.Struct({
     type: Schema.String.check(
@@ -28,7 +28,7 @@ const ImageBlock = Schema.Struct({
   source: Schema.Union([Base64Source, UrlSource, FileSource, otherThan("base64", "url", "file")])
 })
 
-/** A part of a document that is given as content. */
+/** A part of a document's content. */
 export const DocumentPart = Schema.Union([TextBlock, ImageBlock, otherThan("text", "image")])
 
 const DocumentBlock = Schema.Struct({
@@ -58,7 +58,7 @@ const SearchResultBlock = Schema.Struct({
   content: Schema.Array(TextBlock)
 })
 
-/** What may stand in a tool's result, and with more in a message. */
+/** A block of a tool's result. */
 export const ResultBlock = Schema.Union([
   TextBlock,
   ImageBlock,

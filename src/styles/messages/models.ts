@@ -1,5 +1,5 @@
 /**
- * The models that the messages style lists (behaviour §5).
+ * The model list of the messages style (behaviour §5).
  */
 import type { MessagesMapping, Model, ModelTable } from "../../domain/models.ts"
 import { modelsCreated, normalizeModelName, resolveMessagesModel } from "../../domain/models.ts"
@@ -34,7 +34,7 @@ const createdAt = new Date(modelsCreated * 1000).toISOString().replace(".000Z", 
 
 const lines = ["opus", "sonnet", "haiku"] as const
 
-/** `msgcompat-3-5-haiku-latest` reads "Msgcompat 3.5 Haiku Latest", a date stands as it is. */
+/** `msgcompat-3-5-haiku-latest` becomes "Msgcompat 3.5 Haiku Latest"; a date stays unchanged. */
 const displayName = (id: string): string =>
   id.replace(/(?<=-\d)-(?=\d(?:-|$))/g, ".").split("-")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ")
@@ -56,7 +56,7 @@ const entry = (id: string): typeof MessagesModel.Type => ({
   max_tokens: null
 })
 
-/** Whether a caller is shown a model. */
+/** True for a model that the caller may see. */
 type IsShown = (model: Model) => boolean
 
 const entries: ReadonlyArray<typeof MessagesModel.Type> = ids.map(entry)
@@ -66,7 +66,7 @@ const isShownAs = (table: ModelTable, mapping: MessagesMapping, isShown: IsShown
   return model !== undefined && isShown(model)
 }
 
-/** The list, without what the caller is not shown. */
+/** The models that the caller may see. */
 export const messagesModelList = (
   table: ModelTable,
   mapping: MessagesMapping,
@@ -77,7 +77,7 @@ export const messagesModelList = (
   return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
 }
 
-/** The entry of any name that a messages request accepts; `undefined` where it would not. */
+/** The entry of any name that a messages request accepts; `undefined` for other names. */
 export const findMessagesModel = (
   table: ModelTable,
   mapping: MessagesMapping,

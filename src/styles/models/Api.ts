@@ -1,12 +1,12 @@
 /**
- * The model list of the chat-completions family as a contract (spec "Upstream models"). No credential is needed.
+ * Contract of the chat-completions family's model list (spec "Upstream models"). It needs no credential.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { always, documented } from "../../http/documented.ts"
-import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
+import { OpenAiPublicEdge } from "../shared/edges.ts"
 
 /** An entry of the list. */
 export const ModelEntry = Schema.Struct({
@@ -27,7 +27,7 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
   HttpApiEndpoint.get("get", "/v1/models/:id", { params: { id: Schema.NonEmptyString }, success: ModelEntry })
     .annotateMerge(documented({
       summary: "Read a model",
-      description: "An alias is accepted; the model that it stands for is returned.",
+      description: "Accepts an alias and returns the model that it stands for.",
       errors: [...always, "model_not_found", "not_found"]
     }))
 ).middleware(OpenAiPublicEdge).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -1,5 +1,5 @@
 /**
- * The model list at work.
+ * Handlers of the model list.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,7 +10,7 @@ import { publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { OpenAiPublicEdge } from "../shared/openaiEdges.ts"
+import { OpenAiPublicEdge } from "../shared/edges.ts"
 import type { ModelEntry } from "./Api.ts"
 import { ModelsGroup } from "./Api.ts"
 

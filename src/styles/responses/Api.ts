@@ -1,5 +1,5 @@
 /**
- * The Responses style as a contract: request schemas and the endpoints (spec "Chat-completions style", `/v1/responses`).
+ * Contract of the Responses style: request schemas and endpoints (spec "Chat-completions style", `/v1/responses`).
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
@@ -8,7 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding } from "../../http/documented.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
 import { ResponseFrame } from "./events.ts"
 import { InputItem, InputMessage, otherTypes } from "./items.ts"
 import { ResponseObject, TextFormat } from "./ResponseObject.ts"
@@ -20,10 +20,10 @@ const functionFields = {
   strict: optional(Schema.Boolean)
 }
 
-/** A declared tool. Tools of other types than functions and custom ones are accepted and declare nothing. */
+/** A declared tool. Tools of other types than functions and custom tools are accepted and ignored. */
 export const ResponseTool = Schema.Union([
   Schema.Struct({ type: Schema.Literal("function"), ...functionFields }),
-  // As chat completions writes it.
+  // The form of chat completions.
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct(functionFields) }),
   Schema.Struct({
     type: Schema.Literal("custom"),
@@ -38,7 +38,7 @@ export const ResponseTool = Schema.Union([
   otherTypes(new Set(["function", "custom"]))
 ]).annotate({ identifier: "ResponseTool" })
 
-/** The types of `tool_choice` that mean something here. */
+/** The types of `tool_choice` whose fields are read. */
 export const choiceTypes: ReadonlySet<string> = new Set(["function", "custom", "allowed_tools"])
 
 /** `tool_choice` of a request. */
@@ -61,9 +61,9 @@ export const ResponseRequest = Schema.Struct({
   }),
   input: optional(
     Schema.Union([Schema.String, Schema.Array(Schema.Union([Schema.String, InputItem])), InputItem])
-  ).annotate({ description: "What the model is asked; or `messages`." }),
+  ).annotate({ description: "The prompt; or use `messages`." }),
   messages: optional(Schema.NonEmptyArray(InputMessage)).annotate({
-    description: "The conversation in the chat style's shape, in the place of `input`."
+    description: "The conversation in the chat style's format, instead of `input`."
   }),
   instructions: optional(Schema.String).annotate({ description: "Prepended as a system message." }),
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
@@ -97,7 +97,7 @@ export const ResponseRequest = Schema.Struct({
 
 export type ResponseRequest = typeof ResponseRequest.Type
 
-/** A page of the items that a response was made from. */
+/** A page of a response's input items. */
 export const InputItemList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(ParsedObject),
@@ -115,8 +115,7 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
     success: [ResponseObject, HttpApiSchema.StreamSse({ events: ResponseFrame })]
   }).annotateMerge(documented({
     summary: "Create a response",
-    description:
-      "A reply that is not a stream is kept for `responses.store_ttl_seconds`, readable by the key that made it.",
+    description: "The response is stored for `responses.store_ttl_seconds` and readable by the key that created it.",
     errors: completing,
     example: { model: "upstream-chat", instructions: "You are brief.", input: "Say hello in one short sentence." }
   })),

@@ -1,5 +1,5 @@
 /**
- * The Responses endpoints at work.
+ * Handlers of the Responses endpoints.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,8 +15,8 @@ import { holdPrompt } from "../../http/jsonBody.ts"
 import { beforeReply } from "../../http/largeReply.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
-import { findModel, makeAnswers } from "../shared/answers.ts"
-import { OpenAiEdge } from "../shared/openaiEdges.ts"
+import { OpenAiEdge } from "../shared/edges.ts"
+import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
 import { responseId, responseSeed } from "./ids.ts"
@@ -30,21 +30,19 @@ import type { OpenResponse, StoredResponse } from "./store/ResponsesStore.ts"
 import { ResponsesStore } from "./store/ResponsesStore.ts"
 
 const notFound = (id: string) =>
-  gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist, or no longer`)
+  gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)
 
-/** Serves the group; errors are rendered by its edge. */
 export const ResponsesHandlers = groupRoutes(
   ResponsesGroup,
   Effect.gen(function*() {
-    const { answer, begun } = yield* makeAnswers
+    const responder = yield* makeResponder
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
 
     const find = Effect.fnUntraced(function*(id: string) {
-      const { owner } = yield* CurrentCaller
-      const stored = yield* store.get(owner, id)
+      const stored = yield* store.get((yield* CurrentCaller).owner, id)
       if (stored === undefined) return yield* notFound(id)
-      return { owner, stored }
+      return stored
     })
 
     const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
@@ -59,10 +57,10 @@ export const ResponsesHandlers = groupRoutes(
     return {
       create: Effect.fnUntraced(function*({ request }) {
         const body = yield* readResponseRequest(request)
-        const asked = yield* begun
-        const { caller, config, stats } = asked
+        const current = yield* responder.currentRequest
+        const { caller, config, stats } = current
         stats.stream = body.stream === true
-        const model = findModel(asked, body.model)
+        const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const { conversation, items, taken } = yield* Effect.fromResult(
           yield* begunInSlices(decodeResponse(body, {
@@ -78,18 +76,16 @@ export const ResponsesHandlers = groupRoutes(
         const info = responseInfo(seed, Math.floor(now() / 1000), body)
         const keep = body.store !== false
         const itemsSize = keep ? yield* begunInSlices(jsonSizeSliced(items)) : 0
-        // Anyone may have any number of tokens: when the store is full they are one owner.
+        // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
         const whole = ({ events }: CompletedReply) => {
           let final = ""
-          const renderer = responseFrames(info, {
-            now,
-            finalized(text) {
-              final = text
-            }
-          })
-          for (const event of events) renderer.frames.push(event, [])
+          const finalized = (text: string) => {
+            final = text
+          }
+          const { frames } = responseFrames(info, { now, finalized })
+          for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           return keep
             ? Effect.as(store.put(caller.owner, { id, body: final, items, itemsSize }, share), response)
@@ -98,26 +94,26 @@ export const ResponsesHandlers = groupRoutes(
 
         let stored: OpenResponse | undefined
         const renderer = responseFrames(info, { now, finalized: (text) => stored?.settleUnsafe(text) })
-        const begin = () => {
+        const start = () => {
           if (keep) {
             stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
           }
           return { ...renderer, pending: () => stored?.written() }
         }
         if (stats.stream) {
-          // A client that leaves before the response is final leaves a cancelled one.
+          // When the client disconnects before the response is final, the response is stored as cancelled.
           const cancel = Effect.suspend(() => {
             renderer.cancel()
             return stored?.written() ?? Effect.void
           })
           yield* Scope.addFinalizer(yield* Effect.scope, cancel)
         }
-        return yield* answer(
-          asked,
+        return yield* responder.respond(
+          current,
           model,
           conversation,
-          { whole, frames: begin, failure: (error) => begin().failure(error), keepsText: true },
-          // The stream says it (spec "States and transitions"): an error of the model's reply, not of the request.
+          { whole, frames: start, failure: (error) => start().failure(error), keepsText: true },
+          // This error concerns the model's reply, not the request, so the stream reports it (spec "States and transitions").
           Effect.catchIf(
             (error) => error.code === "tool_choice_violation",
             (error): Effect.Effect<CompletionOutput> =>
@@ -129,7 +125,7 @@ export const ResponsesHandlers = groupRoutes(
         if (query.stream === "true") {
           return yield* invalidRequest("stream: a stored response is not streamed again", "stream")
         }
-        const { stored } = yield* find(params.id)
+        const stored = yield* find(params.id)
         return jsonText(stored.body)
       }),
       remove: Effect.fnUntraced(function*({ endpoint, params }) {
@@ -138,9 +134,9 @@ export const ResponsesHandlers = groupRoutes(
         return respond(endpoint, { id: params.id, object: "response", deleted: true })
       }),
       inputItems: Effect.fnUntraced(function*({ endpoint, params, query }) {
-        const { stored } = yield* find(params.id)
+        const stored = yield* find(params.id)
         const page = yield* inSlices(listInputItems(stored, query))
-        // The first page in its place would have a client that pages go round for ever.
+        // Returning the first page instead would make a paging client loop forever.
         if (page === undefined) {
           return yield* invalidRequest("after must be the id of one of the input items", "after")
         }

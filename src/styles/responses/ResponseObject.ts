@@ -1,6 +1,6 @@
 /**
- * The response object: what a request without `stream` is answered with, what is stored, and what the events of a stream's
- * beginning and end carry. It has every field that the vendor's SDK requires.
+ * Schema of the response object: the reply to a request without `stream`, the stored response, and a field of a stream's
+ * first and last events. It has every field that the vendor's SDK requires.
  */
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
@@ -35,7 +35,7 @@ export const ResponseUsage = Schema.Struct({
   total_tokens: Schema.Int
 }).annotate({ identifier: "ResponseUsage" })
 
-/** What has gone wrong, for a response that failed; `code` is one of the gateway's error codes. */
+/** The error of a failed response; `code` is one of the gateway's error codes. */
 export const ResponseError = Schema.Struct({
   code: Schema.String,
   message: Schema.String,
@@ -43,7 +43,7 @@ export const ResponseError = Schema.Struct({
   param: Schema.NullOr(Schema.String)
 })
 
-/** What of a response follows from the request alone. */
+/** The fields of a response that follow from the request alone. */
 export const ResponseEcho = Schema.Struct({
   access_programs: Schema.Null,
   background: Schema.Literal(false),
@@ -86,7 +86,7 @@ export const ResponseObject = Schema.Struct({
   output: Schema.Array(OutputItem),
   /** All text of the output's messages. */
   output_text: Schema.String,
-  /** `null` as long as it is not known. */
+  /** `null` until the upstream has reported it. */
   usage: Schema.NullOr(ResponseUsage),
   ...ResponseEcho.fields
 }).annotate({ identifier: "Response" })

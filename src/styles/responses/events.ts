@@ -1,6 +1,6 @@
 /**
- * The events of a Responses stream as schemas (spec "Responses-style stream"; the fields beyond it are those of the vendor's
- * SDK), for the API documents and for tests. The renderer writes the same frames from prepared strings.
+ * Schemas of the events of a Responses stream, for the API documents and for tests (spec "Responses-style stream" and the
+ * vendor's SDK). The renderer writes the same frames from prepared strings.
  */
 import * as Schema from "effect/Schema"
 import { OutputItem, OutputText, SummaryText } from "./items.ts"
@@ -45,7 +45,7 @@ export const ResponseEvent = Schema.Union([
   event("response.failed", { response: withStatus("failed") })
 ]).annotate({ identifier: "ResponseEvent" })
 
-/** One frame: an event, or the sentinel that ends the stream. */
+/** One frame: an event, or the marker that ends the stream. */
 export const ResponseFrame = Schema.Struct({
   event: Schema.optionalKey(Schema.String),
   data: Schema.Union([Schema.Literal("[DONE]"), Schema.fromJsonString(ResponseEvent)])

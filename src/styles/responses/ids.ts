@@ -1,15 +1,15 @@
 /**
- * Ids of responses and of their items. An item's id holds its response's, so that a reference finds it without an index.
+ * Ids of responses and their items. An item's id contains its response's id, so that references need no index.
  */
 
 const pattern = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d+$/
 
-/** What the ids of one response have in common: 32 hex digits. */
+/** The seed of one response's ids: 32 hex digits. */
 export const responseSeed = (uuid: string): string => uuid.replaceAll("-", "").toLowerCase()
 
 export const responseId = (seed: string): string => `resp_${seed}`
 
-/** The seed that a response's id was made from. */
+/** The seed of a response's id. */
 export const seedOf = (id: string): string => id.slice("resp_".length)
 
 const prefixes = {
@@ -21,7 +21,7 @@ const prefixes = {
   custom_tool_call_output: "ctco"
 } as const
 
-/** Types of items that have ids of ours. */
+/** Types of items with their own id prefix. */
 export type ItemType = keyof typeof prefixes
 
 /** Id of a response's output item. */
@@ -30,10 +30,10 @@ export const outputItemId = (seed: string, type: ItemType, index: number): strin
 
 const prefixOf = (type: string): string => Object.hasOwn(prefixes, type) ? prefixes[type as ItemType] : "item"
 
-/** Id of an item that a response was made from, where the caller gave it none. */
+/** Id of an input item that the caller sent without one. */
 export const inputItemId = (seed: string, type: string, index: number): string => `${prefixOf(type)}_${seed}_in${index}`
 
-/** The response that an item belongs to; `undefined` when the id is none of ours. */
+/** The response that an item belongs to; `undefined` for an id that the gateway did not make. */
 export const responseOfItem = (id: string): string | undefined => {
   const seed = pattern.exec(id)?.[1]
   return seed === undefined ? undefined : responseId(seed)

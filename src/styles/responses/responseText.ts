@@ -1,6 +1,6 @@
 /**
- * The response object as JSON text. What follows from the request alone is written once, since a stream repeats it in several
- * events and tools and instructions can be long.
+ * The response object as JSON text. The fields that follow from the request are serialized once: a stream repeats them in
+ * several events, and tools and instructions can be long.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Usage } from "../../domain/ReplyEvent.ts"
@@ -10,14 +10,14 @@ import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from 
 import type { Tool } from "./tools.ts"
 import { customToolNames, functionFields, isFunctionTool } from "./tools.ts"
 
-/** What the events of one response have in common. */
+/** The facts of one response that do not change. */
 export interface ResponseInfo {
-  /** 32 hex digits that all its ids hold. */
+  /** 32 hex digits that all ids of the response contain. */
   readonly seed: string
   /** Unix seconds. */
   readonly createdAt: number
   readonly customTools: ReadonlySet<string>
-  /** The fields that follow from the request, as JSON text without the braces around them. */
+  /** The fields that follow from the request, as JSON text without the enclosing braces. */
   readonly echo: string
 }
 
@@ -33,7 +33,7 @@ const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
   }
 }
 
-/** The tier that serves the request: the one that it names, and the usual one where that is left open. */
+/** The service tier: the requested one, else `default`. */
 const tierOf = (asked: string | null | undefined): string =>
   asked === undefined || asked === null || asked === "auto" ? "default" : asked
 
@@ -67,7 +67,7 @@ const echoOf = (request: ResponseRequest): typeof ResponseEcho.Type => ({
   ...(request.user ? { user: request.user } : {})
 })
 
-/** What the response to a request has, whatever becomes of it. */
+/** The facts of the response to a request. */
 export const responseInfo = (seed: string, createdAt: number, request: ResponseRequest): ResponseInfo => ({
   seed,
   createdAt,
@@ -77,16 +77,16 @@ export const responseInfo = (seed: string, createdAt: number, request: ResponseR
 
 type Status = (typeof ResponseObject.Type)["status"]
 
-/** What becomes of a response. */
+/** The state of a response. */
 export interface ResponseState {
   readonly status: Status
   /** Unix seconds; only for `completed`. */
   readonly completedAt: number | null
   readonly error: GatewayError | null
   readonly incomplete: "max_output_tokens" | "content_filter" | null
-  /** The output's items, each as JSON text. */
+  /** The items of the output, each as JSON text. */
   readonly output: ReadonlyArray<string>
-  /** All text of the output as it stands between the quotes of a JSON string. */
+  /** All text of the output, escaped as between the quotes of a JSON string. */
   readonly text: string
   readonly usage: Usage | undefined
 }
@@ -124,7 +124,7 @@ export const responseText = (info: ResponseInfo, state: ResponseState): string =
     `,"output":[${state.output.join(",")}],"output_text":"${state.text}","usage":${usage},${info.echo}}`
 }
 
-/** The response object while nothing of the reply is there. */
+/** The response object before the first event of the reply. */
 export const inProgressText = (info: ResponseInfo): string =>
   responseText(info, {
     status: "in_progress",

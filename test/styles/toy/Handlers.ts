@@ -12,7 +12,7 @@ import type { FrameRenderer } from "../../../src/http/FrameRenderer.ts"
 import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { bodyOf } from "../../../src/http/jsonBody.ts"
 import { respond } from "../../../src/http/reply.ts"
-import { findModel, makeAnswers } from "../../../src/styles/shared/answers.ts"
+import { findModel, makeResponder } from "../../../src/styles/shared/responder.ts"
 import { ToyEdge, toyErrors, ToyGroup } from "./Api.ts"
 
 const { play } = ToyGroup.endpoints
@@ -51,15 +51,15 @@ const frames = (): FrameRenderer => ({
 export const ToyHandlers = groupRoutes(
   ToyGroup,
   Effect.gen(function*() {
-    const { answer, begun } = yield* makeAnswers
+    const responder = yield* makeResponder
     return {
       play: Effect.fnUntraced(function*({ request }) {
         const body = yield* readBody(request)
-        const asked = yield* begun
-        asked.stats.stream = body.bit_by_bit === true
-        const model = findModel(asked, body.toy)
+        const current = yield* responder.currentRequest
+        current.stats.stream = body.bit_by_bit === true
+        const model = findModel(current, body.toy)
         if (model instanceof GatewayError) return yield* model
-        return yield* answer(asked, model, conversationOf(body.say), {
+        return yield* responder.respond(current, model, conversationOf(body.say), {
           whole: ({ events }) => {
             const { blocks } = replyOf(events)
             const said = blocks.map((block) => block._tag === "Text" ? block.text : "").join("")

@@ -1,10 +1,10 @@
 /**
- * Stored responses (spec "Stored response"): in memory, each readable by the caller that created it until its time-to-live
- * after the last change is over.
+ * Stored responses in memory (spec "Stored response"). Only the caller that created a response can read it, until the
+ * time-to-live after its last change ends.
  *
- * Entries stand in the order of their last change, and all have the same time-to-live, so that what has expired stands at
- * the front. When the store is full the oldest entry of the owner with the largest share goes, so that nobody can push out
- * what others keep. Every operation is O(log n) in owners, apart from what it drops. Times are monotonic.
+ * Entries are ordered by their last change and share one time-to-live, so expired entries are at the front. A full store
+ * removes the oldest entry of the largest share, so that no caller can evict the responses of others. Each operation takes
+ * O(log n) in the number of shares, plus the entries that it removes. Times are monotonic.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -22,12 +22,12 @@ import type { ResponsesStoreShape, StoredResponse, StoreLimits } from "./StoredR
 
 export type { OpenResponse, StoredResponse, StoreLimits } from "./StoredResponse.ts"
 
-/** What one owner holds, oldest change first. Those who share a share are one owner when room is made. */
+/** The entries of one owner or of several owners that share a name, oldest change first. */
 class Share {
   readonly name: string
   readonly entries = new Map<string, Entry>()
   bytes = 0
-  /** Places among all shares, the largest first. */
+  /** Positions in the heaps of all shares, the largest first. */
   readonly byCount: HeapEntry<Share> = heapEntry(this)
   readonly byBytes: HeapEntry<Share> = heapEntry(this)
 
@@ -44,13 +44,13 @@ interface Entry {
   body: string
   /** Monotonic milliseconds. */
   changedAt: number
-  settled: boolean
+  isFinal: boolean
   removed: boolean
 }
 
 const sizeOf = (entry: Entry): number => entry.itemsSize + 2 * entry.body.length
 
-/** How often what has expired is let go of where no request does. */
+/** How often expired entries are removed while no request removes them. */
 const sweepEvery = "30 seconds"
 
 /** The stored responses of all callers. */
@@ -85,7 +85,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
       share.bytes -= size
       place(share)
     }
-    /** Adds an entry as the one that changed last. */
+    /** Adds an entry behind all others: it changed last. */
     const keep = (id: string, entry: Entry) => {
       const size = sizeOf(entry)
       entry.changedAt = monotonicMillis(clock)
@@ -97,15 +97,15 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
       share.bytes += size
       place(share)
     }
-    /** Lets go of what has expired. */
+    /** Removes expired entries. */
     const sweep = () => {
       const now = monotonicMillis(clock)
       const ttl = config.unsafeCurrent().responses.store_ttl_seconds * 1000
       for (const [id, entry] of entries) {
         if (now - entry.changedAt < ttl) return
         drop(id, entry)
-        // One that is still changing goes to the end, where what has just changed stands.
-        if (!entry.settled) keep(id, entry)
+        // A response in progress does not expire: it moves to the end.
+        if (!entry.isFinal) keep(id, entry)
       }
     }
     const insert = (id: string, entry: Entry) => {
@@ -121,7 +121,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         }
       }
     }
-    const add = (owner: string, response: StoredResponse, share: string, settled: boolean): Entry => {
+    const add = (owner: string, response: StoredResponse, share: string, isFinal: boolean): Entry => {
       const entry: Entry = {
         owner,
         share,
@@ -129,7 +129,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         itemsSize: response.itemsSize ?? jsonSize(response.items),
         body: response.body,
         changedAt: 0,
-        settled,
+        isFinal,
         removed: false
       }
       insert(response.id, entry)
@@ -161,7 +161,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
             if (entry.removed) return
             if (entries.get(id) === entry) drop(id, entry)
             entry.body = body
-            entry.settled = true
+            entry.isFinal = true
             insert(id, entry)
           },
           written: () => undefined
@@ -179,7 +179,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     })
   })
 
-  /** The stored responses that the nodes of a store share, with the configured bounds over all of them. */
+  /** The stored responses of all nodes of a shared store, with the configured limits over all nodes. */
   static readonly layerShared: Layer.Layer<ResponsesStore, never, ConfigStore | Store> = Layer.effect(
     ResponsesStore,
     Effect.gen(function*() {
@@ -188,11 +188,11 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     })
   )
 
-  /** A store with the given bounds. */
+  /** A store with the given limits. */
   static readonly layerLimits = (limits: StoreLimits): Layer.Layer<ResponsesStore, never, ConfigStore> =>
     Layer.effect(ResponsesStore, ResponsesStore.make(() => limits))
 
-  /** A store with the configured bounds: 10,000 responses or 128 MiB, whichever is less. */
+  /** A store with the configured limits. */
   static readonly layer: Layer.Layer<ResponsesStore, never, ConfigStore> = Layer.effect(
     ResponsesStore,
     Effect.flatMap(ConfigStore, (config) =>

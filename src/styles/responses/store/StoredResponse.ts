@@ -1,52 +1,54 @@
-/** What is kept of responses, and what a store of them offers. */
+/**
+ * Stored responses and the interface of their stores.
+ */
 import type * as Effect from "effect/Effect"
 import type { Json } from "../../../domain/Conversation.ts"
 import type { GatewayError } from "../../../domain/GatewayError.ts"
 
-/** What is kept of a response. */
+/** A stored response. */
 export interface StoredResponse {
   readonly id: string
-  /** The response object as JSON text, ready to be sent. */
+  /** The response object as JSON text. */
   readonly body: string
-  /** The items of the conversation before the response's own output, to list and to continue them. */
+  /** The items of the conversation before the response's output. */
   readonly items: ReadonlyArray<Json>
-  /** The bytes that the items cost, where they are counted already: there may be very many (`jsonSizeSliced`). */
+  /** The size of `items` in bytes (`jsonSizeSliced`). The store computes it when it is absent, without yields. */
   readonly itemsSize?: number
 }
 
-/** Bounds of the store, over all callers. */
+/** Limits of the store over all callers, or what it holds. */
 export interface StoreLimits {
   readonly count: number
   readonly bytes: number
 }
 
-/** A response that is still being made. */
+/** A response in progress. */
 export interface OpenResponse {
   /**
-   * Stores the response's final object. Does nothing when the response was removed meanwhile. Synchronous, so that a
-   * response is final in the store before the frame that says so leaves; where `written` has something to do, after it.
+   * Stores the final response object; does nothing for a removed response. Synchronous, so that the store has it before the
+   * client receives the last frame. A shared store has it once `written` is done.
    */
   readonly settleUnsafe: (body: string) => void
-  /** What has to be done before frames that tell of what was stored may leave; `undefined` where that is nothing. */
+  /** The pending writes, which must finish before the client may receive further frames; `undefined` without any. */
   readonly written: () => Effect.Effect<void> | undefined
 }
 
 /** The stored responses of all callers. */
 export interface ResponsesStoreShape {
   /**
-   * The response with this id, if this owner created it and it has not expired. Fails with `store_unavailable` where nodes
-   * share a store that does not answer.
+   * The response with this id; `undefined` when the owner did not create it or it has expired. Fails with
+   * `store_unavailable` when the shared store does not answer.
    */
   readonly get: (owner: string, id: string) => Effect.Effect<StoredResponse | undefined, GatewayError>
-  /** Stores a response that is final. `share` names those who are one owner when room is made; else it is the owner. */
+  /** Stores a final response. A full store removes responses of the largest `share`, which is the owner by default. */
   readonly put: (owner: string, response: StoredResponse, share?: string) => Effect.Effect<void>
   /**
-   * Stores a response that is still being made; it does not expire before it is settled. Synchronous, so that it is there
-   * before the frame that tells its id leaves.
+   * Stores a response in progress; it expires only after it is final. Synchronous, so that the store has it before the client
+   * receives its id.
    */
   readonly openUnsafe: (owner: string, response: StoredResponse, share?: string) => OpenResponse
-  /** Removes a response; false when this owner has none with this id. Fails as `get` does. */
+  /** Removes a response; returns false when `get` would return `undefined`. Fails as `get` does. */
   readonly remove: (owner: string, id: string) => Effect.Effect<boolean, GatewayError>
-  /** What is held at the moment. */
+  /** The number and bytes of the stored responses. */
   readonly held: Effect.Effect<StoreLimits>
 }

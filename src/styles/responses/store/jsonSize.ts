@@ -1,23 +1,23 @@
 /**
- * How large a JSON value is, cheaply: one step a node, none a character.
+ * Estimates the size of a JSON value in one step per node, whatever the length of its strings.
  */
 import type { Json } from "../../../domain/Conversation.ts"
 import { atOnce, Slice, type Sliced } from "../../../domain/stream/slices.ts"
 
-/** What counts how much: a value, a field beside its name and value, and each UTF-16 unit of strings and names. */
+/** Weights of a value, of a field beside its name and value, and of each UTF-16 unit of strings and names. */
 export interface JsonWeights {
   readonly node: number
   readonly field: number
   readonly unit: number
 }
 
-/** Bytes that it holds at most, roughly: a head of its own, and one for each field or element that points at it. */
+/** Bytes in memory, as an upper estimate: a header per value, and a reference per field. */
 const inMemory: JsonWeights = { node: 24, field: 24, unit: 2 }
 
-/** Characters of its text, and no more than that has. */
+/** Characters of the JSON text, as a lower estimate. */
 export const asText: JsonWeights = { node: 1, field: 1, unit: 1 }
 
-/** The size of a JSON value, in slices; in memory unless other weights are given. */
+/** The size of a JSON value, in slices; by default its bytes in memory. */
 export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Slice()): Sliced<number> {
   const left: Array<Json> = [value]
   let size = 0
@@ -42,5 +42,5 @@ export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Sli
   return size
 }
 
-/** `jsonSizeSliced` at once. */
+/** `jsonSizeSliced` without yields. */
 export const jsonSize = (value: Json): number => atOnce(jsonSizeSliced(value))

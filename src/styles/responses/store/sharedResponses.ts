@@ -1,11 +1,10 @@
 /**
- * Stored responses that all nodes read, continue and delete: sealed, under a name that only their owner's credential and
- * their id lead to.
+ * Stored responses that all nodes read, continue and delete. They are encrypted; their key derives from the owner's credential
+ * and the response's id.
  *
- * A response is a list of pieces, which go by a name made of what they hold: its body, and the items of its conversation, of
- * which a response that continues another shares all pieces but the last. Pieces are written and read by plain commands of
- * bounded size on a connection of their own. The list makes them a response, once all of them are there; a piece that
- * becomes part of none expires.
+ * A response is a list of pieces, which are named by their content: pieces of its body, and pieces of its conversation's items.
+ * A response that continues another shares all of its item pieces but the last. Pieces are written and read by plain commands
+ * of bounded size on a separate connection. The list is stored once all pieces exist; a piece without a list expires.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -19,29 +18,32 @@ import type { Json } from "../../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./StoredResponse.ts"
 
-/** A response that is still being made is kept for so many seconds at most. */
+/** Seconds until a response in progress expires. */
 const longestMaking = 86_400
-/** So is a piece that belongs to no response yet. */
+/** Seconds until a piece expires that belongs to no response. */
 const longestWriting = 120
 
-// Sealed by a node, so that it is JSON all through; there may be very much of it.
+// A node wrote and encrypted it, so it needs no check; it may be very long.
 const decodeItems = (text: string): ReadonlyArray<Json> => JSON.parse(text)
 
 const unavailable = (): GatewayError =>
   gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
-/** Items of a piece at least, and the part of the conversation before it, so that pieces stay few and the last one small. */
+/**
+ * The minimum of items in a piece, and its minimum share of the conversation before it (1/64): pieces stay few and the last
+ * piece small.
+ */
 const itemsPerPiece = 16
 const partPerPiece = 64
-/** Pieces that are read or written at once, and their names that are remembered as being there. */
+/** Pieces read or written by one command, and names of existing pieces that a node remembers. */
 const piecesAtOnce = 8
 const mostRemembered = 10_000
-/** Times that a response is read or written again because its pieces have gone meanwhile. */
+/** Attempts to read or write a response whose pieces expire meanwhile. */
 const mostTries = 4
-/** Calls that make room after a response was stored; the next response that is stored goes on with it. */
+/** Calls that evict responses after one was stored; the next stored response continues the eviction. */
 const mostCalls = 100
 
-/** The items in pieces of whole lines, an item each; those of a longer conversation begin like those of a shorter one. */
+/** Splits items into pieces of lines, one item per line. A longer conversation starts with the pieces of a shorter one. */
 function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
   let [piece, count, bytes, before] = ["", 0, 0, 0]
   for (const item of items) {
@@ -63,13 +65,13 @@ function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
 
 /** An attempt to store. */
 interface Attempt {
-  /** Whether a piece need not be written. */
+  /** True for a piece that need not be written. */
   readonly isThere: (piece: string) => boolean
-  /** Pieces that were written, in this attempt or an earlier one. */
+  /** Pieces written in this attempt or an earlier one. */
   readonly sent: Set<string>
 }
 
-/** Makes the stored responses of a node. `lost` hears of each copy that could not be written. */
+/** Makes a node's access to the shared responses. `lost` is called for each response that could not be written. */
 export const makeSharedResponses = (
   store: Store["Service"],
   config: ConfigStore["Service"],
@@ -82,7 +84,7 @@ export const makeSharedResponses = (
     const digest = hash("sha256", text)
     return `${store.nameOf(`item ${owner}\n${digest}`)}${store.nameOf(`${digest}\n${owner}`)}`
   }
-  /** Pieces of items that this node has stored; they may be gone meanwhile, which the store says. */
+  /** Item pieces that this node has stored. The store reports those that have expired since. */
   const remembered = new Set<string>()
   const remember = (piece: string) => {
     remembered.delete(piece)
@@ -95,11 +97,11 @@ export const makeSharedResponses = (
   }
   const lifetime = () => String(config.unsafeCurrent().responses.store_ttl_seconds)
 
-  /** The reply is given all the same where its copy fails. */
+  /** A failed write does not fail the reply. */
   const written = (effect: Effect.Effect<unknown, unknown>) =>
     Effect.catch(Effect.asVoid(effect), () => Effect.sync(lost))
 
-  /** Writes the pieces that are not there, a few at a time, and notes them; the names of all, in order. */
+  /** Writes the missing pieces in batches and notes them in `sent`. Returns the names of all pieces in order. */
   const write = Effect.fnUntraced(function*(owner: string, pieces: Iterable<string>, { isThere, sent }: Attempt) {
     const names: Array<string> = []
     let commands: Array<StoreCommand> = []
@@ -112,7 +114,7 @@ export const makeSharedResponses = (
         continue
       }
       sent.add(name)
-      // One that is there already may belong to a response, and is kept as long as that.
+      // NX keeps an existing piece with its expiry: it may belong to a response.
       const sealed = store.seal(piecePlace(name), text)
       commands.push(["SET", piecePlace(name), sealed, "NX", "EX", String(longestWriting)])
       length += sealed.length
@@ -126,8 +128,8 @@ export const makeSharedResponses = (
   })
 
   /**
-   * Attempts to store until no piece is gone, then makes room for what was stored. What is not stored in the end, because it
-   * failed, was given up or has no place any more, leaves no pieces.
+   * Attempts to store a response until all pieces exist, then evicts others beyond the limits. When the response is not stored,
+   * its pieces are removed.
    */
   const attempted = (attempt: (each: Attempt) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>) =>
     Effect.suspend(() => {
@@ -149,7 +151,7 @@ export const makeSharedResponses = (
           }
           return true
         }
-        return yield* new StoreUnavailable({ message: "The pieces of a response do not stay" })
+        return yield* new StoreUnavailable({ message: "The pieces of a response expire before it is stored" })
       })
       const forget = Effect.suspend(() => Effect.ignore(store.run("respond", "forget", [...sent].join(" "))))
       return Effect.onExit(attempts, (exit) => Exit.isSuccess(exit) && exit.value ? Effect.void : forget)
@@ -171,7 +173,7 @@ export const makeSharedResponses = (
       return yield* store.run("respond", "settle", nameOf(owner, id), own.join(" "), lifetime(), ...bounds())
     })))
 
-  /** Hands on what pieces hold, in order; false where one is gone. */
+  /** Passes the content of pieces to `take`, in order. Returns false when a piece has expired. */
   const read = Effect.fnUntraced(function*(pieces: ReadonlyArray<string>, take: (text: string) => void) {
     for (let from = 0; from < pieces.length; from += piecesAtOnce) {
       const some = pieces.slice(from, from + piecesAtOnce)
@@ -191,7 +193,7 @@ export const makeSharedResponses = (
     let known: string | undefined
     for (let tries = 0; tries < mostTries; tries++) {
       const [count, list] = yield* store.run("respond", "get", nameOf(owner, id))
-      // The pieces of a list that has changed are gone because of that.
+      // A changed list has other pieces to read; the missing pieces of an unchanged list stay missing.
       if (list === undefined || list === known) return undefined
       known = list
       const pieces = list.split(" ").filter((piece) => piece !== "")

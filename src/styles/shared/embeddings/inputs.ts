@@ -1,5 +1,5 @@
 /**
- * What embeddings are made of, and the limits of a request's inputs, whatever the style calls them.
+ * The inputs of embeddings and their limits, for all styles.
  */
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
 import { type GatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
@@ -9,25 +9,25 @@ import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
 /** One input: a text, or its token ids. */
 export type Input = string | ReadonlyArray<number>
 
-/** Dimensions that a caller may ask for. */
+/** The dimensions that a caller may request. */
 export const dimensionsRange = { minimum: 1, maximum: 4096 }
 
-/** Characters that a token id counts for. */
+/** Characters that one token id counts as. */
 export const charsPerToken = 4
 
-/** Characters or tokens that are worked on in one go. */
+/** Characters or tokens that are processed without a yield. */
 export const pieceSize = 64 * 1024
 
-/** The size of a request, and what its style calls the fields. */
+/** The size of a request, and the style's names of its fields. */
 export interface InputsSize {
   readonly count: number
-  /** Characters of all inputs, a token counted as `charsPerToken`. */
+  /** Characters of all inputs; a token counts as `charsPerToken`. */
   readonly chars: number
   readonly dimensions: number
   readonly fields: { readonly inputs: string; readonly dimensions: string }
 }
 
-/** The first limit that a request's inputs exceed, naming the field. */
+/** The error of the first limit that the inputs exceed, which names the field; `undefined` within the limits. */
 export const inputsFault = ({ chars, count, dimensions, fields }: InputsSize, limits: Limits) => {
   const at = (field: string, message: string): GatewayError => invalidRequest(`${field}: ${message}`, field)
   if (count > limits.embedding_inputs) {
@@ -44,7 +44,7 @@ export const inputsFault = ({ chars, count, dimensions, fields }: InputsSize, li
     : undefined
 }
 
-/** The tokens of all inputs; those of texts are estimated. */
+/** The number of tokens of all inputs, estimated for texts. */
 export function* inputTokens(inputs: ReadonlyArray<Input>): Sliced<number> {
   const slice = new Slice()
   let tokens = 0

@@ -1,10 +1,11 @@
 /**
- * Embeddings for whatever style asks: made here, without an account, or by the upstream, as `embeddings.provider` says.
+ * Embeddings for all styles: made by the gateway without an account, or by the upstream, as `embeddings.provider` says.
  *
- * Vectors made here come one at a time, as the caller reads them, and long inputs are worked on in pieces, so that a large
- * request neither holds up other requests nor is in memory as a whole.
+ * The gateway makes each vector when the client reads it and processes long inputs in pieces, so that a large request
+ * neither delays other requests nor is in memory as a whole.
  */
 import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
@@ -20,8 +21,8 @@ import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 
-/** What embeddings are asked of. `dimensions`: as many as there are by default where it is `undefined`. */
-export interface EmbeddingsAsked extends Asked {
+/** A request for embeddings. `dimensions` is `undefined` for the provider's default. */
+export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
   readonly config: GatewayConfig
@@ -31,19 +32,19 @@ export interface EmbeddingsAsked extends Asked {
 export interface Embedded {
   /** A vector for each input, in their order. */
   readonly vectors: Stream.Stream<ArrayLike<number>>
-  /** Tokens of all inputs, to be asked when the last vector was read. Notes them in the request's record. */
+  /** Returns the tokens of all inputs and notes them in the request's stats. Call it once all vectors are read. */
   readonly end: () => number
 }
 
-/** Who makes embeddings. */
+/** Makes embeddings. */
 export interface Embeddings {
-  /** Why there are none; `undefined` where there are. */
+  /** The error of a configuration without a provider; `undefined` with one. */
   readonly unavailable: (config: GatewayConfig) => GatewayError | undefined
-  /** Admits the request for the length of a scope and begins to make its vectors. */
-  readonly embed: (asked: EmbeddingsAsked) => Effect.Effect<Embedded, GatewayError, Scope.Scope>
+  /** Admits the request for the lifetime of the scope and starts to make its vectors. */
+  readonly embed: (asked: EmbeddingsRequest) => Effect.Effect<Embedded, GatewayError, Scope.Scope>
 }
 
-/** Values of `embeddings.provider` with which the gateway makes them; they all mean the same. */
+/** Values of `embeddings.provider` for the gateway's own embeddings; all have the same meaning. */
 const ownProviders: ReadonlySet<string> = new Set(["mock", "deterministic", "builtin"])
 
 const noProvider = gatewayError(
@@ -52,13 +53,13 @@ const noProvider = gatewayError(
     "likeness) or to upstream (the models of an OpenAI-compatible server)"
 )
 
-interface One {
+interface EmbeddedInput {
   readonly tokens: number
   readonly vector: Float64Array
 }
 
 /** The vector of an input, and its tokens. */
-function* embedOne(vectorizer: Vectorizer, input: Input): Sliced<One> {
+function* embedOne(vectorizer: Vectorizer, input: Input): Sliced<EmbeddedInput> {
   const slice = new Slice()
   let tokens = 0
   for (let from = 0; from < input.length; from += pieceSize) {
@@ -70,13 +71,13 @@ function* embedOne(vectorizer: Vectorizer, input: Input): Sliced<One> {
       vectorizer.addTokens(piece)
       tokens += piece.length
     }
-    // A character costs here about four times what one costs to be read.
+    // A character costs about four times as much here as in parsing, for which slices are sized.
     if (slice.add(1, piece.length * 4)) yield slice.end()
   }
   return { tokens, vector: yield* vectorizer.take() }
 }
 
-/** Seven digits are as exact as 32-bit floats, in which some callers want them. */
+/** Rounds to seven digits, the precision of the 32-bit floats that some callers request. */
 const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
 
 const usageOf = (tokens: number) => ({
@@ -86,7 +87,26 @@ const usageOf = (tokens: number) => ({
   cachedTokens: 0
 })
 
-/** Embeddings over the gateway's accounts and key limits. */
+/**
+ * Streams a JSON reply while the vectors are made. `item` writes the vector at an index; `tail` writes the rest of the JSON
+ * from the tokens of all inputs.
+ */
+export const streamVectors = (
+  { end, vectors }: Embedded,
+  head: string,
+  item: (vector: ArrayLike<number>, index: number) => string,
+  tail: (tokens: number) => string
+): HttpServerResponse.HttpServerResponse => {
+  const items = Stream.map(
+    Stream.zipWithIndex(vectors),
+    ([vector, index]) => `${index === 0 ? "" : ","}${item(vector, index)}`
+  )
+  const last = Stream.fromEffect(Effect.sync(() => tail(end())))
+  const text = Stream.succeed(head).pipe(Stream.concat(items), Stream.concat(last))
+  return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
+}
+
+/** Makes the embeddings of all styles. Build it once, not per request. */
 export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accounts | OwnWork> = Effect.gen(
   function*() {
     const keyLimits = yield* KeyLimits
@@ -94,7 +114,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
     const { inTurn } = yield* OwnWork
 
     const fromUpstream = Effect.fnUntraced(
-      function*({ caller, config, dimensions, inputs, model, stats }: EmbeddingsAsked) {
+      function*({ caller, config, dimensions, inputs, model, stats }: EmbeddingsRequest) {
         const { tokens, vectors } = yield* embedUpstream(accounts, config, {
           caller,
           model,
@@ -112,7 +132,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       }
     )
 
-    const fromHere = ({ dimensions, inputs, stats }: EmbeddingsAsked): Embedded => {
+    const fromGateway = ({ dimensions, inputs, stats }: EmbeddingsRequest): Embedded => {
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
       stats.soFar = { usage: () => usageOf(tokens), estimated: () => true }
@@ -144,7 +164,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
           keyLimits,
           asked,
           () => estimate,
-          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromHere(asked))
+          () => config.embeddings.provider === "upstream" ? fromUpstream(asked) : Effect.succeed(fromGateway(asked))
         )
       })
     }

@@ -1,14 +1,14 @@
 /**
- * Deterministic embeddings: words and character trigrams of a text, each hashed onto all dimensions of a vector of unit
- * length. Texts that share words are closer than texts that do not; nothing else of meaning is in it.
+ * Deterministic embeddings: hashes the words and character trigrams of a text to a vector of unit length. Texts that share
+ * words are closer to each other than texts that do not; the vectors carry no other meaning.
  *
- * Two passes keep it linear: the first adds up the weight of each feature in a table of fixed size, the second projects the
- * features that occurred. In a text with far more different features than the table has places some share one.
+ * Two passes keep the work linear. The first sums the weight of each feature in a table of fixed size; the second projects
+ * the features that occurred. When a text has more distinct features than the table has slots, some features share a slot.
  */
 
 import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
 
-/** Dimensions unless the caller wants others. */
+/** The default number of dimensions. */
 export const defaultDimensions = 256
 
 /** A slice has 64 Ki numbers. */
@@ -17,20 +17,20 @@ const charsPerNumber = 4
 const tableBits = 16
 const tableSize = 1 << tableBits
 
-/** What a trigram counts for against a word: enough to bring `embed` near `embedding`, too little to make all texts alike. */
+/** The weight of a trigram; a word weighs 1. It brings `embed` near `embedding` without making all texts alike. */
 const trigramWeight = 0.15
 
-/** Makes one vector after another: what is added until `take` counts for one vector. */
+/** Makes one vector after another: `take` returns the vector of everything added since the last `take`. */
 export interface Vectorizer {
   /** Adds a text, or the next piece of one. */
   readonly addText: (text: string) => void
-  /** Adds a text, or the next piece of one, that comes as token ids. */
+  /** Adds a text given as token ids, or the next piece of one. */
   readonly addTokens: (tokens: ReadonlyArray<number>) => void
-  /** The unit vector of what was added since the last `take`, in slices. */
+  /** Returns the unit vector, in slices, and starts the next one. */
   readonly take: () => Sliced<Float64Array>
 }
 
-/** Finalizer of MurmurHash3: every bit of the input reaches every bit of the output. */
+/** Finalizer of MurmurHash3: every bit of the input affects every bit of the output. */
 const mix = (hash: number): number => {
   let h = hash ^ hash >>> 16
   h = Math.imul(h, 0x85ebca6b)
@@ -39,25 +39,25 @@ const mix = (hash: number): number => {
   return h ^ h >>> 16
 }
 
-/** What separates words: blanks, ASCII and general punctuation, CJK punctuation. */
+/** True for characters between words: blanks, and ASCII, general and CJK punctuation. */
 const separates = (code: number): boolean =>
   code < 128
     ? !(code >= 97 && code <= 122 || code >= 48 && code <= 57)
     : code >= 0x80 && code <= 0xbf || code >= 0x2000 && code <= 0x206f || code >= 0x3000 && code <= 0x303f ||
       code >= 0xff00 && code <= 0xff0f
 
-/** Han characters and kana count as words: no blanks separate words there. */
+/** True for Han characters and kana, which are words by themselves: these scripts have no blanks between words. */
 const isWord = (code: number): boolean => code >= 0x3040 && code <= 0x30ff || code >= 0x3400 && code <= 0x9fff
 
 const fnvOffset = 0x811c9dc5 | 0
 const step = (hash: number, code: number): number => Math.imul(hash ^ code, 0x01000193)
 
-// Features of different kinds start from different hashes, so that a pair is never taken for a word.
+// Each kind of feature starts from its own hash, so that a pair never equals a word.
 const pair = (first: number, second: number): number => step(step(fnvOffset ^ 2, first), second)
 const trigram = (first: number, second: number, third: number): number =>
   step(step(step(fnvOffset ^ 3, first), second), third)
 
-/** Prepares the making of vectors with this many dimensions. */
+/** Makes a vectorizer for vectors of `dimensions` numbers. */
 export const makeVectorizer = (dimensions: number): Vectorizer => {
   const weights = new Float32Array(tableSize)
   let touched: Array<number> = []
@@ -68,16 +68,16 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
     weights[place]! += weight
   }
 
-  /** Adds up the features' directions, damped so that a word that is repeated does not drown the others. */
+  /** Sums the directions of the features. Square roots damp the weights, so that a repeated word does not dominate. */
   function* project(): Sliced<Float64Array> {
     const slice = new Slice()
     const vector = new Float64Array(dimensions)
     for (const place of touched) {
-      // A number costs much less than an item.
+      // A number costs much less than an item of a slice.
       if (slice.add(0, dimensions * charsPerNumber)) yield slice.end()
       const weight = Math.sqrt(weights[place]!) * 2 ** -31
       weights[place] = 0
-      // Xorshift: the place seeds one pseudo-random direction over all dimensions.
+      // Xorshift: the slot seeds a pseudo-random direction over all dimensions.
       let state = mix(place + 1) | 1
       for (let i = 0; i < dimensions; i++) {
         state ^= state << 13
@@ -94,14 +94,14 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
     return vector
   }
 
-  // The word that is being read: it may go on in the next piece.
+  // The current word; it may continue in the next piece.
   let word = fnvOffset
   let length = 0
   let before = 0
   let last = 0
   let lastHan = 0
   let lastToken = -1
-  /** What separated words; the one feature of a text that has nothing else. */
+  /** Hash of the separators: the only feature of a text without words. */
   let separators = fnvOffset
 
   const endWord = () => {
@@ -111,7 +111,7 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
     word = fnvOffset
     length = before = last = 0
   }
-  /** Adds the words of a text in lower case, and their trigrams; 0 stands for a word's beginning and end. */
+  /** Adds the words of a lower-case text and their trigrams; in a trigram, 0 marks the start or end of a word. */
   const addWords = (text: string) => {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)

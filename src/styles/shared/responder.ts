@@ -1,6 +1,6 @@
 /**
- * What happens between a request and its reply, in every style: who asks and under which configuration is settled once, the
- * model is found by its name, and the conversation's reply goes out whole or as a stream.
+ * Answers requests of every style: takes the caller and the configuration once, finds the model by its name, and sends the
+ * conversation's reply whole or as a stream.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -26,44 +26,44 @@ import { CurrentCaller, CurrentRequest } from "../../http/Request.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 
-/** A request that has begun. All that it does is by the configuration that was in effect then. */
-export interface Begun {
+/** The running request. Its configuration is the one in effect at its start. */
+export interface RunningRequest {
   readonly caller: Caller
   readonly stats: RequestStats
   readonly config: GatewayConfig
-  /** Seconds since 1970, for what a reply says of when it was made. */
+  /** Unix seconds; the creation time in replies. */
   readonly created: number
 }
 
-/** How a style words one reply. */
-export interface Wording {
-  /** The reply in one piece. */
+/** How a style writes one reply. */
+export interface ReplyFormat {
+  /** Makes the response of a reply that is not streamed. */
   readonly whole: (
     output: CompletedReply
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError>
   /** Starts the renderer of a stream. */
   readonly frames: (output: CompletionOutput) => FrameRenderer
-  /** The frames of a failure before there is a reply. */
+  /** Renders the frames of a failure before the first event. */
   readonly failure: (error: GatewayError) => string
-  /** The renderer keeps all of the reply's text until its end. */
+  /** True when the renderer keeps all text of the reply until its end. */
   readonly keepsText?: boolean
 }
 
 /** Opens a completion. */
 export type Opening = Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
 
-/** The model that a style takes a name for. */
+/** Finds a model by the name that a caller requested. */
 export type ResolveModel = (config: GatewayConfig, requested: string) => Model | undefined
 
 const byTable: ResolveModel = ({ model_table }, requested) => resolveModel(model_table, requested)
 
-/** The model that makes embeddings. */
+/** Finds a model that makes embeddings. */
 export const embeddingModel: ResolveModel = ({ model_table }, requested) =>
   resolveEmbeddingModel(model_table, requested)
 
-/** The model that a request names, or why there is none; the request's record has both names. */
+/** Finds the requested model and notes both names in the request's stats. Returns the error for an unknown name. */
 export const findModel = (
-  { config, stats }: Begun,
+  { config, stats }: RunningRequest,
   requested: string,
   resolve: ResolveModel = byTable
 ): Model | GatewayError => {
@@ -74,8 +74,8 @@ export const findModel = (
   return model
 }
 
-/** What styles answer by; build it once. */
-export const makeAnswers = Effect.gen(function*() {
+/** Makes the functions that answer requests. Build them once, not per request. */
+export const makeResponder = Effect.gen(function*() {
   const completion = yield* Completion
   const deadlines = yield* Deadlines
   const store = yield* ConfigStore
@@ -83,26 +83,25 @@ export const makeAnswers = Effect.gen(function*() {
   const { inTurn } = yield* OwnWork
 
   return {
-    /** The request that runs. */
-    begun: Effect.withFiberSucceed<Begun, CurrentCaller | CurrentRequest>((fiber) => ({
+    currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => ({
       caller: Context.getUnsafe(fiber.context, CurrentCaller),
       stats: Context.getUnsafe(fiber.context, CurrentRequest),
       config: store.unsafeCurrent(),
       created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
     })),
 
-    /** The same as `findModel`, for requests that are admitted without a completion. */
-    findAllowedModel: (begun: Begun, requested: string, resolve?: ResolveModel): Model | GatewayError => {
-      const model = findModel(begun, requested, resolve)
-      return model instanceof GatewayError ? model : keyLimits.refuseModel(keyOf(begun.caller), model) ?? model
+    /** `findModel` for requests without a completion: also checks that the caller's key may use the model. */
+    findAllowedModel: (current: RunningRequest, requested: string, resolve?: ResolveModel): Model | GatewayError => {
+      const model = findModel(current, requested, resolve)
+      return model instanceof GatewayError ? model : keyLimits.refuseModel(keyOf(current.caller), model) ?? model
     },
 
-    /** Answers a conversation: whole, or as a stream where the request's record says so. `around` sees a stream's opening. */
-    answer: (
-      { caller, config, stats }: Begun,
+    /** Answers a conversation, as a stream when `stats.stream` is set. `around` wraps the opening of a stream. */
+    respond: (
+      { caller, config, stats }: RunningRequest,
       model: Model,
       conversation: Conversation,
-      { failure, frames, keepsText = false, whole }: Wording,
+      { failure, frames, keepsText = false, whole }: ReplyFormat,
       around?: (opening: Opening) => Opening
     ) => {
       const input = { caller, model, conversation, stats, config, kept: keepsText }
@@ -112,7 +111,7 @@ export const makeAnswers = Effect.gen(function*() {
       return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
     },
 
-    /** An estimate of a conversation's tokens, in its turn among all that work on the gateway's own processor. */
+    /** Estimates a conversation's tokens. The work waits for its turn among all work on the gateway's own processor. */
     countTokens: (conversation: Conversation): Effect.Effect<number> => inTurn(inSlices(estimateSliced(conversation)))
   }
 })
