@@ -48,7 +48,7 @@ describe("a silent stream is kept alive in every style", () => {
     }))
 })
 
-describe("whoever leaves stops the upstream and frees the account, in every style", () => {
+describe("a client that disconnects stops the upstream and frees the account, in every style", () => {
   let site: Site
   beforeAll(async () => {
     // One slot: whatever a request leaves behind would make the next one wait.

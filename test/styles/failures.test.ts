@@ -154,7 +154,7 @@ describe("a failure is the same in every style, streamed and not", () => {
     )
   })
 
-  it("a missing call, which Responses tell in the stream", () =>
+  it("a missing call, which Responses report in the stream", () =>
     assertFails(
       direct,
       { content: "!say No.", tools, toolChoice: "required" },

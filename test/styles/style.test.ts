@@ -29,7 +29,7 @@ describe("the edge of a path", () => {
     }
   })
 
-  it("is that of the route that it is most like where none takes it", () => {
+  it("without a route is that of the most similar route", () => {
     const families = [
       [openaiErrors, ["/", "/v1", "/v1/", "/v1/none", "/v1/models/a/b", "/none", "/v2/messages", "/v1/responses/a/b"]],
       [messagesErrors, ["/messages/none", "/v1/messages/batches", "/msgcompat/v2/messages", "/msgcompat"]],

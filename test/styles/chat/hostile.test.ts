@@ -116,7 +116,7 @@ describe("a chat request", () => {
     assert.match(errorOf(text).message, /position|line|column/)
   })
 
-  it("is JSON with another content type or none, and refused as 415 when it is neither", async () => {
+  it("is read as JSON with any or no content type, and refused with 415 when it is not JSON", async () => {
     const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say ok" }] })
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8"]) {
       assert.strictEqual((await post(body, { "content-type": type })).status, 200, type)

@@ -122,7 +122,7 @@ describe("the official client", () => {
     assert.match(tooLong.requestID ?? "", /^req_/)
   })
 
-  it("is told in the stream of a failure that comes in the stream", async () => {
+  it("receives in the stream a failure that occurs in the stream", async () => {
     const stream = await client.chat.completions.create({
       ...ask("!count 5\n!fault error-status after=3"),
       stream: true
@@ -232,7 +232,7 @@ describe("the official client", () => {
     assert.strictEqual(streamed.choices[0]?.finish_reason, "tool_calls")
   })
 
-  it("has its demand for a call kept, or is told that it was not", async () => {
+  it("gets the call that it requires, or an error", async () => {
     const tools = [{ type: "function" as const, function: { name: "f", parameters: { type: "object" } } }]
     const missing: unknown = await client.chat.completions
       .create({ ...ask("!say no calls here"), tools, tool_choice: "required" })

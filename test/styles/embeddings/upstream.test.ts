@@ -135,7 +135,7 @@ describe("embeddings of the upstream", () => {
     }
   })
 
-  it("are not to be had from an upstream that makes none", async () => {
+  it("fail with an upstream that makes no embeddings", async () => {
     const client = await start({}, { driver: "embedded", base_url: "" })
     const failure: unknown = await client.embeddings.create({ model: "my-embedder", input: "one" }).then(
       () => undefined,

@@ -51,7 +51,7 @@ describe("an embedding", () => {
       })
     ))
 
-  it("is closer to a text that shares half the words than to one that shares none, by 0.1 in 99 of 100", () => {
+  it("is closer to a text that shares half the words than to an unrelated text, by 0.1 in 99 of 100", () => {
     const triples = fc.sample(triple, { numRuns: runs(500) })
     const apart = triples.filter(({ far, near, text }) => {
       const made = vector(text.join(" "))
@@ -72,7 +72,7 @@ describe("an embedding", () => {
     assert.isAbove(cosine(word, vector("embeddings")), cosine(word, vector("gateway")) + 0.2)
   })
 
-  it("tells token ids apart like words", () => {
+  it("distinguishes token ids like words", () => {
     const of = (...tokens: ReadonlyArray<number>) => {
       vectorizer.addTokens(tokens)
       return atOnce(vectorizer.take())

@@ -196,7 +196,7 @@ describe("the content-generation endpoints", () => {
     }
   })
 
-  it("tell a failure after the first chunk in the stream", async () => {
+  it("report a failure after the first chunk in the stream", async () => {
     const models = clientOf(serve(() =>
       Effect.succeed(
         Stream.concat(Stream.fromIterable(hello.slice(1, 2)), Stream.fail(gatewayError("upstream_timeout", "Silent")))

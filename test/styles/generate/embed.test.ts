@@ -152,7 +152,7 @@ describe("embedContent and batchEmbedContents of the gateway's own", () => {
     assert.isTrue(error.message.startsWith(`${field}: `), error.message)
   })
 
-  it("are told by the client's own error where there are none, no such model, or no right to them", async () => {
+  it("fail with the client's own error without a provider, without the model, and without permission", async () => {
     await start({ embeddings: { provider: "" }, auth: { direct_tokens: false } })
     const asked = { model: "upstream-chat", contents: "a" }
     assert.deepInclude(await failureOf(clientOf().models.embedContent(asked)), { code: 501, status: "UNIMPLEMENTED" })

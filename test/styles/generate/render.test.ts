@@ -143,7 +143,7 @@ describe("content-generation replies", () => {
       { numRuns: runs(100) }
     ))
 
-  it("tell a call once it is complete, in one chunk", () => {
+  it("send a complete call in one chunk", () => {
     const { frames } = generateFrames(info)
     const sent = scripts["calls"]!.slice(1, 5).map((event) => {
       const out: Array<string> = []
@@ -185,7 +185,7 @@ describe("content-generation replies", () => {
     assert.deepStrictEqual(await streamed(out.join("")), await whole(object(scripts["text"]!)))
   })
 
-  it("tell a failure in the stream so that the SDK throws it", async () => {
+  it("send a failure in the stream so that the SDK throws it", async () => {
     const failing = stream(scripts["text"]!.slice(0, 1)) +
       generateFailure(gatewayError("upstream_timeout", "The upstream fell silent"))
     const failure: unknown = await streamed(failing).catch((error: unknown) => error)

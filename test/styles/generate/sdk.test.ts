@@ -66,7 +66,7 @@ describe.each(
     assert.strictEqual(totalTokenCount, promptTokenCount + candidatesTokenCount + thoughtsTokenCount)
   })
 
-  it("gets thoughts unless it wants none", async () => {
+  it("gets thoughts unless it disables them", async () => {
     const request = asks("!think Let me see.\n!say 42", "upstream-reasoner")
     const shown = await send(request)
     assert.strictEqual(shown.thoughts, "Let me see.")
@@ -127,13 +127,13 @@ describe.each(
     assert.strictEqual((await fails({ ...asks("!say no"), config: { tools, toolConfig } })).status, 422)
   })
 
-  it("is told that the upstream withdrew a reply", async () => {
+  it("receives the error of a reply that the upstream withdrew", async () => {
     const { finish } = await send(asks("!say Well, \n!fault content-filter"))
     assert.strictEqual(finish, "SAFETY")
     assert.strictEqual((await fails(asks("!fault content-filter"))).status, 400)
   })
 
-  it("is told what the upstream refused", async () => {
+  it("receives the error of a request that the upstream refused", async () => {
     const error = await fails(asks("!fault too-long"))
     assert.strictEqual(error.status, 400)
     assert.include(error.message, "INVALID_ARGUMENT")
@@ -141,7 +141,7 @@ describe.each(
 })
 
 describe("the content-generation SDK against the gateway", () => {
-  it("is told within the stream what failed after its first chunk", async () => {
+  it("receives in the stream the error of a failure after its first chunk", async () => {
     const texts: Array<string | undefined> = []
     const reading = async () => {
       const request = asks("!pace 0\n!say [\"a\",\"b\"]\n!fault error-status")

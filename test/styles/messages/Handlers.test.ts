@@ -165,7 +165,7 @@ describe("the messages endpoints", () => {
     }
   })
 
-  it("tell a failure after the first frame in the stream", async () => {
+  it("report a failure after the first frame in the stream", async () => {
     const client = clientOf(serve(() =>
       Effect.succeed(
         Stream.concat(Stream.fromIterable(hello.slice(0, 2)), Stream.fail(gatewayError("upstream_timeout", "Silent")))

@@ -231,7 +231,7 @@ describe("messages replies", () => {
     assert.deepStrictEqual(await accumulated(out.join("")), object(scripts["text"]!))
   })
 
-  it("tell a failure in the stream so that the SDK throws it", async () => {
+  it("send a failure in the stream so that the SDK throws it", async () => {
     const error = gatewayError("upstream_timeout", "The upstream fell silent")
     const out: Array<string> = []
     messagesFrames(info, 7).frames.push(Reply.TextDelta("a"), out)

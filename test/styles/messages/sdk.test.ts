@@ -95,7 +95,7 @@ describe.each(Object.entries(ways))("the messages SDK against the gateway, %s", 
     assert.deepStrictEqual(called, ["get_weather", "get_time"])
   })
 
-  it("makes the model call the tool that is asked for, or none", async () => {
+  it("makes the model call the required tool, or no tool", async () => {
     const forced = { ...asks("!call get_time {}"), tools, tool_choice: { type: "tool" as const, name: "get_time" } }
     assert.strictEqual((await send(forced)).stop_reason, "tool_use")
     const none = await send({ ...asks("!say plain"), tools, tool_choice: { type: "none" } })
@@ -106,7 +106,7 @@ describe.each(Object.entries(ways))("the messages SDK against the gateway, %s", 
     assert.include(JSON.stringify(violated.error), "tool_choice_violation")
   })
 
-  it("is told that the upstream withdrew a reply", async () => {
+  it("receives the error of a reply that the upstream withdrew", async () => {
     const shown = await send(asks("!say Well, \n!fault content-filter"))
     assert.strictEqual(shown.stop_reason, "refusal")
     assert.strictEqual(shown.stop_details?.type, "refusal")
@@ -115,7 +115,7 @@ describe.each(Object.entries(ways))("the messages SDK against the gateway, %s", 
     assert.strictEqual(nothing.status, 400)
   })
 
-  it("is told what the upstream refused", async () => {
+  it("receives the error of a request that the upstream refused", async () => {
     const failure: unknown = await send(asks("!fault too-long")).catch((error: unknown) => error)
     assert.instanceOf(failure, APIError)
     assert.strictEqual(failure.status, 400)
@@ -125,7 +125,7 @@ describe.each(Object.entries(ways))("the messages SDK against the gateway, %s", 
 })
 
 describe("the messages SDK against the gateway", () => {
-  it("is told within the stream what failed after its first frame", async () => {
+  it("receives in the stream the error of a failure after its first frame", async () => {
     const texts: Array<string> = []
     const stream = clientOf().messages.stream(asks("!pace 0\n!say [\"a\",\"b\"]\n!fault error-status"))
       .on("text", (text) => texts.push(text))

@@ -27,7 +27,7 @@ const start = (limits = roomy, ttl?: number) =>
 const response = (id: string, body = `{"id":"${id}"}`) => ({ id, body, items: [{ role: "user", content: "hello" }] })
 
 describe("ResponsesStore", () => {
-  it.effect("gives a response back to its owner and to nobody else", () =>
+  it.effect("returns a response to its owner only", () =>
     Effect.gen(function*() {
       const { store } = yield* start()
       yield* store.put("alice", response("resp_1"))
@@ -141,7 +141,7 @@ describe("ResponsesStore", () => {
       assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
     }))
 
-  it.effect("drops the oldest of whoever holds the most responses, and leaves the others' alone", () =>
+  it.effect("at the count limit removes the oldest response of the largest owner only", () =>
     Effect.gen(function*() {
       const { store } = yield* start({ ...roomy, count: 6 })
       yield* store.put("alice", response("alice_1"))
@@ -154,7 +154,7 @@ describe("ResponsesStore", () => {
       assert.strictEqual((yield* store.held).count, 6)
     }))
 
-  it.effect("drops the oldest of whoever takes the most memory, however few those are", () =>
+  it.effect("at the byte limit removes the oldest response of the owner with the most bytes", () =>
     Effect.gen(function*() {
       const { store } = yield* start({ ...roomy, bytes: 20_000 })
       for (let i = 0; i < 10; i++) yield* store.put("alice", response(`alice_${i}`, "x"))

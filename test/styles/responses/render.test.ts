@@ -314,7 +314,7 @@ describe("Responses replies", () => {
     })
   })
 
-  it("tell a failure as response.failed, with what came before it", async () => {
+  it("send a failure as response.failed, with the output before it", async () => {
     const error = gatewayError("upstream_timeout", "The upstream fell silent")
     const { body, frames } = render(
       [...call(0, "f", "{}"), Reply.TextDelta("Wel"), Reply.TextDelta("l")],
@@ -337,7 +337,7 @@ describe("Responses replies", () => {
     assert.deepStrictEqual(parsed(await accumulated(frames)), parsed(body))
   })
 
-  it("tell a failure before any event in a stream that is whole", () => {
+  it("send a failure before the first event in a complete stream", () => {
     const error = gatewayError("tool_choice_violation", "No call")
     const { frames } = render([], (renderer) => renderer.failure(error))
     assert.deepStrictEqual(eventsOf(frames).map((event) => event.type), [

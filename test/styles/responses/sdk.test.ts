@@ -106,7 +106,7 @@ describe.each(Object.entries(ways))("the official client, %s", (_, send) => {
     assert.deepStrictEqual(withdrawn.incomplete_details, { reason: "content_filter" })
   })
 
-  it("reads its response again, and nobody else does", async () => {
+  it("reads its stored response, which other callers cannot read", async () => {
     const response = await send(ask("!say Keep this"))
     const again = await client.responses.retrieve(response.id)
     assert.deepStrictEqual(read(again), read(response))
@@ -222,7 +222,7 @@ describe("the official client", () => {
     }
   })
 
-  it("is told of a missing call by 422, and in a stream by response.failed", async () => {
+  it("receives a missing call as 422, and in a stream as response.failed", async () => {
     const request = { ...ask("!say no calls here"), tools, tool_choice: "required" as const }
     const missing = await failure(client.responses.create(request))
     assert.strictEqual(missing.status, 422)
@@ -241,7 +241,7 @@ describe("the official client", () => {
     assert.strictEqual((await client.responses.retrieve(last.response.id)).status, "failed")
   })
 
-  it("is told of a failure within the stream, and finds it stored", async () => {
+  it("receives a failure in the stream and finds it stored", async () => {
     const response = await ways.streamed(ask("!count 5\n!fault error-status after=3"))
     assert.strictEqual(response.status, "failed")
     assert.strictEqual(response.output_text, "1 2 3")
@@ -309,14 +309,14 @@ describe("the official client", () => {
     assert.isEmpty((await client.responses.inputItems.list(id, { after: last, order: "asc" })).data)
   })
 
-  it("is not streamed a stored response again, and is told so", async () => {
+  it("gets an error when it streams a stored response", async () => {
     const { id } = await client.responses.create(ask("!say once"))
     const error = await failure(client.responses.retrieve(id, { stream: true }))
     assert.strictEqual(error.status, 400)
     assert.strictEqual(error.param, "stream")
   })
 
-  it("sends messages where wide input is off, and is told so when it does not", async () => {
+  it("must send messages while wide input is off", async () => {
     const narrow = await startGateway({ compat: { wide_input_strict_output: false } })
     const post = (body: object) =>
       fetch(`${narrow.url}/v1/responses`, {
