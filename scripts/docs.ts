@@ -18,7 +18,7 @@ import { settingsFields } from "../src/admin/settings/fields.ts"
 import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { Environment } from "../src/config/Environment.ts"
 import { GatewayApi } from "../src/server/Api.ts"
-import { gateway } from "../src/server/cli/command.ts"
+import { gateway } from "../src/server/cli/commands.ts"
 import { faultTable } from "../src/testing/faults.ts"
 import { directives } from "../src/testing/script.ts"
 

@@ -1,16 +1,15 @@
 /**
- * The entry of the single executable. The service is one of its assets, loaded where a health check is not all that is
- * asked for.
+ * The entry of the single executable. The service is an asset, loaded for every command except a health check.
  */
 import { createRequire, registerHooks } from "node:module"
 import { getAsset } from "node:sea"
 import { checkHealth } from "./server/cli/health.ts"
 
-/** An address that stands for the asset: no file is looked for. */
+/** Stands for the asset; no such file exists. */
 const service = "file:///model-gateway/service.js"
 
 if (!await checkHealth(process.argv.slice(2), process.env)) {
-  // An executable imports nothing but Node's own modules; what it requires goes through these hooks.
+  // An executable can import only Node's own modules; these hooks serve the asset to `require`.
   const hooks = registerHooks({
     resolve: (specifier, context, next) =>
       specifier === service
@@ -21,7 +20,7 @@ if (!await checkHealth(process.argv.slice(2), process.env)) {
         ? { format: "module", source: getAsset("service", "utf8"), shortCircuit: true }
         : next(url, context)
   })
-  // Where nothing tells the executable's own path (no /proc), its module's address is none to require from.
+  // Without `/proc` the executable's own module address is not a valid base for `require`.
   createRequire(service)(service)
   hooks.deregister()
 }

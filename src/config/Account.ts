@@ -1,6 +1,6 @@
 /**
- * The accounts and keys of a configuration, decoded and indexed. Lists may be long: decoding gives way to other fibers, and
- * an entry that was decoded before is not decoded again.
+ * Decodes and indexes the accounts and keys of a configuration. Lists may be long, so decoding yields to other fibers and
+ * caches decoded entries.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -11,7 +11,7 @@ import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { forEachSliced, isJsonObject, sha256Hex } from "./json.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
 
-/** With this token an account stands for a server that asks for no API key (`openai` driver): nothing is sent. */
+/** An `openai` account with this token sends no API key: its server requires none. */
 export const keyless = "none"
 
 /** An upstream account as configured. */
@@ -22,29 +22,29 @@ export interface Account {
   /** As configured; compare by its normal form. */
   readonly mobile: string | undefined
   readonly password: Redacted.Redacted<string> | undefined
-  /** A token that the operator configured; those got by login are never here. */
+  /** A configured token. Tokens from logins are kept elsewhere. */
   readonly token: Redacted.Redacted<string> | undefined
-  /** Kept out of use by its operator. */
+  /** Excluded from use by the operator. */
   readonly disabled: boolean
-  /** The operator's own words; empty where there are none. */
+  /** The operator's note; empty if unset. */
   readonly note: string
-  /** The normal forms that the account answers to; see `identityKeys`. */
+  /** Normal forms of all names of the account; see `identityKeys`. */
   readonly identity: ReadonlyArray<string>
 }
 
-/** Decoded accounts with the index by which they are found. */
+/** Decoded accounts, indexed by every form of `Account.identity`. */
 export interface AccountTable {
   readonly accounts: ReadonlyArray<Account>
   readonly index: ReadonlyMap<string, Account>
 }
 
-/** What becomes of an entry that repeats an earlier one. */
+/** How to treat an entry that repeats an earlier one. */
 export type Duplicates = "refuse" | "keep-first"
 
-/** A decoded list and what was found on the way. */
+/** A decoded list with its faults and warnings. */
 export interface Decoded<A> {
   readonly value: A
-  /** The list without repeated entries; the same array when nothing was repeated. */
+  /** The list without repeated entries; the same array if there were no repeats. */
   readonly raw: ReadonlyArray<Schema.Json>
   readonly faults: Array<Fault>
   readonly warnings: ReadonlyArray<string>
@@ -124,8 +124,8 @@ export const decodeAccounts = Effect.fnUntraced(function*(
 })
 
 /**
- * Decodes the `keys` of a configuration. A key in the form of a key id could be another key's id: where repeated keys are
- * refused it is refused too, unless it is one of `before`.
+ * Decodes the `keys` of a configuration. A key in the form of a key id could collide with the id of another key. With
+ * `"refuse"` such a key is a fault, unless `before` has it.
  */
 export const decodeKeys = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined,
@@ -165,7 +165,7 @@ export const decodeKeys = Effect.fnUntraced(function*(
   return { value: keys, raw: kept.length === entries.length ? entries : kept, faults, warnings }
 })
 
-/** The account that an email, a mobile in any spelling, or `token:<hash>` names. */
+/** Finds an account by email, by mobile in any spelling, or by `token:<hash>`. */
 export const findAccount = (table: AccountTable, name: string): Account | undefined => {
   for (const key of lookupKeys(name)) {
     const account = table.index.get(key)
@@ -177,7 +177,7 @@ export const findAccount = (table: AccountTable, name: string): Account | undefi
 const secretOf = (secret: Redacted.Redacted<string> | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-/** Whether two configurations of an account log in alike and go by the same name. */
+/** Whether two configurations of an account have the same name and the same credentials. */
 export const isSameAccount = (one: Account, other: Account): boolean =>
   one === other || (
     one.identifier === other.identifier && one.email === other.email && one.mobile === other.mobile &&

@@ -1,47 +1,47 @@
 /**
- * Where a configuration is kept while the gateway runs: in its file, or in memory only.
+ * Storage for the configuration while the gateway runs: its file, or memory.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { StoreUnavailable } from "../cluster/store/StoreError.ts"
+import type { StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigFileError } from "./ConfigError.ts"
 import type { ConfigFile, FileContent, FileVersion } from "./ConfigFile.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { stringifyConfig } from "./json.ts"
 
-/** Somebody else saved meanwhile: `edited` has what. */
+/** Another process saved a change first; read it from `edited`. */
 export interface Superseded {
   readonly _tag: "Superseded"
 }
 
-/** Keeps one configuration. Only one fiber at a time may use it, but for `edits` and `writable`. */
+/** Stores one configuration. Only one fiber at a time may use it, except for `edits` and `writable`. */
 export interface Backing {
-  /** Where it is kept, for log lines and errors. */
+  /** The name of the place, for log lines and errors. */
   readonly place: string
-  /** What is there now, when it is not what was last read or saved. */
+  /** The stored content, if it differs from what was last read or saved. */
   readonly edited: Effect.Effect<Option.Option<FileContent>, ConfigFileError | StoreUnavailable>
-  /** Says that an edit was taken over, and as what: it is what the next save replaces. */
+  /** Confirms that an edit was applied. The next save replaces this content. */
   readonly adopted: (edit: FileContent, next: Snapshot) => void
-  /** Says that an edit cannot be taken over. */
+  /** Reports that an edit is invalid. */
   readonly refused: () => void
-  /** Saves atomically and durably what is to follow `before`. */
+  /** Saves the successor of `before`, atomically and durably. */
   readonly save: (
     next: Snapshot,
     before: Snapshot
   ) => Effect.Effect<void, ConfigFileError | StoreUnavailable | Superseded>
-  /** Whether what is saved outlives the process. */
+  /** Whether saved changes survive a restart of the process. */
   readonly writable: Effect.Effect<boolean>
-  /** Emits when there may be an edit to look at. */
+  /** Emits when there may be an edit. */
   readonly edits: Stream.Stream<void>
 }
 
-/** A file that is edited by hand, whatever its edits become. */
+/** The backing of a file, which needs no snapshot of an edit. */
 interface FileBacking extends Backing {
   readonly adopted: (edit: FileContent) => void
 }
 
-/** Keeps nothing: changes live as long as the process. */
+/** Keeps changes in memory, for the life of the process. */
 export const memoryBacking: Backing = {
   place: "the configuration",
   edited: Effect.succeedNone,
@@ -52,24 +52,24 @@ export const memoryBacking: Backing = {
   edits: Stream.empty
 }
 
-/** How often the file is looked at where its events are not seen. */
+/** Poll interval, for file systems without events. */
 const pollInterval = "1 second"
 
-/** How long a file must stand still before it is read, so that no half-written edit is. */
+/** The file must be unchanged for this long before it is read, so that no half-written edit is read. */
 const settleTime = "100 millis"
 
-/** Keeps the configuration in `file`; `loaded` is the version that was loaded, if there was a file. */
+/** Keeps the configuration in `file`. `loaded` is the version that the gateway started with, if the file existed. */
 export const fileBacking = Effect.fnUntraced(function*(
   file: ConfigFile,
   loaded: Option.Option<FileVersion>
 ): Effect.fn.Return<FileBacking> {
-  /** Digest of what the configuration in effect was read from or saved as. */
+  /** Digest of the content that the configuration in effect was read from or saved as. */
   let digest = Option.map(loaded, (version) => version.digest)
-  /** Stamp of the file when it was last looked at, whatever was found. */
+  /** Stamp of the file at the last read, whether or not its content was valid. */
   let stamp = Option.match(loaded, { onNone: () => "", onSome: (version) => version.stamp })
   let writable = yield* file.writable
 
-  /** Waits until the file is another than the one that was seen last, and stands still. */
+  /** Waits until a changed file is stable. Returns false if the file is unchanged. */
   const settled = Effect.gen(function*() {
     let seen = yield* file.stamp
     if (seen === stamp) return false
@@ -94,7 +94,8 @@ export const fileBacking = Effect.fnUntraced(function*(
     },
     save: Effect.fnUntraced(function*({ raw }) {
       const text = yield* stringifyConfig(raw, "indented")
-      // Nobody saves between the comparison and the replacement: what another process has saved since is met first.
+      // The lock excludes other processes from the comparison to the replacement, so a change that one of them saved is
+      // found first.
       const replacing = Effect.flatMap(file.read, (there): Effect.Effect<FileVersion, ConfigFileError | Superseded> => {
         const isOurs = Option.match(there, {
           onNone: () => true,

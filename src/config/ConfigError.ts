@@ -1,21 +1,20 @@
 /**
- * What can be wrong with a configuration or with saving it. No message ever holds a configured value, since it may be a
- * secret: only places and rules.
+ * Errors of the configuration. Messages name places and rules, never a configured value, because it may be a secret.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { fieldName } from "../domain/GatewayError.ts"
 
-/** One thing that is wrong, and where: `runtime.account_max_inflight`, `accounts[3].email`. */
+/** A broken rule and its place: `runtime.account_max_inflight`, `accounts[3].email`. */
 export const Fault = Schema.Struct({
-  /** Dotted place of the field; empty for the configuration as a whole. */
+  /** Dotted path of the field; empty for the whole configuration. */
   field: Schema.String,
-  /** The whole sentence, which names the field. */
+  /** A full sentence that names the field. */
   message: Schema.String
 })
 export type Fault = typeof Fault.Type
 
-/** Faults that are listed at most; what lies beyond is summed up in a last one. */
+/** Maximum number of listed faults. A last sentence mentions that there are more. */
 export const maxFaults = 100
 
 const summary = (subject: string, faults: ReadonlyArray<Fault>): string => {
@@ -24,12 +23,12 @@ const summary = (subject: string, faults: ReadonlyArray<Fault>): string => {
   return `${subject}${sentences.join("; ")}`
 }
 
-/** A configuration with wrong types, ranges or references. It was not applied, in no part. */
+/** The configuration has wrong types, ranges or references. No part of it was applied. */
 export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
   faults: Schema.Array(Fault),
   message: Schema.String
 }) {
-  /** `source` names the file or variable it came from, where it is not the caller's own request. */
+  /** `source` names the file or variable of the configuration; absent for a request body. */
   static of(faults: ReadonlyArray<Fault>, source?: string): ConfigInvalid {
     return new ConfigInvalid({
       faults: faults.slice(0, maxFaults),
@@ -38,17 +37,17 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigIn
   }
 }
 
-/** A change that met another change of the same fields, or an edit by hand that is not valid. Nothing was saved. */
+/** A change conflicts with another change of the same fields, or with an invalid edit by hand. Nothing was saved. */
 export class ConfigConflict extends Schema.TaggedError<ConfigConflict>()("ConfigConflict", {
   message: Schema.String
 }) {}
 
-/** The configuration could not be read from or written to its file. The message names the remedy where there is one. */
+/** The configuration file could not be read or written. The message names the remedy if one is known. */
 export class ConfigFileError extends Schema.TaggedError<ConfigFileError>()("ConfigFileError", {
   message: Schema.String
 }) {}
 
-/** A fault from a place and the rule that it breaks: `fault("auth", "must be an object")`. */
+/** Makes a fault of a place and the rule that it breaks: `fault("auth", "must be an object")`. */
 export const fault = (field: string, rule: string): Fault => ({
   field,
   message: field === "" ? `the configuration ${rule}` : `${field} ${rule}`
@@ -58,7 +57,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue)
 })
 
-/** The faults of a failed decoding, below `prefix`. The schemas' messages are rules such as "must be a string". */
+/** The faults of a failed decoding, below `prefix`. The schemas' messages are rules: "must be a string". */
 export const faultsOf = (error: Schema.SchemaError, prefix: ReadonlyArray<PropertyKey>): Array<Fault> =>
   format(error.issue).issues.map(({ message, path }) => {
     const keys = (path ?? []).map((part) => typeof part === "object" ? part.key : part)

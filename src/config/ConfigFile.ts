@@ -1,6 +1,6 @@
 /**
- * The configuration file on disk: replaced atomically and durably, so that at any moment it is the old one or the new one,
- * whole.
+ * The configuration file on disk. It is replaced atomically and durably: at any moment it is the whole old file or the
+ * whole new one.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,45 +15,49 @@ import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 import { withFileLock } from "./fileLock.ts"
 
-/** A file at one moment. */
+/** The state of a file at one moment. */
 export interface FileVersion {
   /** SHA-256 of its bytes. */
   readonly digest: string
-  /** Its size, time and inode: changes whenever the file does, as far as these show. Empty when there is no file. */
+  /** Modification time, size and inode. Empty if the file does not exist. */
   readonly stamp: string
 }
 
-/** A version of a file with what it holds. */
+/** A version of a file with its content. */
 export interface FileContent extends FileVersion {
   readonly text: string
 }
 
-/** A configuration file, there or not yet. */
+/** A configuration file, which need not exist. */
 export interface ConfigFile {
   readonly path: string
-  /** `None` when there is no file. */
+  /** `None` if the file does not exist. */
   readonly read: Effect.Effect<Option.Option<FileContent>, ConfigFileError>
   /**
-   * Replaces the file, mode 0600, and returns its new version. When it succeeds the change outlives a crash of the machine;
-   * when it fails or the process dies the old file stands.
+   * Replaces the file (mode 0600) and returns its new version. After success the change survives a crash of the machine.
+   * After a failure or the death of the process the old file remains.
    */
   readonly replace: (text: string) => Effect.Effect<FileVersion, ConfigFileError>
-  /** Runs an effect while no other process runs one: for what is compared first and replaced then. */
+  /** Runs an effect under a lock that excludes other processes, for compare-and-replace. */
   readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConfigFileError, R>
-  /** Moves the file aside, to `<path>.invalid`. */
+  /** Renames the file to `<path>.invalid`. */
   readonly setAside: Effect.Effect<void, ConfigFileError>
-  /** The stamp of the file as it is now. */
+  /** The current stamp of the file. */
   readonly stamp: Effect.Effect<string>
-  /** Whether the file's folder lets itself be written to. */
+  /** Whether the folder of the file is writable. */
   readonly writable: Effect.Effect<boolean>
-  /** Something happened to the file. May miss events (network drives, a folder that is made later): poll `stamp` too. */
+  /**
+   * Emits on file system events. Events may be missing (network drives, a folder that is created later), so poll `stamp`
+   * too.
+   */
   readonly events: Stream.Stream<void>
 }
 
-/** A leftover of a process that died while it saved is removed when it is older than this. */
+/** Age after which a temporary file of a crashed process is removed. */
 const leftoverAgeMillis = 60_000
 
-const codeOf = (error: PlatformError.PlatformError): string => {
+/** The code of the operating system, such as `ENOENT`, else the kind of the failure. */
+export const codeOf = (error: PlatformError.PlatformError): string => {
   const cause = error.reason.cause
   return Predicate.hasProperty(cause, "code") ? String(cause.code) : error.reason._tag
 }
@@ -86,7 +90,7 @@ const unreadable = (path: string) => (error: PlatformError.PlatformError): Confi
       : `${path} cannot be read (${codeOf(error)})`
   })
 
-/** File systems without durable folders say so by one of these; the rename is all that they offer. */
+/** Error codes of file systems that cannot sync a folder. Rename is their best guarantee. */
 const unsupportedSync = new Set(["EINVAL", "EISDIR", "ENOTSUP", "EPERM"])
 
 const stampOf = (info: FileSystem.File.Info): string => {
@@ -100,7 +104,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
   const { basename, dirname, join } = yield* Path.Path
   const prefix = `.${basename(path)}.`
 
-  /** A link is followed, so that it stays a link. */
+  /** Follows a symbolic link, so that the link itself survives a replacement. */
   const target = Effect.orElseSucceed(fs.realPath(path), () => path)
 
   const syncFolder = (folder: string) =>
@@ -114,7 +118,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     const handle = yield* fs.open(file, { flag: "wx", mode: 0o600 })
     yield* handle.writeAll(bytes)
     yield* handle.sync
-    // Renaming keeps time, size and inode: taken here, the stamp cannot be that of somebody's edit.
+    // A rename keeps time, size and inode. The stamp is taken here, before anybody can edit the file.
     return stampOf(yield* handle.stat)
   }, Effect.scoped)
 
@@ -152,7 +156,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
     path,
     read: Effect.gen(function*() {
       const info = yield* fs.stat(path)
-      // A pipe gives its text once: a second read waits for a writer for ever.
+      // A pipe yields its text once; a second read would wait for a writer forever.
       if (info.type !== "File" && info.type !== "Directory") {
         return yield* new ConfigFileError({
           message: `${path} is not a regular file: supply the configuration in a file, or in GATEWAY_CONFIG_JSON`
@@ -160,7 +164,7 @@ export const makeConfigFile = Effect.fnUntraced(function*(path: string) {
       }
       const stamp = stampOf(info)
       const bytes = yield* fs.readFile(path)
-      // In another encoding a password would be read as another one, and saved so with the next change.
+      // Text in another encoding would be decoded to a different password and saved with the next change.
       if (!isUtf8(bytes)) return yield* new ConfigFileError({ message: `${path} is not UTF-8 text: save it as UTF-8` })
       return Option.some({ text: new TextDecoder().decode(bytes), digest: hash("sha256", bytes), stamp })
     }).pipe(

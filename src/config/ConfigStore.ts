@@ -1,13 +1,13 @@
 /**
- * The configuration in effect, for everyone who needs it, and the one way to change it.
+ * The configuration in effect, and the only way to change it.
  *
- * Changes are made one at a time: decoded as a whole, saved durably, and only then published. The file may be edited by hand
- * meanwhile; an edit is applied, or merged with a change that meets it, or refused, but never lost.
+ * Changes run one at a time: each is decoded as a whole, saved durably and then published. The file may be edited by hand at any
+ * time; an edit is applied, merged with a concurrent change, or rejected, but never lost.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -18,29 +18,28 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
-import { patiently, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreError.ts"
-import { makeAsking } from "./asking.ts"
+import { patiently, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import type { ConfigInput } from "./document.ts"
+import { noteRemovedKeys, withoutOwnFields } from "./edit.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, namedFolder } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
-import { generateKey } from "./generatedKey.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
+import { makeAsking } from "./inSlices.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
-import { loadJwtSecret, makeJwtSecret } from "./jwtSecret.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
-import { noteRemovedKeys, withoutOwnFields } from "./ownFields.ts"
+import type { ConfigInput } from "./schema.ts"
+import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
 import { loadConfig } from "./sources.ts"
 
-/** Facts about where the configuration comes from, by the names that the admin API has for them. */
+/** Where the configuration comes from, with the field names of the admin API. */
 export interface ConfigSource {
-  /** The environment is the source, and changes stay in memory. */
+  /** True if the environment is the source, so that changes stay in memory. */
   readonly env_backed: boolean
   readonly env_source_present: boolean
   readonly env_writeback_enabled: boolean
@@ -50,101 +49,101 @@ export interface ConfigSource {
 /** A change that took effect. */
 export interface Saved {
   readonly config: GatewayConfig
-  /** False when the change is gone with the process; where nodes share a store, with the store and all nodes. */
+  /** False if the change is lost when the process ends; in a cluster, when the store and all nodes end. */
   readonly config_writable: boolean
-  /** True when the change is only kept by a sync to the hosting platform. */
+  /** True if only a sync to the hosting platform preserves the change. */
   readonly needs_host_sync: boolean
 }
 
-/** An import that took effect, with the keys and accounts that it added or changed. */
+/** An import that took effect, with the numbers of added or changed keys and accounts. */
 export interface Imported extends Saved {
   readonly imported_keys: number
   readonly imported_accounts: number
-  /** What of the import was not taken, or is not known. */
+  /** Ignored and unknown fields of the import. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** A backup of the configuration: passwords and configured tokens are in it, the host sync's own fields are not. */
+/** A backup of the configuration. It includes passwords and configured tokens, but not the state of the host sync. */
 export interface Exported {
   readonly config: RawConfig
   readonly json: string
   readonly base64: string
 }
 
-/** Why a change did not take effect: it is not valid, met another change, or could not be saved. */
+/** Why a change failed: it is invalid, conflicts with another change, or could not be saved. */
 export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
 
-/** Milliseconds between two questions whether the configuration is the newest. */
+/** Minimum pause between two reads of the newest revision, in milliseconds. */
 const askingPause = 100
 
-/** How often a change is merged anew with what others saved meanwhile. */
+/** Maximum merges of a change with concurrent changes. */
 const mostMerges = 5
 
-/** How a change is made. */
+/** Options of a change. */
 export interface UpdateOptions {
-  /** The `configHash` that the change was made for: where the configuration is another one by now it is a conflict. */
+  /** The `configHash` that the change is based on; a different current hash is a conflict. */
   readonly expected?: string | undefined
-  /** Checks the change as a whole and says what it would come to; nothing changes. */
+  /** Validates the change and returns its result without applying it. */
   readonly dryRun?: boolean | undefined
 }
 
 interface ConfigStoreShape {
   /** The configuration in effect. */
   readonly current: Effect.Effect<GatewayConfig>
-  /** The same, for the hot path. */
+  /** Like `current`, synchronous for the hot path. */
   readonly unsafeCurrent: () => GatewayConfig
-  /** The configuration as its source has it, unknown fields included. */
+  /** The raw configuration, unknown fields included. */
   readonly currentRaw: Effect.Effect<RawConfig>
-  /** The configuration in effect, then every later one. */
+  /** Emits the configuration in effect and every later one. */
   readonly changes: Stream.Stream<GatewayConfig>
   /**
-   * Changes the configuration. `f` gets the raw configuration and what it means, and gives the raw one that is to be; it must
-   * not change it in place. Updates run one after another, so that what `f` sees is what it changes.
+   * Changes the configuration. `f` maps the raw configuration to a new one and must not mutate it. Updates run one after
+   * another, so that `f` sees what it changes.
    */
   readonly update: <E, R>(
     f: (raw: RawConfig, config: GatewayConfig) => Effect.Effect<RawConfig, E, R>,
     options?: UpdateOptions
   ) => Effect.Effect<Saved, E | UpdateError, R>
-  /** Takes what the spec's import takes out of any JSON object, all or nothing. */
+  /** Imports the importable parts of any JSON object (spec "Import"), all or nothing. */
   readonly importConfig: (
     incoming: unknown,
     mode: ImportMode,
     options?: UpdateOptions
   ) => Effect.Effect<Imported, UpdateError>
   readonly exportConfig: Effect.Effect<Exported>
-  /** SHA-256 of the canonical configuration, without the host sync's own fields. */
+  /** SHA-256 of the canonical configuration, without instance state (`withoutOwnFields`). */
   readonly configHash: Effect.Effect<string>
-  /** The same of another configuration, such as a draft. */
+  /** Like `configHash`, for another configuration. */
   readonly hashOf: (raw: RawConfig) => Effect.Effect<string>
   readonly source: ConfigSource
-  /** Whether changes outlive the process, as far as is known. */
+  /** Whether changes survive a restart, judging by the last save. */
   readonly configWritable: Effect.Effect<boolean>
-  /** Whether there are changes that only a sync to the hosting platform would keep. */
+  /** Whether only a sync to the hosting platform would preserve the changes. */
   readonly needsHostSync: Effect.Effect<boolean>
-  /** The business key that was generated at a start without keys; `GatewayConfig.generated_key` while it is accepted. */
+  /** The business key that a start without keys generated; `GatewayConfig.generated_key` while it is accepted. */
   readonly generatedKey: string | undefined
-  /** The environment's admin key, or the one that was generated because there was none. */
+  /** The environment's admin key, or a generated one. */
   readonly adminKey: Redacted.Redacted<string>
   readonly adminKeyGenerated: boolean
   /**
-   * Compares with `adminKey` in constant time. Whether it may log in is for the admin API to say: a configured password
-   * stands in for it.
+   * Compares with `adminKey` in constant time. The admin API decides whether the key may log in: a configured password
+   * replaces it.
    */
   readonly isAdminKey: (candidate: string) => boolean
-  /** What admin JWTs are signed with. */
+  /** The secret that signs admin JWTs. */
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
-  /** Waits until the configuration in effect is that of a revision of the shared document or a later one, as far as it can. */
+  /** Waits until a revision of the shared document, or a later one, is in effect, if possible. */
   readonly reach: (revision: number) => Effect.Effect<void>
   /**
-   * Waits until the configuration in effect is the newest of all nodes, as of a moment after the call; fails where that cannot
-   * be known. `undefined` where there are no other nodes.
+   * Waits until this node has the newest shared configuration as of the call. Fails if the store does not answer.
+   * `undefined` without a cluster.
    */
   readonly newest: Effect.Effect<void, StoreUnavailable> | undefined
-  /** The document that nodes share: its revision here, and the file that keeps it. `undefined` where there are no other nodes. */
+  /** The shared document: its revision on this node and the file that keeps it. `undefined` without a cluster. */
   readonly shared: Pick<Shared, "revision" | "keptIn"> | undefined
-  /** False while the shared document is one that this node cannot take. */
+  /** False while the shared document is invalid for this node. */
   readonly isCurrent: () => boolean
-  /** Logins that were ended before their time. */
+  /** Logins that ended before they expired. */
   readonly endedLogins: EndedLogins
 }
 
@@ -154,7 +153,7 @@ interface Options {
   readonly source: ConfigSource
   readonly adminKey: Redacted.Redacted<string> | undefined
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
-  /** Set where other nodes share the configuration: nothing is generated then. */
+  /** Set in a cluster; no keys are generated then. */
   readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
   readonly endedLogins: EndedLogins
 }
@@ -194,7 +193,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   const needsSync = Effect.fnUntraced(function*({ config, raw }: Snapshot) {
     if (!source.env_backed || raw === initial.raw) return false
     const synced = config.host.last_synced_hash
-    // What the platform has: the configuration of the start, until another one is synced.
+    // The platform has the configuration of the start until another one is synced.
     const there = synced === initial.config.host.last_synced_hash ? yield* hashOf(initial.raw) : synced
     return (yield* hashOf(raw)) !== there
   })
@@ -213,7 +212,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
   }
 
-  /** Applies an edit that was made by hand. */
+  /** Applies an edit by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
     const raw = yield* parseConfig(backing.place, edit.text)
     const before = SubscriptionRef.getUnsafe(state).raw
@@ -222,7 +221,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     backing.adopted(edit, snapshot)
     const previous = SubscriptionRef.getUnsafe(state)
     yield* SubscriptionRef.set(state, snapshot)
-    // Keys that the edit took out must be known after a restart too.
+    // Removed keys must be remembered after a restart too.
     if (noteRemovedKeys(before, raw) !== raw) {
       yield* Effect.catch(
         backing.save(snapshot, previous),
@@ -236,7 +235,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return snapshot.raw
   })
 
-  /** The configuration that an edit left in the file, if there was one since the last look. */
+  /** Applies a pending edit and returns its configuration. */
   const meetEdit = Effect.gen(function*() {
     const edit = yield* backing.edited
     if (Option.isNone(edit)) return Option.none<RawConfig>()
@@ -262,7 +261,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     })
     yield* checkExpected
     const ours = yield* Effect.catchIf(f(base.raw, base.config), () => Option.isSome(edited), () => {
-      // Refused for what was before the edit, such as a key that the edit has brought.
+      // The change failed on the configuration before the edit; it may succeed after it.
       base = SubscriptionRef.getUnsafe(state)
       edited = Option.none()
       return f(base.raw, base.config)
@@ -370,9 +369,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   }
 })
 
-/** The configuration, hot and durable. */
+/** The service of the configuration. */
 export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>()("model-gateway/config/ConfigStore") {
-  /** The configuration of the file or the environment, as `Environment` says. Fails when it is not valid. */
+  /** The configuration of the file or the environment (`loadConfig`). Fails if it is invalid. */
   static readonly layer: Layer.Layer<
     ConfigStore,
     ConfigInvalid | ConfigFileError,
@@ -395,7 +394,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
           config_path: environment.configPath
         },
         adminKey: environment.adminKey,
-        // While the admin key itself is a generated one, a login must not outlive it.
+        // A login must not outlive a generated admin key.
         jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
         endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
       })
@@ -403,8 +402,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
   )
 
   /**
-   * The configuration that the nodes of a store share. The first node puts there what its data folder has kept of it, else what
-   * its file or the environment has; an edit of the file while the node runs is a change like any other.
+   * The shared configuration of a cluster. The first node initializes it from its data folder, else from its file or the
+   * environment. A later edit of the file is a change like any other.
    */
   static readonly layerShared: Layer.Layer<
     ConfigStore,
@@ -418,7 +417,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const loaded = yield* loadConfig(environment, file)
       const store = yield* Store
       const { join } = yield* Path.Path
-      // A configuration that is from the environment alone has no place beside it.
+      // A configuration from the environment has no folder.
       const kept = loaded.envBacked && environment.dataDir === undefined
         ? undefined
         : yield* makeKeptDocument(store, yield* makeConfigFile(join(yield* namedFolder, keptName)))
@@ -444,16 +443,16 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
   )
 
   /**
-   * A configuration that is kept in memory only, for embedders: the fields of the file, checked by the compiler and when it
-   * is built. `adminKey` is the credential of the admin API and the console; without it the gateway
-   * generates one: `adminKey` of the service.
+   * A configuration in memory, for embedders: the fields of the file, checked by the compiler and at build time.
+   * `adminKey` is the credential of the admin API and the console; without it the gateway generates one (`adminKey` of the
+   * service).
    */
   static readonly layerMemory = (
     config: ConfigInput = {},
     options?: { readonly adminKey?: string | undefined }
   ): Layer.Layer<ConfigStore, ConfigInvalid> => ConfigStore.layerJson({ ...config }, options)
 
-  /** The same for any JSON, fields included that the gateway does not know. */
+  /** Like `layerMemory`, for any JSON object, unknown fields included. */
   static readonly layerJson = (
     raw: RawConfig = {},
     options?: { readonly adminKey?: string | undefined }
@@ -472,3 +471,20 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       })
     )
 }
+
+/**
+ * The folder for the gateway's own data: `GATEWAY_DATA_DIR`, by default `data` beside an existing configuration file.
+ * `undefined` without either. The folder need not exist.
+ */
+export const dataFolder: Effect.Effect<
+  string | undefined,
+  never,
+  ConfigStore | Environment | FileSystem.FileSystem | Path.Path
+> = Effect.gen(function*() {
+  const folder = yield* namedFolder
+  if ((yield* Environment).dataDir !== undefined) return folder
+  const { config_path, env_backed } = (yield* ConfigStore).source
+  const fs = yield* FileSystem.FileSystem
+  const isThere = !env_backed && (yield* Effect.orElseSucceed(fs.exists(config_path), () => false))
+  return isThere ? folder : undefined
+})

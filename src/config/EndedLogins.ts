@@ -1,8 +1,8 @@
 /**
- * Logins that were ended before their time, until that time: a file of its own beside the configuration file
- * (`<config>.ended-logins`, mode 0600), so that they stay ended after a restart. Processes of one file see what the others
- * have ended. Where nothing may be written they are kept in memory, and written as soon as that is possible. Nodes of a store
- * keep them there, and each of them itself.
+ * Logins that ended before they expired, kept until their expiry in a file beside the configuration file
+ * (`<config>.ended-logins`, mode 0600), so that they stay ended after a restart. Processes with the same file see each
+ * other's entries. If the file is not writable they stay in memory and writing is retried. Nodes of a cluster keep them in
+ * the store and each in its memory.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -13,10 +13,10 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { makeMarks } from "../cluster/store/marks.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { keepTrying } from "./clock/keepTrying.ts"
+import { keepTrying } from "./clock/pause.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 
-/** A login by what its token says of it; times in Unix seconds. */
+/** The claims of a login token; times in Unix seconds. */
 export interface LoginToken {
   readonly jti: string
   readonly issuedAt: number
@@ -26,20 +26,17 @@ export interface LoginToken {
 export interface EndedLogins {
   /** Whether a login has ended. */
   readonly has: (login: LoginToken) => Effect.Effect<boolean>
-  /**
-   * Ends a login at once. False where that is not kept yet, and would not outlive the process: it is tried again until it
-   * is.
-   */
+  /** Ends a login at once. Returns false while this is not saved; saving is retried until it succeeds. */
   readonly end: (login: LoginToken) => Effect.Effect<boolean>
 }
 
-/** Logins that are remembered one by one. */
+/** Maximum number of individually remembered logins. */
 const mostKept = 10_000
-/** With more than these it is looked for expired ones only where there is no room. */
+/** Above this size, expired logins are removed only when the maximum is reached. */
 const fewKept = 1_000
 
 const Stored = Schema.Struct({
-  /** Every login that was issued until then has ended; Unix seconds. */
+  /** All logins issued up to this time have ended; Unix seconds. */
   until: Schema.Int,
   /** Id, issued at, expires at. */
   ended: Schema.Array(Schema.Tuple([Schema.String, Schema.Int, Schema.Int]))
@@ -49,23 +46,26 @@ const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Stored))
 
 const inSeconds = Effect.map(Clock.currentTimeMillis, (now) => Math.floor(now / 1000))
 
-/** What a process knows of ended logins: `mostKept` of them. Times in Unix seconds. */
+/** The ended logins that a process knows, at most `mostKept`. Times in Unix seconds. */
 class Known {
-  /** Every login that was issued until then has ended. */
+  /** All logins issued up to this time have ended. */
   until = -1
-  /** In the order in which they were ended. */
+  /** In the order in which they ended. */
   readonly #ended = new Map<string, LoginToken>()
 
   has({ issuedAt, jti }: LoginToken): boolean {
     return this.#ended.has(jti) || issuedAt <= this.until
   }
 
-  /** Those that have not expired, in the order in which they were ended. */
+  /** The entries that have not expired, in order. */
   all(now: number): ReadonlyArray<LoginToken> {
     return [...this.#ended.values()].filter(({ expiresAt }) => expiresAt > now)
   }
 
-  /** Forgets what has expired. Beyond the bound a login is forgotten by ending all that are as old as it. */
+  /**
+   * Adds a login and removes expired ones. At the maximum, the oldest entry is replaced by ending all logins up to its
+   * age.
+   */
   add(login: LoginToken, now: number): void {
     if (this.#ended.has(login.jti) || login.expiresAt <= now) return
     this.#ended.set(login.jti, login)
@@ -80,7 +80,7 @@ class Known {
   }
 }
 
-/** Kept as long as the process runs. */
+/** Ended logins in memory. */
 export const makeEndedLogins: Effect.Effect<EndedLogins> = Effect.sync(() => {
   const known = new Known()
   return {
@@ -93,12 +93,12 @@ export const makeEndedLogins: Effect.Effect<EndedLogins> = Effect.sync(() => {
   }
 })
 
-/** The name by which nodes tell one another of a login. */
+/** The name of a login in messages between nodes. */
 const nameOf = ({ issuedAt, jti }: LoginToken): string => `${jti} ${issuedAt}`
 
 /**
- * Kept in the store that the nodes share, for as long as the login would have lasted, and by every node: neither a store that
- * has lost its data nor one that does not answer makes a login live again.
+ * Ended logins in the shared store until their expiry, and in the memory of every node: a login stays ended when the store
+ * loses its data or does not answer.
  */
 export const makeSharedEndedLogins = Effect.fnUntraced(function*(
   store: Pick<StoreShape, "run" | "send" | "listen" | "clockOffset">
@@ -125,17 +125,17 @@ export const makeSharedEndedLogins = Effect.fnUntraced(function*(
   }
 })
 
-/** Kept beside the configuration file. Never fails. */
+/** Ended logins in a file beside the configuration file. Never fails. */
 export const loadEndedLogins = Effect.fnUntraced(function*(
   configPath: string
 ): Effect.fn.Return<EndedLogins, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const path = `${configPath}.ended-logins`
   const file = yield* makeConfigFile(path)
   const known = new Known()
-  /** The file's stamp when it was last read or written. */
+  /** The stamp of the file at the last read or write. */
   let stamp = ""
 
-  /** Takes what the file has; false where it does not have all that is known here. */
+  /** Reads the file. Returns false if it lacks a login that is known here. */
   const read = Effect.gen(function*() {
     const content = yield* file.read
     const now = yield* inSeconds
@@ -153,7 +153,7 @@ export const loadEndedLogins = Effect.fnUntraced(function*(
         return known.all(now).every(({ jti }) => there.has(jti))
       }
     } else if (Option.isSome(content)) {
-      // What cannot be read may have ended any login: all of them have.
+      // A damaged file may have ended any login, so all of them end.
       known.until = Math.max(known.until, now)
       yield* Effect.logWarning(`${path} is damaged: every login of before has ended`)
     }
@@ -171,7 +171,7 @@ export const loadEndedLogins = Effect.fnUntraced(function*(
       Effect.logWarning(`${message}; logins that were ended are written there as soon as that is possible`)
   )
 
-  /** Sees what another process has ended. */
+  /** Reads the entries of other processes. */
   const look = Effect.gen(function*() {
     if ((yield* file.stamp) === stamp || (yield* read)) return
     yield* saved

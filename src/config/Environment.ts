@@ -1,6 +1,6 @@
 /**
- * What the gateway takes from environment variables. A blank variable counts as unset; a bad one stops the start with a
- * line that names it.
+ * Environment variables of the gateway. A blank variable counts as unset. An invalid one ends the start with a line that
+ * names it.
  */
 import * as Arr from "effect/Array"
 import * as Config from "effect/Config"
@@ -14,12 +14,12 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-/** One or more variables are wrong; one line each, none of which shows a value. */
+/** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
   message: Schema.String
 }) {}
 
-/** Where the hosting platform's API is, and the credentials for it that the environment holds. */
+/** Address and credentials of the hosting platform's API. */
 export interface HostEnvironment {
   readonly token: Redacted.Redacted<string> | undefined
   readonly projectId: string | undefined
@@ -28,27 +28,27 @@ export interface HostEnvironment {
 }
 
 export interface EnvironmentShape {
-  /** `PORT`; 0 lets the system choose. */
+  /** `PORT`; the system chooses a port for 0. */
   readonly port: number
   /** `HOST`, the address to listen on. */
   readonly host: string
   /** `GATEWAY_CONFIG_PATH`. */
   readonly configPath: string
-  /** `GATEWAY_DATA_DIR`, the folder for what the gateway itself keeps. */
+  /** `GATEWAY_DATA_DIR`, the folder for the gateway's own data. */
   readonly dataDir: string | undefined
-  /** `GATEWAY_CONFIG_JSON`, as it stands. */
+  /** `GATEWAY_CONFIG_JSON`, unparsed. */
   readonly configJson: Redacted.Redacted<string> | undefined
   /** `GATEWAY_CONFIG_WRITEBACK`. */
   readonly configWriteback: boolean
   /** `GATEWAY_ADMIN_KEY`. */
   readonly adminKey: Redacted.Redacted<string> | undefined
-  /** `GATEWAY_ADMIN_KEY_PREVIOUS`: the admin key before, from which `GATEWAY_STORE_KEY_PREVIOUS=derived` is derived. */
+  /** `GATEWAY_ADMIN_KEY_PREVIOUS`: the previous admin key, the base of `GATEWAY_STORE_KEY_PREVIOUS=derived`. */
   readonly adminKeyPrevious: Redacted.Redacted<string> | undefined
   /** `GATEWAY_STORE_URL`, `GATEWAY_STORE_KEY`, `GATEWAY_STORE_KEY_PREVIOUS`: the store that several nodes share. */
   readonly storeUrl: Redacted.Redacted<string> | undefined
   readonly storeKey: Redacted.Redacted<string> | undefined
   readonly storeKeyPrevious: Redacted.Redacted<string> | undefined
-  /** `GATEWAY_STORE_TIMEOUT_MS`: a command of the store that takes longer has failed. */
+  /** `GATEWAY_STORE_TIMEOUT_MS`: timeout of a store command. */
   readonly storeTimeoutMillis: number | undefined
   /** `GATEWAY_NODE_ID`. */
   readonly nodeId: string | undefined
@@ -56,7 +56,7 @@ export interface EnvironmentShape {
   readonly logLevel: LogLevel.LogLevel
   /** `HOST_TOKEN`, `HOST_PROJECT_ID`, `HOST_TEAM_ID`, `HOST_API_URL`. */
   readonly hosting: HostEnvironment
-  /** `GATEWAY_RELEASES_URL`, a GitHub-style latest-release document. */
+  /** `GATEWAY_RELEASES_URL`, the address of a GitHub-style latest-release document. */
   readonly releasesUrl: string | undefined
 }
 
@@ -79,7 +79,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ...["0", "false", "no", "off"].map((word) => [word, false] as const)
 ])
 
-/** Reads one variable: `parse` gives `undefined` for a text that breaks `rule`. */
+/** Reads one variable. `parse` returns `undefined` for a text that breaks `rule`. */
 const variable = <A, B>(name: string, absent: B, rule: string, parse: (text: string) => A | undefined): Read<A | B> =>
   Config.option(Config.String(name)).pipe(
     Effect.map((value): Result.Result<A | B, string> => {
@@ -108,7 +108,7 @@ const port = (text: string): number | undefined => {
   return /^\d+$/.test(text) && value <= 65_535 ? value : undefined
 }
 
-/** The environment of the process, or of whatever `ConfigProvider` there is. */
+/** The variables of the current `ConfigProvider`, by default those of the process. */
 export class Environment extends Context.Service<Environment, EnvironmentShape>()(
   "model-gateway/config/Environment"
 ) {
@@ -169,7 +169,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
   static readonly layer: Layer.Layer<Environment, EnvironmentInvalid> = Layer.effect(Environment, Environment.make)
 }
 
-/** `GATEWAY_DATA_DIR`; where it is not set, `data` beside the configuration file. Neither need exist. */
+/** `GATEWAY_DATA_DIR`, by default `data` beside the configuration file. Neither need exist. */
 export const namedFolder = Effect.map(
   Effect.all([Environment, Path.Path]),
   ([{ configPath, dataDir }, { dirname, join, resolve }]) =>

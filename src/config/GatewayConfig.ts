@@ -1,7 +1,7 @@
 /**
- * The configuration in effect: one immutable object with every default filled in and every dependent value worked out.
+ * The configuration in effect: one immutable object with all defaults and derived values.
  *
- * A group is the same object as before for as long as its content is the same, so that a change is seen by identity.
+ * A group whose content is unchanged stays the same object, so that a change can be detected by identity.
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
@@ -13,26 +13,26 @@ import type * as Groups from "./schema.ts"
 
 export interface AdminConfig {
   readonly jwt_expire_hours: number
-  /** The admin password's scrypt string; from when it is there, it stands in for the environment's admin key. */
+  /** The scrypt hash of the admin password. When set, it replaces the environment's admin key. */
   readonly password_hash: Redacted.Redacted<string> | undefined
-  /** One byte of the password's HMAC, so that most other credentials need no scrypt to be told from it. */
+  /** One byte of the password's HMAC. It rejects most wrong credentials without scrypt. */
   readonly password_check: string | undefined
   readonly jwt_valid_after_unix: number
-  /** Raised by every password change; JWTs of another generation are not accepted. */
+  /** Incremented by every password change. JWTs of another generation are rejected. */
   readonly generation: number
 }
 
-/** The group's settings; those that follow from the accounts are worked out. */
+/** The group's settings, with derived values for those that depend on the accounts. */
 export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max_inflight"> {
   readonly account_max_inflight: number
-  /** Waiting requests that are held; 0 means that none waits. */
+  /** Maximum queue length; 0 disables the queue. */
   readonly account_max_queue: number
   readonly global_max_inflight: number
-  /** Requests that a business key without a limit of its own has under way at once; `undefined` for no limit. */
+  /** Concurrent requests of a business key without its own limit; `undefined` means unlimited. */
   readonly key_max_inflight: number | undefined
   /** Accounts multiplied by `account_max_inflight`. */
   readonly recommended_concurrency: number
-  /** What the file sets; `undefined` where the effective value follows from the accounts. */
+  /** The configured values; `undefined` if derived from the accounts. */
   readonly configured: {
     readonly account_max_queue: number | undefined
     readonly global_max_inflight: number | undefined
@@ -40,15 +40,15 @@ export interface RuntimeConfig extends Omit<typeof Groups.Runtime.Type, "key_max
 }
 
 export interface AuthConfig {
-  /** Whether a credential that is no configured key is taken for the caller's own upstream token. */
+  /** Whether a credential that is not a configured key is used as the caller's own upstream token. */
   readonly direct_tokens: boolean
-  /** Slots that callers with a token of their own hold at once. */
+  /** Concurrent requests of callers with their own tokens. */
   readonly direct_max_inflight: number
-  /** SHA-256 of keys that were removed, in hex, newest last: such bearers never go upstream. */
+  /** SHA-256 digests (hex) of removed keys, newest last. They are never sent to the upstream as tokens. */
   readonly removed_keys: ReadonlyArray<string>
 }
 
-/** An entry of `upstream.models`: the id that callers use and the name that the upstream's server knows. */
+/** An entry of `upstream.models`: the id for callers, and the name on the upstream's server. */
 export interface ConfiguredModel extends Model {
   readonly model: string
 }
@@ -67,22 +67,22 @@ export interface UpstreamConfig {
 
 export type AutoDeleteMode = "none" | "single" | "all"
 
-/** The whole configuration in effect. Groups and fields go by the names that the file has for them. */
+/** The configuration in effect. Groups and fields have the names of the file. */
 export interface GatewayConfig {
-  /** Every business key that is accepted: those configured, or the generated one. */
+  /** All accepted business keys: the configured ones, or the generated one. */
   readonly keys: ReadonlyArray<string>
-  /** The keys that the configuration lists. */
+  /** The configured keys. */
   readonly configured_keys: ReadonlyArray<string>
-  /** The key of a start without keys, until a key is configured or it is removed. */
+  /** The key that a start without keys generated; `undefined` once a key is configured or it is removed. */
   readonly generated_key: string | undefined
-  /** What keys may do, by key id. */
+  /** Permissions of keys by key id. */
   readonly key_records: KeyRecords
   readonly accounts: ReadonlyArray<Account>
   readonly account_table: AccountTable
   readonly msgcompat_mapping: MessagesMapping
-  /** As configured. */
+  /** The configured aliases. */
   readonly model_aliases: ReadonlyMap<string, string>
-  /** What model names resolve against: `upstream.models` beyond the natives, and the aliases by their normal form. */
+  /** Lookup table for model names: the native models, `upstream.models`, and the aliases in normal form. */
   readonly model_table: ModelTable
   readonly admin: AdminConfig
   readonly runtime: RuntimeConfig
@@ -100,11 +100,11 @@ export interface GatewayConfig {
   readonly telemetry: typeof Groups.Telemetry.Type
   readonly samples: typeof Groups.Samples.Type
   readonly host: typeof Groups.Host.Type
-  /** Bounds of what a caller and an upstream may send. */
+  /** Limits on data from callers and upstreams. */
   readonly limits: Limits
 }
 
-/** A configuration as its source has it, and what it means. */
+/** A raw configuration and its decoded form. */
 export interface Snapshot {
   readonly raw: RawConfig
   readonly config: GatewayConfig

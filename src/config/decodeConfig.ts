@@ -1,6 +1,6 @@
 /**
- * From a configuration as its source has it to the one in effect: decodes every group, checks what groups say about one
- * another, and reports all faults at once.
+ * Decodes a raw configuration to the one in effect: decodes every group, checks references between groups, and reports all
+ * faults at once.
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
@@ -37,29 +37,29 @@ import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
 
-/** How a configuration is decoded. */
+/** Options of `decodeConfig`. */
 export interface DecodeOptions {
-  /** Names the file or variable in a refusal. */
+  /** Name of the file or variable, for error messages. */
   readonly source?: string | undefined
-  /** What came before: its parts are kept where nothing changed. */
+  /** The previous configuration. Unchanged parts keep their identity. */
   readonly previous?: Snapshot | undefined
-  /** A business key that is accepted for as long as none is configured and it is not removed. */
+  /** A generated business key. Accepted until a key is configured or it is removed. */
   readonly generatedKey?: string | undefined
   readonly duplicates: Duplicates
 }
 
-/** The same object as before where the content is the same. */
+/** Returns the previous object if the content is equal. */
 const keep = <A>(previous: A | undefined, next: A): A =>
   previous !== undefined && Equal.equals(previous, next) ? previous : next
 
-/** The native models by id; entries of `upstream.models` for them inherit their flags. */
+/** Native models by id. Entries of `upstream.models` inherit their flags. */
 const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
 
 const targets = (upstream: UpstreamConfig | undefined): ReadonlySet<string> =>
   new Set([...nativeModels, ...(upstream?.models ?? [])].map((model) => normalizeModelName(model.id)))
 
 const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault>): UpstreamConfig => {
-  // The whole address of a call is pasted as often as the base.
+  // Operators often paste the full endpoint address in place of the base address.
   const call = group.driver === "openai" ? /(?:\/chat\/completions)?\/*$/ : /\/+$/
   const base_url = (group.base_url ?? "").trim().replace(call, "")
   if (base_url === "") {
@@ -90,7 +90,7 @@ const toUpstream = (group: typeof Groups.UpstreamGroup.Type, faults: Array<Fault
   }
 }
 
-/** With an address but no driver the embedded upstream would answer, and nobody would know why. */
+/** Without this check, an address without a driver would silently use the embedded upstream. */
 const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
 
 const toModelTable = (
@@ -123,15 +123,15 @@ const checkMapping = (mapping: MessagesMapping, upstream: UpstreamConfig | undef
   }
 }
 
-/** Completions that an account runs at once unless set (behaviour "Defaults and ranges"). */
+/** Default concurrency of an account (behaviour "Defaults and ranges"). */
 const accountInflight = 2
-/** A server that asks for no key has no account to be careful with; it batches or queues some requests of its own. */
+/** A server without API keys has no account to protect, and schedules requests itself. */
 const keylessInflight = 8
 
 /**
- * Works out the limits that follow from the accounts that may be used: queue and global limit are the recommended concurrency unless set,
- * and 1 where that is 0. The embedded upstream has one account of its own when none is configured, and so has an
- * OpenAI-compatible server.
+ * Derives the unset limits from the enabled accounts: the queue and the global limit default to the recommended
+ * concurrency, at least 1. Without configured accounts, the embedded upstream and OpenAI-compatible servers count one
+ * account.
  */
 const toRuntime = (
   group: typeof Groups.Runtime.Type,
@@ -219,21 +219,21 @@ const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
   generation: group.generation
 })
 
-/** A decoded configuration, and what was left out of it. */
+/** A decoded configuration with its warnings. */
 export interface DecodedConfig {
   readonly snapshot: Snapshot
   readonly warnings: ReadonlyArray<string>
 }
 
-/** The raw configuration with lists from which repeated entries were taken out. */
+/** Replaces the lists from which repeated entries were removed. */
 const withLists = (raw: RawConfig, lists: { readonly [name: string]: ReadonlyArray<Schema.Json> }): RawConfig => {
   const changed = Object.entries(lists).filter(([name, list]) => raw[name] !== undefined && raw[name] !== list)
   return changed.length === 0 ? raw : { ...raw, ...Object.fromEntries(changed) }
 }
 
 /**
- * Decodes a configuration. Fails with every fault that it has; a repeated key or account is a fault or is left out with a
- * warning, as `options.duplicates` says.
+ * Decodes a configuration. Fails with all its faults. A repeated key or account is a fault or a warning, depending on
+ * `options.duplicates`.
  */
 export const decodeConfig = Effect.fnUntraced(function*(
   raw: RawConfig,

@@ -1,6 +1,8 @@
 /**
- * A lock on a file that several processes may replace: a file beside it that names its owner, there as long as one of them
- * compares and replaces.
+ * A lock between processes that replace the same file: a lock file beside it that names its owner.
+ *
+ * It exists only during a comparison and replacement. A lock of a dead local process is taken over at once, so that a
+ * crash blocks nobody.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -10,16 +12,16 @@ import type * as PlatformError from "effect/PlatformError"
 import { randomBytes } from "node:crypto"
 import { hostname } from "node:os"
 
-/** It is held for the time of a few disk writes; one that is older than this was left behind by a process that died. */
+/** Age of a stale lock, in milliseconds. A live lock lasts for a few disk writes. */
 const staleMillis = 10_000
 
-/** Milliseconds between two looks at a lock that somebody else has. */
+/** Poll interval in milliseconds. */
 const pollMillis = 20
 
-/** How long a lock is waited for, in milliseconds. */
+/** Maximum wait in milliseconds. */
 const patienceMillis = 15_000
 
-/** The lock was not to be had in time. */
+/** The lock was not acquired in time. */
 export interface Locked {
   readonly _tag: "Locked"
 }
@@ -29,17 +31,17 @@ const isAlive = (pid: number): boolean => {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Anything but that it is not there: it is somebody else's.
+    // Other errors mean that the process belongs to another user.
     return !(error instanceof Error && "code" in error && error.code === "ESRCH")
   }
 }
 
-/** Runs `effect` while no other process runs one under the lock at `path`. */
+/** Runs `effect` under the lock at `path`. Fails with `Locked` after the maximum wait. */
 export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, effect: Effect.Effect<A, E, R>) {
   const fs = yield* FileSystem.FileSystem
   const owner = `${hostname()} ${process.pid} ${randomBytes(6).toString("hex")}`
 
-  /** Takes the lock; false where somebody has it. */
+  /** Creates the lock file; false if it exists. */
   const take = fs.writeFileString(path, owner, { flag: "wx", mode: 0o600 }).pipe(
     Effect.as(true),
     Effect.catch((error) => error.reason._tag === "AlreadyExists" ? Effect.succeed(false) : Effect.fail(error))
@@ -51,7 +53,7 @@ export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, e
     return Option.match(mtime, { onNone: () => 0, onSome: (time) => now - time.getTime() })
   }).pipe(Effect.orElseSucceed(() => 0))
 
-  /** Whether its owner was a process of this machine that is no more. */
+  /** Whether the owner was a process of this machine that has died. */
   const isOrphan = Effect.map(
     Effect.orElseSucceed(fs.readFileString(path), () => ""),
     (held) => {
@@ -60,7 +62,7 @@ export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, e
     }
   )
 
-  /** Puts a lock aside whose owner is gone, unless another has taken it over in between. */
+  /** Removes a stale lock, unless another process has replaced it in the meantime. */
   const clear = Effect.gen(function*() {
     const stale = yield* fs.readFileString(path)
     const aside = `${path}.${randomBytes(6).toString("hex")}`
@@ -79,7 +81,7 @@ export const withFileLock = Effect.fnUntraced(function*<A, E, R>(path: string, e
     }
   })
 
-  /** Another process may have taken the lock for a stale one: it is only ours while it names us. */
+  /** Another process may have treated this lock as stale, so remove it only while it names us. */
   const release = Effect.ignore(Effect.flatMap(
     fs.readFileString(path),
     (held) => held === owner ? fs.remove(path) : Effect.void

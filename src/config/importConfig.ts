@@ -1,5 +1,5 @@
 /**
- * Imports: what of a given configuration is taken, and how it is laid over the one that is there. All or nothing.
+ * Imports a configuration: selects the importable parts and merges them into the current one, all or nothing.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -7,26 +7,26 @@ import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
 import type { Account } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"
-import { ConfigDocument } from "./document.ts"
 import { accountsOf, keysOf } from "./edit.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
+import { ConfigDocument } from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
 
-/** `merge` adds to what is there; `replace` puts the import in its place. */
+/** `merge` adds to the current configuration; `replace` replaces the importable parts. */
 export type ImportMode = "merge" | "replace"
 
-/** The configuration after an import, and how many keys and accounts the import added or changed. */
+/** The configuration after an import, with the numbers of added or changed keys and accounts. */
 export interface ImportResult {
   readonly raw: RawConfig
   readonly imported_keys: number
   readonly imported_accounts: number
-  /** What of the import was not taken, or is not known. */
+  /** Ignored and unknown fields of the import. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** The groups that an import is taken from (spec "Import"), beside keys, accounts and `admin`. Everything else is ignored. */
+/** Groups that an import may change (spec "Import"), besides keys, accounts and `admin`. All others are ignored. */
 const plainGroups = ["msgcompat_mapping", "model_aliases", "runtime", "responses", "embeddings", "auto_delete"] as const
 
 const ownGroup = (raw: RawConfig, name: string): RawConfig => {
@@ -34,7 +34,7 @@ const ownGroup = (raw: RawConfig, name: string): RawConfig => {
   return isJsonObject(group) ? group : {}
 }
 
-/** Every field of the file that an import takes. */
+/** All importable fields of the file. */
 const taken: ReadonlySet<string> = new Set([
   ...plainGroups,
   "keys",
@@ -45,7 +45,7 @@ const taken: ReadonlySet<string> = new Set([
   "$schema"
 ])
 
-/** What the operator is told of the parts of an import that come to nothing. */
+/** Warnings for ignored parts of an import. */
 const warningsOf = Effect.fnUntraced(function*(incoming: RawConfig) {
   const leftOut = Object.keys(ConfigDocument.fields).filter((name) => Object.hasOwn(incoming, name) && !taken.has(name))
   return [
@@ -54,7 +54,7 @@ const warningsOf = Effect.fnUntraced(function*(incoming: RawConfig) {
   ]
 })
 
-/** What an import takes, by the names that the file has for it. */
+/** The importable part, under the current names of the file. */
 const accepted = (incoming: RawConfig): RawConfig => {
   const groups = Object.entries(incoming).filter(([name]) =>
     name === "keys" || name === "key_records" || name === "accounts" || name === "admin" ||
@@ -72,7 +72,7 @@ const mergeKeys = (current: Snapshot, incoming: ReadonlyArray<Schema.Json>) => {
   return { keys: [...keysOf(current.raw), ...added], added: added.length }
 }
 
-/** Fields that say who an account is, with the form in which two spellings of one are the same. */
+/** Fields that identify an account, with their normal forms. */
 const identityForms: ReadonlyMap<string, (text: string) => string> = new Map([
   ["email", normalizeEmail],
   ["mobile", normalizeMobile],
@@ -84,7 +84,7 @@ const sameField = (name: string, a: Schema.Json | undefined, b: Schema.Json): bo
   return a === b || (form !== undefined && typeof a === "string" && typeof b === "string" && form(a) === form(b))
 }
 
-/** An account's fields as they were, with those that the import gives. The same object when it gives nothing new. */
+/** Adds the imported fields to an account. Returns the same object if nothing changes. */
 const overlay = (existing: RawConfig, incoming: RawConfig): RawConfig => {
   const given = Object.entries(incoming).filter(([name, value]) =>
     value !== "" && !sameField(name, existing[name], value)
@@ -122,18 +122,18 @@ const mergeAccounts = Effect.fnUntraced(function*(
   return { accounts: merged, count }
 })
 
-/** An older flag is told by the mode, so that it is not hidden by a mode that is already there. */
+/** Converts the older flag to a mode, so that an existing mode does not hide it. */
 const autoDelete = (group: RawConfig): RawConfig =>
   group["mode"] === undefined && typeof group["sessions"] === "boolean"
     ? { mode: group["sessions"] ? "all" : "none" }
     : group
 
-/** The fields of `admin` that say who may log in, and which JWTs count. */
+/** Fields of `admin` that control logins and the validity of JWTs. */
 const credentialFields = new Set(["password_hash", "password_check", "jwt_valid_after_unix", "generation"])
 
 /**
- * The `admin` group after an import. A password that changes invalidates every JWT, as a password change does: generation and
- * validity are never taken from the import, and never go back.
+ * The `admin` group after an import. A changed password invalidates every JWT, as a password change does. Generation and
+ * validity are never imported and never decrease.
  */
 const importAdmin = (current: Snapshot, incoming: RawConfig, mode: ImportMode, now: number): RawConfig => {
   const before = ownGroup(current.raw, "admin")
@@ -169,7 +169,10 @@ const importGroups = (current: RawConfig, taken: RawConfig, mode: ImportMode): R
     })
   )
 
-/** What an import leaves alone: with `merge` all that it does not name, with `replace` what no import may change. */
+/**
+ * The fields that an import keeps: with `merge` those that it does not name, with `replace` those that no import may
+ * change.
+ */
 const untouched = (current: RawConfig, taken: RawConfig, mode: ImportMode): RawConfig => {
   const replaced = new Set<string>(mode === "replace" ? [...plainGroups, "keys", "accounts"] : Object.keys(taken))
   if (replaced.has("msgcompat_mapping")) replaced.add("msgcompat_model_mapping")
@@ -177,9 +180,9 @@ const untouched = (current: RawConfig, taken: RawConfig, mode: ImportMode): RawC
 }
 
 /**
- * Lays `incoming` over `current`. With `replace` every group that an import takes is the import's or its default, but for
- * `admin` and the records of keys that stay, which are left where the import says nothing: an import never opens the admin
- * API, nor what a key may not do. `now` in Unix seconds.
+ * Merges `incoming` into `current`. With `replace`, importable groups that are absent from the import get their defaults.
+ * `admin` and the records of remaining keys are the exception: they stay if the import does not name them, so that an
+ * import never opens the admin API or lifts the limits of a key. `now` is in Unix seconds.
  */
 export const applyImport = Effect.fnUntraced(function*(
   current: Snapshot,

@@ -1,6 +1,5 @@
 /**
- * JSON as the configuration needs it: cut into slices, so that the event loop is never held for long even when there are
- * a hundred thousand accounts.
+ * JSON for configurations, processed in slices, so that a hundred thousand accounts do not block the event loop.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -9,26 +8,26 @@ import { eachSliced } from "../domain/stream/slices.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
 import { inSlices } from "./inSlices.ts"
 
-/** The configuration as its source has it: any JSON object, unknown fields included. Never changed in place. */
+/** A raw configuration: any JSON object, unknown fields included. Immutable. */
 export type RawConfig = Schema.JsonObject
 
-/** True for what JSON calls an object. */
+/** Whether a value is a JSON object (no array, not `null`). */
 export const isJsonObject = (value: unknown): value is RawConfig =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Runs `f` over `items` in order, in slices; it may return the characters that it handled. */
+/** Calls `f` for each item in order and yields between slices. `f` may return its cost in characters. */
 export const forEachSliced = <A>(
   items: Iterable<A>,
   f: (item: A, index: number) => number | void
 ): Effect.Effect<void> => Effect.suspend(() => inSlices(eachSliced(items, f)))
 
-/** The parser's message quotes the text, which may hold secrets; only its place is kept. */
+/** Extracts the position of a syntax error. The parser's message itself quotes the text, which may hold secrets. */
 const placeOf = (error: unknown): string => {
   const place = error instanceof Error ? /line (\d+) column (\d+)/.exec(error.message) : null
   return place === null ? "" : ` (line ${place[1]}, column ${place[2]})`
 }
 
-/** Parses a configuration; `source` names where it comes from. */
+/** Parses a configuration. `source` names its origin in errors. */
 export const parseConfig = (source: string, text: string): Effect.Effect<RawConfig, ConfigInvalid> =>
   Effect.flatMap(
     Effect.try({
@@ -42,7 +41,7 @@ export const parseConfig = (source: string, text: string): Effect.Effect<RawConf
         : Effect.fail(ConfigInvalid.of([{ field: "", message: "the configuration must be a JSON object" }], source))
   )
 
-/** What a list or an object has in it; the entries of a list have no names. */
+/** The entries of an object, or of a list without names. */
 type Entries = ReadonlyArray<readonly [name: string | undefined, value: Schema.Json]>
 
 const entriesOf = (value: Schema.Json): Entries =>
@@ -84,7 +83,7 @@ const writeSliced = Effect.fnUntraced(function*(
   write(`${close}}`)
 })
 
-/** JSON text of a configuration: indented for the file, compact for everything else. */
+/** JSON text of a configuration: indented for the file, else compact. */
 export const stringifyConfig = Effect.fnUntraced(function*(raw: RawConfig, format: "indented" | "compact") {
   const parts: Array<string> = []
   yield* writeSliced(raw, (text) => parts.push(text), {
@@ -98,17 +97,17 @@ export const stringifyConfig = Effect.fnUntraced(function*(raw: RawConfig, forma
   return parts.join("")
 })
 
-/** A value with the keys of its objects in code unit order, so that equal values have one text. */
+/** Sorts object keys by code unit, so that equal values have the same text. */
 const canonical = (value: Schema.Json): Schema.Json => {
   if (Array.isArray(value)) return value.map(canonical)
   if (!isJsonObject(value)) return value
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key]!)]))
 }
 
-/** Canonical JSON of a value: no blanks, sorted keys. */
+/** Canonical JSON of a value: no whitespace, sorted keys. */
 export const canonicalJson = (value: Schema.Json): string => JSON.stringify(canonical(value))
 
-/** SHA-256, in hex, of a configuration's canonical JSON. */
+/** SHA-256 (hex) of the canonical JSON of a configuration. */
 export const hashConfig = Effect.fnUntraced(function*(raw: RawConfig) {
   const hash = createHash("sha256")
   const sorted = Object.fromEntries(Object.keys(raw).sort().map((key) => [key, raw[key]!]))
@@ -120,5 +119,5 @@ export const hashConfig = Effect.fnUntraced(function*(raw: RawConfig) {
   return hash.digest("hex")
 })
 
-/** Hex digits of the SHA-256 of a text's UTF-8 bytes. */
+/** SHA-256 (hex) of a text in UTF-8. */
 export const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex")

@@ -1,6 +1,6 @@
 /**
- * The shared configuration as this node saw it last, encrypted, in a file of its data folder (mode 0600). It outlives the store
- * and all nodes. Nodes with a common folder keep one file.
+ * The last shared configuration that this node saw, encrypted in a file of its data folder (mode 0600). It survives the
+ * loss of the store and of all nodes. Nodes with a common folder share the file.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,9 +19,9 @@ const place = "gateway:kept-config"
 
 const Header = Schema.fromJsonString(Schema.Struct({
   revision: Schema.Int,
-  /** The store's data that it is of. */
+  /** The epoch of the store's data. */
   epoch: Schema.String,
-  /** When it was written, by the store's clock; Unix milliseconds. */
+  /** Time of the write by the store's clock; Unix milliseconds. */
   at: Schema.Int
 }))
 
@@ -32,19 +32,19 @@ export interface Kept extends Readonly<typeof Header.Type> {
 
 export interface KeptDocument {
   readonly path: string
-  /** What is there; fails where it cannot be read or opened. */
+  /** The content of the file. Fails if the file cannot be read or decrypted. */
   readonly read: Effect.Effect<Option.Option<Kept>, { readonly message: string }>
-  /** Puts a file aside that is not to be replaced. */
+  /** Renames a file that must not be overwritten. */
   readonly setAside: Effect.Effect<void>
-  /** Writes the document of a revision. What cannot be written is tried again until it is, or a later one. Never fails. */
+  /** Writes the document of a revision. A failed write is retried until it or a later one succeeds. Never fails. */
   readonly keep: (revision: number, text: string) => Effect.Effect<void>
-  /** The same without waiting. */
+  /** Like `keep`, without waiting. */
   readonly keepSoon: (revision: number, text: string) => void
-  /** Whether the last document that was given is in the file. */
+  /** Whether the file holds the last document. */
   readonly isKept: () => boolean
 }
 
-/** Opens the kept document at a file; the scope ends its retries. */
+/** Opens the kept document in `file`. The scope ends its retries. */
 export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, file: ConfigFile) {
   const writer = yield* Semaphore.make(1)
   const signals = yield* Queue.sliding<void>(1)
@@ -60,7 +60,7 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
       )
     })
 
-  /** Writes what waits, unless another node of this folder has. */
+  /** Writes the pending document, unless another node with this folder already has. */
   const write = Effect.suspend(() => {
     if (waiting === undefined) return Effect.void
     const { revision, text } = waiting

@@ -1,6 +1,6 @@
 /**
- * What business keys may do, as configured in `key_records`: decoded, and kept with the keys in changes of the configuration.
- * There may be as many records as keys: decoding gives way to others, and a record that was decoded before is not again.
+ * Decodes `key_records`, the permissions of business keys, and edits them together with the keys. There may be as many
+ * records as keys, so decoding yields to other fibers and caches decoded records.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -19,24 +19,24 @@ import { keysOf } from "./edit.ts"
 import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { KeyRecordEntry, type windowNames } from "./schema.ts"
 
-/** A window that limits are counted in. */
+/** A time window of limits. */
 export type WindowName = (typeof windowNames)[number]
 
-/** What a key may use of one window. */
+/** Limits of a key in one window. */
 export interface KeyLimit {
   readonly window: WindowName
   readonly requests: number | undefined
   readonly tokens: number | undefined
 }
 
-/** What a key may do. */
+/** Permissions and limits of a key. */
 export interface KeyRecord {
   readonly name: string | undefined
   readonly note: string | undefined
   readonly disabled: boolean
-  /** Milliseconds of Unix time from which on the key is refused. */
+  /** Unix milliseconds from which on the key is rejected. */
   readonly expires_at: number | undefined
-  /** Names of models, as configured; `undefined` for every model. */
+  /** Allowed model names, as configured; `undefined` allows every model. */
   readonly models: ReadonlyArray<string> | undefined
   readonly max_inflight: number | undefined
   readonly limits: ReadonlyArray<KeyLimit>
@@ -47,7 +47,7 @@ export interface KeyRecord {
 /** Records by key id. */
 export type KeyRecords = ReadonlyMap<string, KeyRecord>
 
-/** Decoded records and what is wrong with those that could not be. */
+/** Decoded records, and the faults of the others. */
 export interface DecodedRecords {
   readonly value: KeyRecords
   readonly faults: ReadonlyArray<Fault>
@@ -56,16 +56,16 @@ export interface DecodedRecords {
 const decodeEntry = Schema.decodeUnknownResult(KeyRecordEntry)
 const decodedEntries = new WeakMap<object, KeyRecord>()
 
-/** Decoding a record costs about as much as handling so many characters. */
+/** Cost of decoding a record, in characters (`forEachCooperatively`). */
 const recordWeight = 2048
 
-/** And finding a model by its name. */
+/** Cost of resolving a model name. */
 const modelWeight = 128
 
 const withoutNulls = (value: unknown): unknown =>
   isJsonObject(value) ? Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null)) : value
 
-/** A record whose absent fields are absent: `null` says the same. */
+/** Removes `null` fields, which mean the same as absent ones. */
 const plain = (raw: unknown): unknown => {
   const record = withoutNulls(raw)
   if (!isJsonObject(record) || !Array.isArray(record["limits"])) return record
@@ -77,7 +77,7 @@ const blankToUndefined = (text: string | undefined): string | undefined => {
   return trimmed === "" ? undefined : trimmed
 }
 
-/** A record's meaning, or its faults at `key_records.<id>`. */
+/** Decodes a record, or returns its faults at `key_records.<id>`. */
 const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<Fault>> => {
   const known = isJsonObject(raw) ? decodedEntries.get(raw) : undefined
   if (known !== undefined) return Result.succeed(known)
@@ -99,7 +99,7 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
   return Result.succeed(record)
 }
 
-/** Decodes `key_records`. A record without its key is no fault. */
+/** Decodes `key_records`. A record without a matching key is valid. */
 export const decodeKeyRecords = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined
 ): Effect.fn.Return<DecodedRecords> {
@@ -108,7 +108,7 @@ export const decodeKeyRecords = Effect.fnUntraced(function*(
   if (raw === undefined) return { value, faults }
   if (!isJsonObject(raw)) return { value, faults: [fault("key_records", "must be an object")] }
   yield* forEachSliced(Object.entries(raw), ([id, entry]) => {
-    // A name that is no id may be the key itself: it is not repeated.
+    // A name that is not an id may be a key by mistake, so the message does not repeat it.
     if (!isKeyId(id)) {
       faults.push(fault("key_records", "must name keys by their ids: the first 16 hex digits of the key's SHA-256"))
       return
@@ -121,15 +121,14 @@ export const decodeKeyRecords = Effect.fnUntraced(function*(
   return { value, faults }
 })
 
-/** What model names mean. */
+/** The tables that model names resolve against. */
 interface Models {
   readonly model_table: ModelTable
   readonly msgcompat_mapping: MessagesMapping
 }
 
 /**
- * The ids of the models that a configured name stands for: the one that each style resolves it to. None where no style
- * knows it.
+ * The ids of the models that a configured name stands for, as each style resolves it. Empty if no style knows the name.
  */
 export const modelsNamed = ({ model_table, msgcompat_mapping }: Models, name: string): ReadonlyArray<string> => {
   const found = [
@@ -140,7 +139,7 @@ export const modelsNamed = ({ model_table, msgcompat_mapping }: Models, name: st
   return [...new Set(found.flatMap((model) => model?.id ?? []))]
 }
 
-/** A line for each name of a record's `models` that no model has: it allows nothing. */
+/** A warning for each name in a record's `models` that matches no model: it allows nothing. */
 export const unknownModels = Effect.fnUntraced(function*(
   config: Models & { readonly key_records: KeyRecords }
 ): Effect.fn.Return<ReadonlyArray<string>> {
@@ -156,14 +155,14 @@ export const unknownModels = Effect.fnUntraced(function*(
   return warnings
 })
 
-/** The record of a key, where there is one, as the source has it. */
+/** The raw record of a key; empty if there is none. */
 export const recordOf = (raw: RawConfig, id: string): RawConfig => {
   const records = raw["key_records"]
   const record = isJsonObject(records) && Object.hasOwn(records, id) ? records[id] : undefined
   return isJsonObject(record) ? record : {}
 }
 
-/** Puts a record in the place of what a key has; without one the key has none. */
+/** Replaces the record of a key; `undefined` removes it. */
 export const withRecord = (raw: RawConfig, id: string, record: RawConfig | undefined): RawConfig => {
   const { [id]: _before, ...others } = isJsonObject(raw["key_records"]) ? raw["key_records"] : {}
   const records = record === undefined ? others : { ...others, [id]: record }
@@ -171,7 +170,7 @@ export const withRecord = (raw: RawConfig, id: string, record: RawConfig | undef
   return Object.keys(records).length === 0 ? rest : { ...rest, key_records: records }
 }
 
-/** `after` without the records of keys that `before` has and `after` has not. */
+/** Removes from `after` the records of keys that `before` has and `after` does not. */
 export const dropOrphans = Effect.fnUntraced(
   function*(before: RawConfig, after: RawConfig): Effect.fn.Return<RawConfig> {
     const records = after["key_records"]

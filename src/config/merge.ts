@@ -1,7 +1,9 @@
 /**
- * Three-way merge of configurations: what two sides changed since a common base, as long as they did not change the same.
+ * Three-way merge of configurations: combines the changes of two sides since a common base, unless both changed the same
+ * field.
  *
- * Keys merge as a set and accounts by who they are, so that two additions never collide; everything else field by field.
+ * Keys merge as a set and accounts by identity, so that two additions never conflict. Everything else merges field by
+ * field.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -14,7 +16,7 @@ type Value = Schema.Json | undefined
 const same = (a: Value, b: Value): boolean =>
   a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b))
 
-/** Merges one value; the places that both sides changed are added to `conflicts`. `undefined` is an absent value. */
+/** Merges one value. Adds the places that both sides changed to `conflicts`. `undefined` is an absent value. */
 const mergeValue = (base: Value, ours: Value, theirs: Value, place: string, conflicts: Array<string>): Value => {
   if (same(base, theirs)) return ours
   if (same(base, ours) || same(ours, theirs)) return theirs
@@ -69,8 +71,8 @@ const mergeLists = Effect.fnUntraced(function*(
 })
 
 /**
- * Lays what `ours` changed since `base` over what `theirs` changed. Fails, naming the places, when both changed the same
- * field to different values.
+ * Applies the changes from `base` to `ours` on top of `theirs`. Fails with the places that both sides changed to different
+ * values.
  */
 export const mergeConfigs = Effect.fnUntraced(function*(
   base: RawConfig,

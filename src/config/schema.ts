@@ -1,14 +1,43 @@
 /**
- * The groups of the configuration file as schemas: defaults, ranges and the rule that each fault states.
+ * The configuration file as schemas: its groups with their defaults, ranges and error messages, and the whole document.
  *
- * Field names are the file's own. Fields that are not declared here are ignored when decoding; they survive because what
- * is saved is the file's own object, patched, never an encoding of these schemas.
+ * Undeclared fields are ignored when decoding. They survive a save because the gateway saves the file's own object, patched,
+ * and never an encoding of these schemas.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { parseTimestamp } from "../domain/time.ts"
-import { parseStoredPassword } from "./storedPassword.ts"
+
+/** Maximum memory for a configured hash, in bytes. */
+export const passwordMemory = 256 * 1024 * 1024
+
+/** A password hash with its scrypt parameters. */
+export interface StoredPassword {
+  readonly cost: { readonly N: number; readonly r: number; readonly p: number }
+  readonly salt: Buffer
+  readonly hash: Buffer
+}
+
+/** Formats a hash as `scrypt$N$r$p$salt$hash`, with salt and hash in Base64url. */
+export const formatStoredPassword = ({ cost: { N, p, r }, hash, salt }: StoredPassword): string =>
+  ["scrypt", N, r, p, salt.toString("base64url"), hash.toString("base64url")].join("$")
+
+/**
+ * Parses a hash; `undefined` if it is malformed or exceeds the bounds. The schema rejects such a hash before it takes
+ * effect.
+ */
+export const parseStoredPassword = (text: string): StoredPassword | undefined => {
+  const [scheme, n, r, p, salt, hash, ...rest] = text.split("$")
+  if (scheme !== "scrypt" || salt === undefined || hash === undefined || rest.length > 0) return undefined
+  const cost = { N: Number(n), r: Number(r), p: Number(p) }
+  const stored: StoredPassword = { cost, salt: Buffer.from(salt, "base64url"), hash: Buffer.from(hash, "base64url") }
+  const isValid = Object.values(cost).every((value) => Number.isInteger(value) && value > 0) &&
+    Number.isInteger(Math.log2(cost.N)) && cost.N > 1 && stored.hash.length > 0 &&
+    128 * cost.N * cost.r * cost.p < passwordMemory
+  return isValid ? stored : undefined
+}
 
 const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
@@ -34,15 +63,15 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =
 const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotate({ message: "must be an object" })
 
-/** What a form says of a setting. */
+/** Adds the description that forms show. */
 const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
 
 const maxCount = Number.MAX_SAFE_INTEGER
 
-/** Characters of an account's note. */
+/** Maximum length of an account's note. */
 export const longestNote = 200
 
-/** An account of the pool as the file lists it; a `disabled` one stays in the file and is not used. */
+/** An account of the pool. A `disabled` account stays in the file and is not used. */
 export const AccountEntry = group({
   email: Schema.optionalKey(text),
   mobile: Schema.optionalKey(text),
@@ -57,7 +86,7 @@ export const AccountEntry = group({
 /** A business key. */
 export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
 
-/** The windows that a key's limits are counted in, shortest first. */
+/** The time windows of key limits, shortest first. */
 export const windowNames = ["minute", "hour", "day", "week", "month"] as const
 
 const shortText = (characters: number) =>
@@ -77,7 +106,7 @@ const timestamp = text.check(
   )
 )
 
-/** Most that a window may allow. */
+/** Maximum of a limit. */
 const mostInWindow = 1_000_000_000_000
 
 const KeyLimitEntry = group({
@@ -90,7 +119,7 @@ const KeyLimitEntry = group({
   )
 )
 
-/** What a business key may do, by the key's id; `null` was taken out for absence. */
+/** Permissions of a business key. `null` fields are removed before decoding. */
 export const KeyRecordEntry = group({
   name: Schema.optionalKey(shortText(100)),
   note: Schema.optionalKey(shortText(1000)),
@@ -123,12 +152,12 @@ export const ModelAliases = Schema.Record(Schema.String, text).annotate({
 })
 
 /**
- * `password_hash` is the admin password's scrypt string; every password change raises `generation`, which JWTs carry.
- * `password_check` is one byte of the password's HMAC, with the hash and the secret that it is for.
+ * `password_hash` is the scrypt hash of the admin password. Every password change increments `generation`, which JWTs
+ * carry. `password_check` is one byte of the password's HMAC, together with its hash and secret.
  */
 export const Admin = group({
   jwt_expire_hours: withDefault(described(integer(1, 720), "Hours that a login lasts unless it asks for less."), 24),
-  // With one that no password matches nobody could log in any more: the environment's key counts only without one.
+  // A malformed hash would lock everybody out, because the environment's key is accepted only without a hash.
   password_hash: Schema.optionalKey(text.check(
     Schema.makeFilter((hash) =>
       hash === "" || parseStoredPassword(hash) !== undefined
@@ -179,7 +208,7 @@ export const Responses = group({
   store_ttl_seconds: withDefault(described(integer(30, 86_400), "Seconds that a response is stored."), 900)
 })
 
-/** Any provider name is taken: an unsupported one is answered when embeddings are asked for. Empty when there is none. */
+/** Any provider name is valid; an unsupported one fails requests for embeddings. */
 export const Embeddings = group({
   provider: withDefault(
     described(text, "Who makes embeddings: `builtin`, `upstream` (an OpenAI-compatible server), or empty for nobody."),
@@ -187,7 +216,7 @@ export const Embeddings = group({
   )
 })
 
-/** `sessions: true` is the older way to say `mode: "all"`. */
+/** `sessions: true` is the older form of `mode: "all"`. */
 export const AutoDelete = group({
   mode: Schema.optionalKey(
     described(
@@ -198,7 +227,7 @@ export const AutoDelete = group({
   sessions: Schema.optionalKey(flag)
 })
 
-/** Time limits in seconds. */
+/** Timeouts in seconds. */
 export const Timeouts = group({
   connect: withDefault(described(number(0.01, 86_400), "Seconds to connect to the upstream."), 10),
   first_byte: withDefault(described(number(0.01, 86_400), "Seconds until the upstream begins to reply."), 30),
@@ -251,7 +280,7 @@ export const Captures = group({
 
 const MiB = 1024 * 1024
 
-/** Records of requests. */
+/** Request records. */
 export const RequestsGroup = group({
   enabled: withDefault(described(flag, "Record what callers ask and how it goes."), true),
   bodies: withDefault(described(flag, "Record bodies and streams of both sides too."), true),
@@ -266,7 +295,9 @@ export const RequestsGroup = group({
   )
 })
 
-/** `removed_keys` are SHA-256 digests of business keys that were removed, newest last: never exported, hashed or synced. */
+/**
+ * `removed_keys` are SHA-256 digests of removed business keys, newest last. They are never exported, hashed or synced.
+ */
 export const Auth = group({
   direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
   direct_max_inflight: Schema.optionalKey(
@@ -279,7 +310,7 @@ export const Auth = group({
   )
 })
 
-/** Usage history: whether it is kept, in which file (within the data folder unless absolute), and for how many days. */
+/** The usage history: its file (relative to the data folder) and its retention in days. */
 export const UsageGroup = group({
   enabled: withDefault(described(flag, "Keep a history of who used what."), true),
   file: withDefault(
@@ -291,7 +322,7 @@ export const UsageGroup = group({
   keep_days: withDefault(described(integer(1, 3650), "Days that the history is kept."), 400)
 })
 
-/** The web console, and the sessions of browsers that it needs. */
+/** The web console and its browser sessions. */
 export const ConsoleGroup = group({
   enabled: withDefault(described(flag, "Serve the web console at /console/."), true)
 })
@@ -300,7 +331,7 @@ export const Metrics = group({
   public: withDefault(described(flag, "Show metrics without a credential."), false)
 })
 
-/** Whether prompts and replies may go to a trace exporter, and whether trace context is sent to the upstream. */
+/** Tracing: whether traces contain prompts and replies, and whether the upstream gets the trace context. */
 export const Telemetry = group({
   capture_content: withDefault(described(flag, "Export prompts and replies with traces."), false),
   propagate: withDefault(described(flag, "Send the trace context to the upstream."), false)
@@ -310,7 +341,7 @@ export const Samples = group({
   dir: withDefault(described(text, "Folder of raw samples."), "tests/raw_stream_samples")
 })
 
-/** What the host sync keeps: its credentials and what was synced last. Never exported, hashed or synced. */
+/** State of the host sync: its credentials and the last sync. Never exported, hashed or synced. */
 export const Host = group({
   token: Schema.optionalKey(Schema.RedactedFromValue(text)),
   project_id: Schema.optionalKey(text),
@@ -319,7 +350,7 @@ export const Host = group({
   last_sync_time: Schema.optionalKey(integer(0, maxCount))
 })
 
-/** The store that nodes share; read before all else (`storeSettings.ts`), and never part of what is shared. */
+/** The shared store. Read before everything else (`storeSettings.ts`) and never shared itself. */
 export const StoreGroup = group({
   url: Schema.optionalKey(described(text, "Redis-protocol store that this node shares with others.")),
   on_loss: Schema.optionalKey(described(oneOf(["closed"]), "What happens while the store is not there."))
@@ -329,12 +360,12 @@ const limitFields = Object.entries(limitRanges).map((
   [field, { description, maximum, minimum, value }]: [string, LimitRange]
 ) => [field, withDefault(described(integer(minimum, maximum), description), value)] as const)
 
-/** Bounds of what a caller and an upstream may send (`domain/limits.ts`). */
+/** Limits on data from callers and upstreams (`domain/limits.ts`). */
 export const LimitsGroup = group(
   Object.fromEntries(limitFields) as { readonly [Field in keyof typeof limitRanges]: (typeof limitFields)[number][1] }
 )
 
-/** The groups of settings by their names in the file, in the order in which a form shows them. */
+/** All groups of settings by name, in the order of forms. */
 export const settingGroups = {
   runtime: Runtime,
   compat: Compat,
@@ -354,4 +385,37 @@ export const settingGroups = {
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples
+}
+
+const optional = Schema.optionalKey
+
+/** All known fields. Other fields are kept, with a warning. */
+export const ConfigDocument = Schema.Struct({
+  $schema: optional(Schema.String.annotate({ description: "The JSON Schema that an editor completes this file by." })),
+  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Business keys: what callers show." })),
+  key_records: optional(
+    Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
+  ),
+  accounts: optional(Schema.Array(AccountEntry).annotate({ description: "Accounts of the pool." })),
+  ...Struct.map(settingGroups, Schema.optionalKey),
+  msgcompat_model_mapping: optional(
+    MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })
+  ),
+  host: optional(Host),
+  store: optional(StoreGroup)
+})
+
+/** A configuration as embedders write it: the fields of the file, all optional. */
+export type ConfigInput = typeof ConfigDocument.Encoded
+
+/** The JSON Schema (draft 2020-12) of the file, for editors. It forbids unknown fields. */
+export const configJsonSchema = (): Schema.Json => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(ConfigDocument, { onExcessProperty: "error" })
+  const document: unknown = {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Configuration of the Model Gateway",
+    ...schema,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
+  }
+  return Schema.decodeUnknownSync(Schema.Json)(document)
 }

@@ -1,12 +1,12 @@
 /**
- * Which settings operators may change at run time: every described field of the groups named here. A field that is added to
- * one of them is in forms, in what can be written, in the documents and in what is shown.
+ * Settings that operators may change at run time: every described field of the groups named here. A field added to one of
+ * these groups appears in forms, patches, documents and responses.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { settingGroups } from "./schema.ts"
 
-/** The groups whose settings can be written, in the order in which changes are laid over a configuration. */
+/** Writable groups, in the order in which a patch is applied. */
 export const writableGroups = [
   "admin",
   "runtime",
@@ -28,15 +28,15 @@ const fieldsOf = (group: Schema.Top): Readonly<Record<string, Schema.Top>> | und
   "fields" in group ? group.fields as Readonly<Record<string, Schema.Top>> : undefined
 
 /**
- * The settings of a group: its fields that have words. Without them a field is no setting but what the gateway itself keeps
- * there, a secret, or an older name. `undefined` where the names of the fields are the operator's.
+ * The settings of a group: its fields with a description. A field without one is internal state, a secret, or an older
+ * name. `undefined` for a group with operator-defined field names.
  */
 export const settingsOf = (name: WritableGroup): ReadonlyArray<string> | undefined => {
   const fields = fieldsOf(settingGroups[name])
   return fields && Object.keys(fields).filter((field) => SchemaAST.resolveDescription(fields[field]!.ast) !== undefined)
 }
 
-/** A change of settings: what it does not name stays, `null` unsets. */
+/** A patch of settings: absent fields stay, `null` unsets a field. */
 export type SettingsPatch = {
   readonly [Name in WritableGroup]?:
     | { readonly [Field in keyof Groups[Name]["Type"]]?: Groups[Name]["Type"][Field] | null }
@@ -45,7 +45,7 @@ export type SettingsPatch = {
 
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-/** A field as values are, without what files may leave out. */
+/** The decoded type of a field, without the file's defaults. */
 const valueOf = (field: Schema.Top): Schema.Top => Schema.make(SchemaAST.toType(field.ast))
 
 const patchOf = (name: WritableGroup): Schema.Top => {
@@ -55,7 +55,7 @@ const patchOf = (name: WritableGroup): Schema.Top => {
   return Schema.Struct(Object.fromEntries(names.map((field) => [field, nullable(valueOf(fields[field]!))])))
 }
 
-/** Changes of settings as a schema, for documents and clients; what comes is checked by the configuration's own schemas. */
+/** The schema of a patch, for documents and clients. The configuration's own schemas validate the values. */
 export const SettingsPatch = Schema.Struct(
   Object.fromEntries(writableGroups.map((name) => [name, nullable(patchOf(name))]))
 ).annotate({ identifier: "SettingsRequest" }) as unknown as Schema.Codec<SettingsPatch>

@@ -1,6 +1,6 @@
 /**
- * The configuration of many nodes: one sealed document in the store, replaced as a whole by whoever changes it, together with
- * the accounts and limits that follow from it.
+ * The configuration of a cluster: one encrypted document in the store, replaced as a whole by each change, together with
+ * the pool's accounts and limits.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,31 +8,30 @@ import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { keepsData } from "../cluster/store/keepsData.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { StoreInvalid, StoreUnavailable } from "../cluster/store/StoreError.ts"
+import { keepsData, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { isSameAccount } from "./Account.ts"
 import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
 import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
+import { withoutStore } from "./edit.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
-import { makeJwtSecret } from "./jwtSecret.ts"
 import type { KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
-import { withoutStore } from "./ownFields.ts"
+import { makeJwtSecret } from "./secrets.ts"
 import type { Loaded } from "./sources.ts"
 
 const place = "gw:{main}:config"
 const documentName = "the shared configuration"
-/** A change that has not happened by then does not, in milliseconds: who asked for it has been told so. */
+/** Deadline of a change in milliseconds. A later write is rejected, because its caller has already got an error. */
 const patience = 5_000
 
-/** What stands for the one account of an upstream that needs none: the roster of a configuration without accounts. */
+/** Stands for the single account of an upstream that needs no accounts. */
 export const anonymousAccount = "anonymous"
 
-/** What the shared pool goes by under a configuration, as the script `configure` takes it. */
+/** The arguments of the script `configure` that update the shared pool. */
 const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
   const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
   const names: Array<string> = []
@@ -54,12 +53,12 @@ const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayCo
   ]
 }
 
-/** The store's document, encrypted, with its revision (0 without a document) and the document that its data began with. */
+/** Reads the encrypted document, its revision (0 if there is none), and the first document of the store's data. */
 const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   const reply = yield* store.send("HMGET", place, "revision", "document", "origin_revision", "origin")
   const [revision, document, originRevision, origin] = Array.isArray(reply) ? reply : []
   const sealed = String(document ?? "")
-  // Nodes of earlier versions say nothing of an origin.
+  // Nodes of earlier versions write no origin.
   return {
     revision: Number(revision ?? 0),
     sealed,
@@ -70,39 +69,39 @@ const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   }
 })
 
-/** A document at its revision. */
+/** A document with its revision. */
 interface Revision {
   readonly revision: number
   readonly text: string
 }
 
-/** A change of the whole document, as `ConfigStore.update` makes it. */
+/** Applies a change to the document, as `ConfigStore.update` does. */
 type Update<E> = (
   f: (raw: RawConfig) => Effect.Effect<RawConfig, ConfigConflict | ConfigInvalid>
 ) => Effect.Effect<unknown, E>
 
-/** The configuration that nodes share, as this node takes part in it. */
+/** This node's view of the shared configuration. */
 export interface Shared {
-  /** What the node begins with. */
+  /** The configuration at the start of the node. */
   readonly initial: DecodedConfig
   readonly backing: Backing
-  /** What admin JWTs are signed with. */
+  /** The secret that signs admin JWTs. */
   readonly jwtSecret: Redacted.Redacted<Uint8Array>
-  /** The revision that is in effect here. */
+  /** The revision in effect on this node. */
   readonly revision: () => number
-  /** The revision that the store has. */
+  /** The revision in the store. */
   readonly newestRevision: Effect.Effect<number, StoreUnavailable>
-  /** False while the document is one that this node cannot take. */
+  /** False while the current document is invalid for this node. */
   readonly isCurrent: () => boolean
-  /** Merges the document that this node kept, where that is newer than what the store's data began with. */
+  /** Merges the kept document into the shared one, if it is newer than the first document of the store's data. */
   readonly mergeKept: <E extends { readonly message: string }>(update: Update<E>) => Effect.Effect<void>
-  /** Where this node's data folder has the document; `undefined` where it has not. */
+  /** Path of the kept document; `undefined` if it is not saved. */
   readonly keptIn: () => string | undefined
 }
 
 /**
- * Loads the shared configuration. An empty store gets what this node kept in its data folder (`kept`), else what it has loaded
- * itself.
+ * Loads the shared configuration. An empty store is initialized from the kept document (`kept`), else from this node's own
+ * configuration (`loaded`).
  */
 export const loadShared = Effect.fnUntraced(function*(
   store: StoreShape,
@@ -111,11 +110,14 @@ export const loadShared = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable, Scope.Scope> {
   let revision = 0
   const none = -1
-  /** The last revision that this node could not take. */
+  /** The last revision that was invalid for this node. */
   let refused = none
   let seen = 0
   let last: Snapshot = loaded.snapshot
-  /** The kept document while it is merged: it becomes what the store's data began with, and the revision gets above it. */
+  /**
+   * Set while the kept document is merged. It becomes the origin of the store's data, and the revision rises above its
+   * own.
+   */
   let merging: Revision | undefined
   const signals = yield* Queue.sliding<void>(1)
 
@@ -129,7 +131,7 @@ export const loadShared = Effect.fnUntraced(function*(
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
     const args = poolArguments(store, next.config, before?.config)
-    // What is put into an empty store is what its data begins with.
+    // The first document of an empty store is also its origin.
     const begins = before === undefined
       ? [String(own), ""]
       : origin === undefined
@@ -169,7 +171,7 @@ export const loadShared = Effect.fnUntraced(function*(
   const found = kept === undefined ? undefined : yield* Effect.result(kept.read)
   const own = found?._tag === "Success" ? Option.getOrUndefined(found.success) : undefined
   const ours = withoutStore(loaded.snapshot.raw)
-  /** The kept document with what it is to be merged by. */
+  /** The kept document to merge, and its merge base. */
   let later: { readonly kept: Revision; readonly origin: string } | undefined
   let initial: DecodedConfig = loaded
   for (;;) {
@@ -189,7 +191,7 @@ export const loadShared = Effect.fnUntraced(function*(
       }
       const origin = { revision: there.origin.revision, text: store.open(place, there.origin.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()
-      // Data that was there already when the document was kept is not what came after it.
+      // Data that is older than the kept document belongs to another store.
       const isForeign = isOfOther && !(Number(yield* store.send("HGET", "gw:{main}:lim", "since")) > own.at)
       if (isOfOther && !isForeign && own.revision > origin.revision) {
         later = { kept: own, origin: origin.text }
@@ -200,7 +202,7 @@ export const loadShared = Effect.fnUntraced(function*(
         yield* Effect.logWarning(`The shared configuration is in effect; a file is put aside: ${why}`)
         yield* kept.setAside
       }
-      // So that the previous key is not needed for ever.
+      // Encrypts with the current key, so that the previous key can be retired.
       if (store.isOld(place, there.sealed) || store.isOld(place, there.origin.sealed)) {
         yield* write(initial.snapshot, initial.snapshot, String(revision), revision + 1, origin)
       }
@@ -234,7 +236,7 @@ export const loadShared = Effect.fnUntraced(function*(
   const jwtSecret = Buffer.from(Redacted.value(yield* makeJwtSecret)).toString("base64url")
   const agreedSecret = (yield* store.agree("jwt", jwtSecret)) ?? jwtSecret
 
-  /** An empty store gets back what was in effect; the highest revision wins. */
+  /** Restores the configuration to an empty store. The highest revision wins. */
   const bringBack = Effect.gen(function*() {
     yield* store.agree("jwt", agreedSecret)
     yield* write(last, undefined, "", revision)
@@ -302,7 +304,7 @@ export const loadShared = Effect.fnUntraced(function*(
   }
 })
 
-/** Makes each edit of the file a change of the shared configuration: what differs from the file as it was read before. */
+/** Applies each edit of the file to the shared configuration: the difference from the file's previous content. */
 export const followFile = Effect.fnUntraced(function*<E extends { readonly message: string }>(
   file: ConfigFile,
   loaded: Loaded,

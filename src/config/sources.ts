@@ -1,5 +1,5 @@
 /**
- * Where the configuration comes from at the start: the file, or the environment variable that stands in for it.
+ * Loads the configuration at the start: from the file, or from the environment variable that replaces it.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -23,17 +23,17 @@ export const parseVariable = (text: string): Effect.Effect<RawConfig, ConfigInva
     : Effect.fail(ConfigInvalid.of([{ field: "", message: "must be a JSON object or the Base64 of one" }], variable))
 }
 
-/** The configuration that the gateway starts with. */
+/** The loaded configuration. */
 export interface Loaded extends DecodedConfig {
-  /** The version of the file that it is, if it is a file's. */
+  /** The version of the file, if the configuration is from a file. */
   readonly version: Option.Option<FileVersion>
-  /** True where changes stay in memory, since the environment is the source and the file is not written. */
+  /** True if the environment is the source, so that changes stay in memory. */
   readonly envBacked: boolean
 }
 
 /**
- * Loads the configuration. Without `GATEWAY_CONFIG_JSON` it is the file's, or empty when there is none. With it, the file is
- * only looked at when write-back is on: then a valid file wins, and where there is none it is written.
+ * Loads the configuration. Without `GATEWAY_CONFIG_JSON`, reads the file; a missing file is an empty configuration. With
+ * the variable, the file is used only if write-back is on: a valid file wins, and a missing one is written.
  */
 export const loadConfig = Effect.fnUntraced(function*(
   environment: Environment["Service"],

@@ -1,22 +1,20 @@
 /**
- * Whether this node shares its state with others through a store, and how it reaches it: the environment, else the `store`
- * group of its own configuration, which is never part of what is shared.
+ * How this node connects to the shared store: from the environment, else from the `store` group of its own configuration,
+ * which is never shared.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { createHmac } from "node:crypto"
-import { nodeName } from "../cluster/store/nodeName.ts"
 import type { StoreOptions } from "../cluster/store/Store.ts"
-import { StoreInvalid } from "../cluster/store/StoreError.ts"
-import { leastKeyLength } from "../cluster/store/StoreShape.ts"
+import { leastKeyLength, nodeName, StoreInvalid } from "../cluster/store/StoreShape.ts"
 import { ConfigInvalid, fault } from "./ConfigError.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 import type { EnvironmentShape } from "./Environment.ts"
 import { isJsonObject, parseConfig, type RawConfig } from "./json.ts"
 import { parseVariable } from "./sources.ts"
 
-/** The address of the `store` group of a configuration, where it has one. Fails where the group has a wrong value. */
+/** The store address of a configuration; `undefined` if unset. Fails if the group is invalid. */
 export const storeUrlOf = Effect.fnUntraced(function*(raw: RawConfig, source: string) {
   const group = (raw as Record<string, unknown>)["store"]
   if (group === undefined) return undefined
@@ -29,7 +27,7 @@ export const storeUrlOf = Effect.fnUntraced(function*(raw: RawConfig, source: st
   return url === undefined || url.trim() === "" ? undefined : Redacted.make(url)
 })
 
-/** The store key that follows from an admin key. */
+/** Derives a store key from an admin key. */
 const derive = (adminKey: Redacted.Redacted<string> | undefined) =>
   adminKey === undefined
     ? undefined
@@ -37,10 +35,10 @@ const derive = (adminKey: Redacted.Redacted<string> | undefined) =>
       createHmac("sha256", Redacted.value(adminKey)).update("model-gateway store").digest("base64url")
     )
 
-/** The word that stands for a derived key in `GATEWAY_STORE_KEY_PREVIOUS`. */
+/** Value of `GATEWAY_STORE_KEY_PREVIOUS` that selects the derived key. */
 const derivedWord = "derived"
 
-/** The store key before; `undefined` where none is given. */
+/** The previous store key; `undefined` if unset. */
 const previousKeyOf = Effect.fnUntraced(function*(environment: EnvironmentShape) {
   const { adminKey, adminKeyPrevious, storeKeyPrevious } = environment
   if (storeKeyPrevious === undefined) return undefined
@@ -59,7 +57,7 @@ const previousKeyOf = Effect.fnUntraced(function*(environment: EnvironmentShape)
   })
 })
 
-/** What the start says where the key is not the one that sealed what is in the store. */
+/** Error message for a key that cannot decrypt the data in the store. */
 const otherKeyAdvice = (isDerived: boolean): string =>
   isDerived
     ? "the key derived from GATEWAY_ADMIN_KEY does not open what is in the store: set GATEWAY_STORE_KEY to that of the " +
@@ -69,7 +67,7 @@ const otherKeyAdvice = (isDerived: boolean): string =>
       "GATEWAY_STORE_KEY_PREVIOUS to the key before: derived, where that was derived from GATEWAY_ADMIN_KEY " +
       "(from GATEWAY_ADMIN_KEY_PREVIOUS, where the admin key was changed too)"
 
-/** The same of the configuration that this node starts with. */
+/** The store address in the configuration that this node starts with. */
 const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape) {
   const { configJson, configPath } = environment
   if (configJson !== undefined) {
@@ -81,7 +79,7 @@ const configuredUrl = Effect.fnUntraced(function*(environment: EnvironmentShape)
     : undefined
 })
 
-/** How this node reaches its store; `undefined` where it has none. */
+/** Connection options of the store; `undefined` without a store. */
 export const storeSettings = Effect.fnUntraced(function*(environment: EnvironmentShape, version: string) {
   const configured = yield* configuredUrl(environment)
   const url = environment.storeUrl ?? configured

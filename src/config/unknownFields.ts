@@ -1,6 +1,6 @@
 /**
- * Fields of a configuration or of a request that the gateway does not know: most of them are misspelt. A configuration keeps
- * them, since a newer or an older gateway may know them, and the operator is warned; a request of the admin API is refused.
+ * Finds unknown fields, which are mostly misspelt. A configuration keeps them, because another version of the gateway may
+ * know them, and the operator gets a warning. A request of the admin API is rejected.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -9,21 +9,21 @@ import { fieldName } from "../domain/GatewayError.ts"
 import { nearest } from "../domain/nearest.ts"
 import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
 import { type Fault, fault } from "./ConfigError.ts"
-import { ConfigDocument } from "./document.ts"
 import { inSlices } from "./inSlices.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
+import { ConfigDocument } from "./schema.ts"
 
-/** Unknown fields that are told at most. */
+/** Maximum number of reported fields. */
 const mostUnknown = 20
 
-/** What is known of a value: the fields of an object, and what is in any further field or in any item of a list. */
+/** The known fields of a value: by name, of any other field, and of list items. */
 export interface Known {
   readonly fields: ReadonlyMap<string, Known>
   readonly others: Known | undefined
   readonly items: Known | undefined
 }
 
-/** The members of unions, each by itself. */
+/** Flattens nested unions. */
 const membersOf = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AST> =>
   asts.flatMap((ast) => SchemaAST.isUnion(ast) ? membersOf(ast.types) : [ast])
 
@@ -42,22 +42,22 @@ const knownBy = (asts: ReadonlyArray<SchemaAST.AST>): Known => {
   }
 }
 
-/** Whether anything below could be unknown. */
+/** Whether a value may contain unknown fields at any depth. */
 const hasNames = ({ fields, items, others }: Known): boolean =>
   fields.size > 0 || (items !== undefined && hasNames(items)) || (others !== undefined && hasNames(others))
 
-/** The file's fields, worked out when they are first asked for. */
+/** The fields of the file, computed on first use. */
 let known: Known | undefined
 const documentFields = (): Known => known ??= knownBy([SchemaAST.toEncoded(ConfigDocument.ast)])
 
-/** The places of a name anywhere in the file: `timeouts` is `upstream.timeouts`. */
+/** All places of a name in the file: `timeouts` is `upstream.timeouts`. */
 const placesOf = (name: string, within: Known, path: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...within.fields].flatMap(([field, below]) => [
     ...(field === name ? [[...path, field].join(".")] : []),
     ...placesOf(name, below, [...path, field])
   ])
 
-/** Items of the file's lists in which everything is known: lists are long, and most items stay from change to change. */
+/** Checked list items without unknown fields. Lists are long, and most items are unchanged from update to update. */
 const clean = new WeakSet<object>()
 
 class Search {
@@ -69,7 +69,7 @@ class Search {
     this.isFile = root === known
   }
 
-  /** Where a name was probably meant to stand. Another place in the file is no place in a request. */
+  /** The probable intended place of a name. Only for the file, places elsewhere in the file are suggested. */
   private meant(name: string, siblings: Known): string | undefined {
     const [meant] = nearest(name, siblings.fields.keys())
     if (meant !== undefined) return fieldName([...this.path, meant])
@@ -77,7 +77,7 @@ class Search {
     return this.isFile || place === fieldName([...this.path, name]) ? place : undefined
   }
 
-  /** Notes an unknown field: where it is, and what it was probably meant to be. */
+  /** Adds a fault for an unknown field, with a suggestion. */
   private note(name: string, siblings: Known): void {
     const field = fieldName([...this.path, name])
     const meant = this.meant(name, siblings)
@@ -87,7 +87,7 @@ class Search {
     this.found.push(fault(field, rule))
   }
 
-  /** All that is below a value. */
+  /** Searches a value at every depth. */
   look(value: Schema.Json, within: Known): void {
     if (this.found.length >= mostUnknown) return
     if (Array.isArray(value)) {
@@ -97,7 +97,7 @@ class Search {
     }
   }
 
-  /** The fields of an object in which something may be unknown; a field that is unknown itself is noted. */
+  /** Yields the fields that may contain unknown fields, and reports the unknown ones. */
   *fieldsOf(value: RawConfig, within: Known): Generator<readonly [value: Schema.Json, known: Known]> {
     for (const name in value) {
       const below = within.fields.get(name) ?? within.others
@@ -113,7 +113,7 @@ class Search {
     }
   }
 
-  /** One item of a list. */
+  /** Searches an item of a list. */
   lookAt(place: number, item: Schema.Json, within: Known): void {
     if (typeof item !== "object" || item === null || (this.isFile && clean.has(item))) return
     const before = this.found.length
@@ -124,11 +124,14 @@ class Search {
   }
 }
 
-/** The schemas' fields, for `findUnknown`. Work it out once: schemas do not change. */
+/** The known fields of schemas, for `findUnknown`. Compute it once per schema. */
 export const fieldsOf = (schemas: ReadonlyArray<Schema.Constraint>): Known =>
   knownBy(schemas.map((schema) => SchemaAST.toEncoded(schema.ast)))
 
-/** One fault for each unknown field of `value`, 20 at most; in slices, since lists may be long. What is no object has no fields. */
+/**
+ * Returns a fault for each unknown field of `value`, at most 20. Runs in slices, because lists may be long. Values other
+ * than objects have no fields.
+ */
 export function* findUnknown(within: Known, value: unknown): Sliced<ReadonlyArray<Fault>> {
   if (!isJsonObject(value)) return []
   const found = new Search(within)
@@ -143,7 +146,7 @@ export function* findUnknown(within: Known, value: unknown): Sliced<ReadonlyArra
   return found.found
 }
 
-/** One sentence for each unknown field of a configuration file. */
+/** One warning for each unknown field of a configuration file. */
 export const unknownFields = (raw: unknown): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(
     Effect.suspend(() => inSlices(findUnknown(documentFields(), raw))),

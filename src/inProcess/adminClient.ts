@@ -5,7 +5,7 @@ import * as HttpApiClient from "effect/http-api/HttpApiClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as Redacted from "effect/Redacted"
-import { AdminApi } from "../server/AdminApi.ts"
+import { AdminApi } from "../server/OperatorApi.ts"
 
 /** The gateway's address and the credential. */
 export interface AdminClientOptions {

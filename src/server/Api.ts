@@ -7,15 +7,10 @@ import { currentVersion } from "../admin/system/build.ts"
 import { apiId } from "../http/reply.ts"
 import { groupsOf } from "../styles/Style.ts"
 import { styles } from "../styles/styles.ts"
-import { AdminApi } from "./AdminApi.ts"
 import { completeDocument } from "./documents/document.ts"
-import { HealthGroup } from "./healthApi.ts"
-import { MetricsGroup } from "./observability/metricsApi.ts"
+import { OperatorApi } from "./OperatorApi.ts"
 
-/** What operators and their machines ask. */
-export class OperatorApi extends HttpApi.make(apiId).add(HealthGroup, MetricsGroup).addHttpApi(AdminApi) {}
-
-/** Without what only documents say. */
+/** All groups, without the annotations that only the documents need. */
 class Groups extends HttpApi.make(apiId).add(...groupsOf(styles)).addHttpApi(OperatorApi) {}
 
 /** The gateway's API. */

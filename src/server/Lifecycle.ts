@@ -1,5 +1,5 @@
 /**
- * Whether the gateway takes new requests, and how many are under way: what readiness, drain and shutdown go by.
+ * Whether the gateway accepts new requests, and the number of active ones. Readiness, drain and shutdown depend on it.
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -7,15 +7,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
 export class Lifecycle extends Context.Service<Lifecycle, {
-  /** True once the gateway takes no new requests. */
+  /** True once the gateway rejects new requests. */
   readonly isDraining: () => boolean
-  /** Counts a request; the returned function says that it is over, its body included. */
+  /** Counts a request until the returned function is called, after the body is sent. */
   readonly begin: () => () => void
-  /** Requests under way. */
+  /** Active requests. */
   readonly active: () => number
-  /** Ends when the gateway begins to take no new requests. */
+  /** Completes when the drain begins. */
   readonly draining: Effect.Effect<void>
-  /** Takes no new requests from now on and waits until none is under way. */
+  /** Rejects new requests and waits for the active ones. */
   readonly drain: Effect.Effect<void>
 }>()("model-gateway/server/Lifecycle") {
   static readonly layer: Layer.Layer<Lifecycle> = Layer.effect(

@@ -1,16 +1,15 @@
 /**
- * Files that come with the gateway beside its code: scripts of the pages it serves, and the notices of the packages in it.
- * Most are compressed. A build has them in one file, read at the first use and kept: what is then done to that file does
- * not matter to a gateway that runs.
+ * Files that ship with the gateway: scripts of its pages and the notices of its packages, mostly compressed. A build has
+ * them in one file, which is read once, so that a running gateway does not depend on it later.
  *
- * The file: a line of JSON, `{name: length}` in order, then the contents one after another.
+ * Format of the file: a line of JSON, `{name: length}` in order, then the contents in the same order.
  */
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
 import { getRawAsset } from "node:sea"
 import { buildInfo } from "../admin/system/build.ts"
 
-/** The assets by name. */
+/** Assets by name. */
 export type Assets = ReadonlyMap<string, Uint8Array>
 
 const lineFeed = 10
@@ -29,7 +28,7 @@ const unpack = (bytes: Uint8Array): Assets => {
 
 let unpacked: Assets | undefined
 
-/** The assets of a build. Throws where the file is missing, and in the sources, which have none. */
+/** The assets of a build. Throws if the file is missing, and in a source tree. */
 export const builtAssets = (): Assets => {
   if (unpacked === undefined) {
     if (buildInfo.form === "executable") unpacked = unpack(new Uint8Array(getRawAsset("assets")))
@@ -39,7 +38,7 @@ export const builtAssets = (): Assets => {
   return unpacked
 }
 
-/** The same script as the build's makes what the sources need, when it is first asked for. */
+/** The build script, which also makes the assets of a source tree on first use. */
 const script = (): Promise<{
   readonly makeAssets: () => Promise<Assets>
   readonly makeNotices: () => Promise<Uint8Array>
@@ -49,12 +48,12 @@ let made: Promise<Assets> | undefined
 
 const madeAssets = (): Promise<Assets> => made ??= script().then(({ makeAssets }) => makeAssets())
 
-/** The assets, whatever runs. */
+/** The assets, of a build or a source tree. */
 export const assets: Effect.Effect<Assets> = Effect.suspend(() =>
   buildInfo.form === "source" ? Effect.promise(madeAssets) : Effect.sync(builtAssets)
 )
 
-/** The notices of the packages in the gateway, as text. */
+/** The license notices of the packages in the gateway. */
 export const notices: Effect.Effect<string> = Effect.suspend(() =>
   buildInfo.form === "source"
     ? Effect.promise(async () => (await script()).makeNotices())

@@ -1,39 +1,48 @@
 /**
- * What the start says: where the gateway listens, what it runs on, and a call that works when pasted.
+ * The banner that the gateway prints at its start: its address, its configuration, and a call that works when pasted.
  */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import { ConfigStore } from "../config/ConfigStore.ts"
+import { noDataFolder } from "../usage/configuredStore.ts"
+import { UsageStore } from "../usage/UsageStore.ts"
 
-/** What the start knows. */
+/** Facts for the banner. */
 export interface StartFacts {
-  /** The address that it listens on, such as `http://127.0.0.1:5001`. */
+  /** The listen address, such as `http://127.0.0.1:5001`. */
   readonly address: string
-  /** Absolute path of the configuration file, and whether there is one; `undefined` where the environment has it. */
+  /** Absolute path of the configuration file; `undefined` if the environment is the source. */
   readonly config: { readonly path: string; readonly exists: boolean } | undefined
-  /** The configuration that nodes share; `undefined` where there are no other nodes. */
+  /** The shared configuration; `undefined` without a cluster. */
   readonly shared?: {
     readonly revision: number
-    /** The file that keeps it. */
+    /** The file with a copy of it. */
     readonly keptIn: string | undefined
-    /** Whether it outlives the nodes and the store. */
+    /** Whether it survives the loss of the nodes and the store. */
     readonly lasting: boolean
   } | undefined
   readonly driver: string
-  /** The upstream's address; empty with the embedded driver. */
+  /** Address of the upstream; empty with the embedded driver. */
   readonly upstream: string
   readonly accounts: number
-  /** Whether bearers that are no key go upstream as tokens. */
+  /** Whether unknown bearers are used as upstream tokens. */
   readonly directTokens: boolean
-  /** The business key that this start made up, where none is configured. */
+  /** The generated business key, if none is configured. */
   readonly generatedKey: string | undefined
-  /** A business key that is configured. */
+  /** A configured business key. */
   readonly configuredKey: string | undefined
-  /** The admin key, where this start made it up. */
+  /** The generated admin key, if none is configured. */
   readonly generatedAdminKey: string | undefined
   readonly console: boolean
-  /** Whether a person reads it: configured keys are shown to nobody else. */
+  /** Whether the output is a terminal; only there the banner shows a configured key. */
   readonly terminal: boolean
 }
 
-/** An address without the credentials that it may hold. */
+/** Removes credentials from an address. */
 const withoutCredentials = (address: string): string => {
   if (!URL.canParse(address)) return ""
   const { host, pathname, protocol } = new URL(address)
@@ -63,10 +72,10 @@ const configOf = ({ config, shared }: StartFacts): string =>
     ? config.path
     : `${config.path} (none yet; the admin API will write it)`
 
-/** The key as a shell takes it between double quotes. */
+/** Escapes a key for a double-quoted shell string. */
 const quoted = (key: string): string => key.replaceAll(/["$`\\]/g, "\\$&")
 
-/** The lines, the last one empty. */
+/** The lines of the banner; the last one is empty. */
 export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
   const { address, configuredKey, generatedAdminKey, generatedKey, terminal } = facts
   const shown = generatedKey ?? (terminal ? configuredKey : undefined)
@@ -92,3 +101,39 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ""
   ]
 }
+
+/**
+ * Prints the banner to the standard output if that is a terminal, else to the standard error, so that piped output is JSON
+ * lines only.
+ */
+export const announce = Effect.fnUntraced(function*(terminal: boolean) {
+  const server = yield* HttpServer.HttpServer
+  const store = yield* ConfigStore
+  const fs = yield* FileSystem.FileSystem
+  const { resolve } = yield* Path.Path
+  const { auth, configured_keys, console, accounts, upstream } = yield* store.current
+  const { config_path, env_backed } = store.source
+  const lines = bannerLines({
+    address: HttpServer.formatAddress(server.address),
+    config: env_backed
+      ? undefined
+      : { path: resolve(config_path), exists: yield* Effect.orElseSucceed(fs.exists(config_path), () => false) },
+    shared: store.shared === undefined ? undefined : {
+      revision: store.shared.revision(),
+      keptIn: store.shared.keptIn(),
+      lasting: yield* store.configWritable
+    },
+    driver: upstream.driver,
+    upstream: upstream.base_url,
+    accounts: accounts.length,
+    directTokens: auth.direct_tokens,
+    generatedKey: store.generatedKey,
+    configuredKey: configured_keys[0],
+    generatedAdminKey: store.adminKeyGenerated ? Redacted.value(store.adminKey) : undefined,
+    console: console.enabled,
+    terminal
+  })
+  yield* (terminal ? Console.log : Console.error)(lines.join("\n"))
+  const { detail } = yield* Effect.flatMap(UsageStore, (usage) => usage.status)
+  if (detail === noDataFolder) yield* Effect.logInfo(`Usage is kept in memory only: ${detail}`)
+})

@@ -1,6 +1,6 @@
 /**
- * What holds for every request, whatever route it takes: its id, what browsers are told, preflights, room for its reply, its place in the
- * count that drain waits for, and the refusal of new ones while the gateway drains, and of those that no route takes.
+ * The middleware of every request: its id, cross-origin headers, preflights, the memory of its reply, its place in the
+ * count that drain waits for, and the rejection of new requests during a drain and of unknown routes.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -21,22 +21,21 @@ import { monotonicMillis } from "../domain/time.ts"
 import { endRecord } from "../http/edge.ts"
 import { CurrentRequest } from "../http/Request.ts"
 import { consoleHeaders, isConsolePath } from "./console/headers.ts"
-import { originHeaders, preflights } from "./cors.ts"
 import { asksMethod, errorOfPath, unrouted } from "./fallback.ts"
-import { framingHeaders } from "./framing.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { RequestMetrics } from "./observability/requestMetrics.ts"
+import { framingHeaders, originHeaders, preflights } from "./replyHeaders.ts"
 import { withRoom } from "./roomForReply.ts"
 
 const everyReply = { ...originHeaders, ...framingHeaders }
 
-/** What every reply says. A page that has a policy of its own keeps it. */
+/** The headers of every reply. A page with its own policy keeps it. */
 const pageHeaders = ({ headers }: HttpServerResponse.HttpServerResponse) => {
   const policy = headers["content-security-policy"]
   return policy === undefined ? everyReply : { ...everyReply, "content-security-policy": policy }
 }
 
-/** Ids that callers may choose for themselves; anything else is replaced. */
+/** Valid caller-defined ids; others are replaced. */
 const acceptableId = /^[\w.:-]{1,128}$/
 
 const requestId = (headers: Headers.Headers): string => {
@@ -56,7 +55,7 @@ const isRouteNotFound = (error: unknown): boolean =>
 
 const ending = (stats: RequestStats, watch: RequestWatch) => () => watch.ended(stats, undefined)
 
-/** Notes in the request's record that it was refused before it had a route. */
+/** Records that the request was rejected before it was routed. */
 const refused = (
   stats: RequestStats,
   path: string,
@@ -71,19 +70,22 @@ const refused = (
   return response
 }
 
-/** Answers what no route takes. */
+/** Rejects a request without a route. */
 const refuse = (method: string, path: string, stats: RequestStats, watch: RequestWatch) => {
   const response = unrouted(method, path, stats.id)
   return refused(stats, path, response, response.status === 404 ? "not_found" : "method_not_allowed", watch)
 }
 
-/** Applies to all requests of a router that the gateway has to itself. */
+/** Applies to all requests of a dedicated router. */
 export const EveryRequest = HttpRouter.middleware(
   Effect.gen(function*() {
     const lifecycle = yield* Lifecycle
     const metrics = yield* RequestMetrics
     const bytes = yield* CurrentBufferedBytes
-    /** Connections close while the gateway drains: who is told so sends no further request on one that is about to. */
+    /**
+     * Adds the headers. During a drain, connections close after their reply; the `connection` header stops clients from
+     * reusing them.
+     */
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
       const told = HttpServerResponse.setHeaders(
         response,
@@ -101,10 +103,10 @@ export const EveryRequest = HttpRouter.middleware(
         const watch = fiber.getRef(CurrentRequestWatch)
         const stats = makeRequestStats(requestId(headers), monotonicMillis(fiber.getRef(Clock.Clock)))
         const { id } = stats
-        // A browser asks first, and hears of the refusal only where it may ask.
+        // A browser shows a rejection only after a successful preflight.
         const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
-        // A scope of its own holds what the request needs, so that the record ends after it. The library's scopes close a
+        // A separate scope holds the request's resources, so that its record ends after them. The library's scopes close a
         // single finalizer without a generator.
         const needed = Scope.makeUnsafe()
         const over = (exit: Exit.Exit<unknown, unknown>) => {
@@ -129,7 +131,7 @@ export const EveryRequest = HttpRouter.middleware(
             handled,
             (context: Context.Context<HttpServerRequest.HttpServerRequest>) => {
               const own = Context.add(Context.add(context, CurrentRequest, stats), Scope.Scope, needed)
-              // An app's router gives requests none of the gateway's services.
+              // The router of an app does not provide the gateway's services.
               return Context.getOrUndefined(own, CurrentBufferedBytes) === bytes
                 ? own
                 : Context.add(own, CurrentBufferedBytes, bytes)

@@ -1,19 +1,80 @@
 /**
- * What is answered without a route: 404, or 405 with `Allow` where another method would do, as the path's family words it.
+ * Replies to requests that match no route: 404, or 405 with `Allow` where another method exists, in the error format of the most
+ * similar route.
  */
 import * as HttpApi from "effect/http-api/HttpApi"
+import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { uncached } from "../admin/edgeLayers.ts"
-import type { GatewayError } from "../domain/GatewayError.ts"
-import { gatewayError } from "../domain/GatewayError.ts"
+import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorResponse } from "../http/edge.ts"
+import { type EdgeFacts, edgeOf } from "../http/edgeFacts.ts"
 import { styles } from "../styles/styles.ts"
 import { GatewayApi } from "./Api.ts"
-import { edgesOfPaths } from "./edgeOfPath.ts"
+
+interface Route {
+  readonly segments: ReadonlyArray<string>
+  readonly edge: EdgeFacts
+}
+
+const segmentsOf = (path: string): Array<string> => path.split("/").filter((segment) => segment !== "")
+
+/** Whether a segment calls a method: `:model:generateContent`. */
+const isCall = (segment: string): boolean => /^:\w+:\w+$/.test(segment)
+
+/** Similarity of a path segment to a route segment; 0 if they differ. */
+const likeness = (route: string, path: string): number => {
+  if (isCall(route)) return /:[A-Za-z]+$/.test(path) ? 2 : 0
+  return route.startsWith(":") || route === path ? 1 : 0
+}
+
+/** Number of matching segments, and their similarity: one more for a complete route. */
+const along = (route: ReadonlyArray<string>, path: ReadonlyArray<string>): readonly [length: number, like: number] => {
+  let like = 0
+  let length = 0
+  for (const segment of route) {
+    const one = length < path.length ? likeness(segment, path[length]!) : 0
+    if (one === 0) break
+    like += one
+    length += 1
+  }
+  return [length, length === route.length ? like + 1 : like]
+}
+
+/**
+ * Finds the edge for a path without a route: that of the route with the most matching segments, then with the highest
+ * similarity, else the API's first one.
+ */
+export const edgesOfPaths = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>
+): (path: string) => EdgeFacts => {
+  const routes: Array<Route> = []
+  HttpApi.reflect(api, {
+    onGroup: () => undefined,
+    onEndpoint: ({ endpoint }) => {
+      routes.push({ segments: segmentsOf(endpoint.path), edge: edgeOf(endpoint) })
+    }
+  })
+  return (path) => {
+    const segments = segmentsOf(path)
+    let best: Route | undefined
+    let [furthest, most] = [-1, 0]
+    for (const route of routes) {
+      const [length, like] = along(route.segments, segments)
+      if (length > furthest || (length === furthest && like > most)) {
+        best = route
+        furthest = length
+        most = like
+      }
+    }
+    if (best === undefined) throw new Error("The API has no endpoint")
+    return best.edge
+  }
+}
 
 const edgeOfPath = edgesOfPaths(GatewayApi)
 
-/** An error as a reply of the family that a path belongs to, with the headers that all replies of the family have. */
+/** Formats an error as the most similar route would, with its headers. */
 export const errorOfPath = (
   path: string,
   error: GatewayError,
@@ -28,11 +89,13 @@ export const errorOfPath = (
 interface Known {
   readonly method: string
   readonly pattern: RegExp
-  /** The path ends with a method of the model that it names: `…/models/:model:generateContent`. */
+  /** The path calls a method of a model: `…/models/:model:generateContent`. */
   readonly calls: boolean
 }
 
-/** A route's path as a pattern: a parameter stands at a segment's start, a colon further on is a literal. */
+/**
+ * Converts a route's path to a pattern. A colon at the start of a segment marks a parameter; later ones are literal.
+ */
 const pattern = (path: string): RegExp =>
   new RegExp(
     `^${
@@ -68,16 +131,16 @@ const fitting = (path: string): ReadonlyArray<Known> => {
 }
 
 /**
- * True where a model is asked for by a path that calls a method of it. The router takes the method for a part of the name,
- * which may have colons.
+ * True for a `GET` of a model method. The router would read the method as part of the model's name, which may contain
+ * colons.
  */
 export const asksMethod = (method: string, path: string): boolean =>
   (method === "GET" || method === "HEAD") && path.includes(":") && fitting(path).some((route) => route.calls)
 
-/** A word in the place of a response's id that is not an id: an operation of the vendor's, such as `compact`. */
+/** A word instead of a response id: an operation of the vendor's API, such as `compact`. */
 const unknownOperation = /^\/v1\/responses\/(?!resp_)[^/]+\/?$/
 
-/** A path that would call a method of a model or an operation on responses, if there were one of that name. */
+/** Whether a path calls an unknown method of a model or an unknown operation on responses. */
 const callsUnknown = (path: string): boolean =>
   unknownOperation.test(path) ||
   (/\/models\/[^/]*:[^/]*$/.test(path) && !fitting(path).some((route) => route.calls))
@@ -88,10 +151,10 @@ const allowed = (path: string): ReadonlyArray<string> => {
   return [...methods]
 }
 
-/** What clients add to their base address by themselves. */
+/** Prefixes that clients add to their base address. */
 const prefixes = [...new Set(styles.flatMap(({ basePaths }) => basePaths))]
 
-/** What is wrong with a client's base address, where that is what it looks like. */
+/** A hint for a client whose base address seems wrong. */
 const addressHint = (path: string): string => {
   for (const prefix of prefixes) {
     if (path.startsWith(`${prefix}/`) && fitting(path.slice(prefix.length)).length > 0) {
@@ -103,8 +166,8 @@ const addressHint = (path: string): string => {
 }
 
 /**
- * The reply to a request that no route takes. A path that is known by this method too has a part that no route takes: one
- * that is too long, or no valid encoding.
+ * The reply to a request without a route. If the path and method are known, a parameter is too long or malformed, so the
+ * reply is 404.
  */
 export const unrouted = (method: string, path: string, requestId: string): HttpServerResponse.HttpServerResponse => {
   const methods = method === "POST" && callsUnknown(path) ? [] : allowed(path)

@@ -1,5 +1,5 @@
 /**
- * Health probes (spec "Health"): `/healthz` says that the process answers, `/readyz` that it takes requests.
+ * The health probes (spec "Health"): `/healthz` for liveness, `/readyz` for readiness.
  */
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -12,10 +12,10 @@ import { gatewayError } from "../domain/GatewayError.ts"
 import { publicEdge } from "../http/edge.ts"
 import { apiId } from "../http/reply.ts"
 import { OpenAiPublicEdge } from "../styles/shared/edges.ts"
-import { HealthGroup } from "./healthApi.ts"
 import { Lifecycle } from "./Lifecycle.ts"
+import { HealthGroup } from "./OperatorApi.ts"
 
-/** The store answers, but not with what this node can go by. */
+/** The store answers, but its configuration is invalid for this node. */
 const notTaken = gatewayError(
   "store_unavailable",
   "The shared configuration is one that this node cannot take; its log names the field",

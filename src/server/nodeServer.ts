@@ -1,5 +1,5 @@
 /**
- * The node HTTP server: listens, keeps clients within bounds, drains when its scope ends, closes idle connections meanwhile.
+ * The node HTTP server: listens, limits connections, and drains when its scope ends.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Duration from "effect/Duration"
@@ -12,19 +12,18 @@ import * as Schema from "effect/Schema"
 import { createServer, type Server } from "node:http"
 import { CurrentHurry, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { watchConnections } from "./connections/Connections.ts"
-import { withinLimits } from "./connections/withinLimits.ts"
+import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 
-/** Where to listen; port 0 lets the system choose. */
+/** Where to listen. The system chooses a port for 0. */
 export interface ListenOptions {
   readonly port: number
   readonly host: string
-  /** A listening socket that was handed over, by its descriptor: it takes the place of host and port. */
+  /** Descriptor of an inherited listening socket, instead of host and port. */
   readonly descriptor?: number | undefined
 }
 
-/** The address or the port is not to be had. */
+/** Listening failed: the address or port is in use or unavailable. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { message: Schema.String }) {}
 
 const reasons: Readonly<Record<string, string>> = {
@@ -42,30 +41,27 @@ const cannotListen = ({ descriptor, host, port }: ListenOptions, { cause }: Serv
   return new CannotListen({ message: `Cannot listen on ${host} port ${port}: ${reasons[code] ?? code}` })
 }
 
-/** Longer than the idle time of the usual load balancers, so that they close first. */
+/** Longer than the idle timeout of common load balancers, so that they close first. */
 const keepAliveTimeout = 65_000
 
-/** Milliseconds in which a request's head has to come, and how often node looks at that; its largest size in bytes. */
+/** Timeout of a request's head and the interval of node's check, in milliseconds; maximum size of a head in bytes. */
 const headersTimeout = 15_000
 const connectionsCheckingInterval = 1000
 const maxHeaderSize = 16 * 1024
 
-/** A body may take as long as it goes on coming (`limits.body_seconds`). */
+/** Unlimited, because `limits.body_seconds` limits pauses in a body. */
 const requestTimeout = 0
 
-/** How long requests that are ended have to tell their callers and the upstream so. */
+/** Time for aborted requests to notify their callers and the upstream. */
 const telling = "3 seconds"
 
-/** Node knows no address of a local socket that was handed over: `name` stands in for it. */
+/** Node reports no address for an inherited local socket; uses `name` instead. */
 const nameAddress = (node: Server, name: string): void => {
   const address = node.address.bind(node)
   node.address = () => address() ?? name
 }
 
-/**
- * A listening server. Give it to the layer that serves; drain comes from `drain`, which must be built after that one so
- * that it ends first.
- */
+/** Makes a listening server and its drain. Build `drain` after the layer that serves, so that it ends first. */
 export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shutdown()) => {
   const node = createServer({
     keepAliveTimeout,
@@ -73,7 +69,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     connectionsCheckingInterval,
     maxHeaderSize,
     requestTimeout,
-    // Nobody here speaks another protocol: who offers one is answered in this, on a socket that stays node's to watch.
+    // Refuses upgrades: the request is answered over HTTP, on a socket that node still watches.
     shouldUpgradeCallback: () => false
   })
   if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
@@ -89,8 +85,8 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
   )
   const server = Layer.merge(listening, NodeHttpServer.layerHttpServices)
   /**
-   * When the scope ends: the socket goes on accepting, so that late requests are told, until the requests under way are
-   * over or their time is.
+   * Drains at the end of the scope. The socket stays open, so that late requests get a reply, until the active requests
+   * finish or the timeout passes.
    */
   const drain: Layer.Layer<never, never, Lifecycle | ConfigStore> = Layer.effectDiscard(
     Effect.gen(function*() {
@@ -102,7 +98,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
         const unwatch = hurry.watch(() => resume(Effect.void))
         return Effect.sync(unwatch)
       })
-      // From now on there is somebody whom a second signal tells.
+      // Registers a permanent listener, so that a second signal forces the shutdown.
       yield* Effect.acquireRelease(
         Effect.sync(() => hurry.watch(() => undefined)),
         (unwatch) => Effect.sync(unwatch)

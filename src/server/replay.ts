@@ -1,5 +1,5 @@
 /**
- * Plays saved samples: the styles over the embedded upstream, which answers with the recorded replies and nothing else.
+ * Replays saved samples: the styles over the embedded upstream, which serves only the recorded replies.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,18 +18,18 @@ import type { PlayedStyle, SamplePrompt as Ask, Style } from "../styles/Style.ts
 import { styles } from "../styles/styles.ts"
 import { GatewayServices, routerConfig } from "./services.ts"
 
-/** The styles by name. */
+/** Styles by name. */
 const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
 
-/** Files and nothing else of what is around: a router, above all, must be the player's own. */
+/** Only the file services of the context: the replay must have its own router. */
 const ownFiles = Effect.map(
   Effect.all([FileSystem.FileSystem, Path.Path]),
   ([files, path]) => Context.add(Context.make(FileSystem.FileSystem, files), Path.Path, path)
 )
 
-/** Answers a request of a style with a sample of the folder `dir`, until the scope ends. */
+/** A handler that answers requests with samples of the folder `dir`, until the scope ends. */
 const playerOf = Effect.fnUntraced(function*(dir: string) {
   const files = yield* ownFiles
   const { handler } = yield* Effect.acquireRelease(
@@ -38,7 +38,7 @@ const playerOf = Effect.fnUntraced(function*(dir: string) {
         StyleHandlers.pipe(
           Layer.provide(GatewayServices),
           Layer.provide(ConfigStore.layerMemory({ keys: [key], samples: { dir } })),
-          // The server's services have files too, which are none: ours come after them.
+          // The server's services include empty file services, so ours must override them.
           Layer.provide([
             FetchHttpClient.layer,
             HttpServer.layerServices,
@@ -55,7 +55,9 @@ const playerOf = Effect.fnUntraced(function*(dir: string) {
   return handler
 })
 
-/** What a caller of the style would get: the sample's reply, or the style's error. `text` is left out of `ask`. */
+/**
+ * The response that a caller of the style gets: the sample's reply, or the style's error. `text` is left out of `ask`.
+ */
 export const playSample = Effect.fnUntraced(function*(
   { dir, id, style, ...ask }: Omit<Ask, "text"> & {
     readonly dir: string
@@ -75,7 +77,7 @@ export const playSample = Effect.fnUntraced(function*(
   return yield* Effect.promise(() => handler(request))
 })
 
-/** Plays samples of the configured folder. */
+/** Replays samples of the configured folder. */
 export const SampleReplayLive: Layer.Layer<
   SampleReplay,
   never,

@@ -1,6 +1,6 @@
 /**
- * Room for whole replies: a large one is refused where it does not fit into what all requests may hold, and sent when its turn
- * comes. Until its client takes it, it is held for the connection.
+ * Memory for whole replies. A large reply is rejected if it exceeds the limit of all requests, and sent in turn. Until its
+ * client reads it, the connection counts it.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -9,17 +9,17 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { RequestStats } from "../completion/RequestStats.ts"
 import { hasRoom, inTurn, largeReply } from "../http/largeReply.ts"
 import { tooMuchHeld } from "../http/receiveBody.ts"
-import { isShared } from "./connections/sharedBytes.ts"
+import { isShared } from "./connections/Connection.ts"
 import { errorOfPath } from "./fallback.ts"
 
-/** Bytes of a reply that is sent however much is held: a connection holds one at a time. */
+/** Maximum size of replies without a check; a connection holds one at a time. */
 const smallReply = 16 * 1024
 
-/** A change has been made by the time that it is answered: a refusal would be untrue. */
+/** A change is complete when its reply is ready, so an error would be wrong. */
 const tellsChange = (method: string, path: string): boolean =>
   method !== "GET" && method !== "HEAD" && path.startsWith("/admin/")
 
-/** A text that is encoded is held once while it is sent. */
+/** Drops the text of an encoded body, so that it is in memory once. */
 const encoded = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   const { body } = response
   return body._tag === "Uint8Array" && body.text !== undefined
@@ -27,7 +27,7 @@ const encoded = (response: HttpServerResponse.HttpServerResponse): HttpServerRes
     : response
 }
 
-/** The reply when it may be sent, or the refusal in its place. */
+/** Returns the reply when it may be sent, or an error instead. */
 export const withRoom = (
   fiber: Fiber.Fiber<unknown, unknown>,
   response: HttpServerResponse.HttpServerResponse,
@@ -40,7 +40,7 @@ export const withRoom = (
     return Effect.succeed(response)
   }
   const held = body.text === undefined && isShared(body.body) ? 0 : body.contentLength
-  // What an upstream said was counted as it came.
+  // Replies of the upstream were counted on arrival.
   const isCounted = held === 0 || stats.attempts > 0 || tellsChange(method, path)
   if (!isCounted && !hasRoom(fiber, held)) {
     stats.status = tooMuchHeld.status

@@ -1,6 +1,6 @@
 /**
- * `SelfClient` over the router that the gateway's routes are built in, so that it works on a socket, as a web handler, and
- * below another router's prefix alike.
+ * `SelfClient` over the router that holds the gateway's routes, so that it works on a socket, as a web handler, and below another
+ * router's prefix.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,16 +9,32 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpRouter from "effect/http/HttpRouter"
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { SelfClient } from "../admin/SelfClient.ts"
-import { mountedAt } from "./mountedAt.ts"
 
-/** Requests need an absolute address; no name is ever looked up. */
+/** The prefix that routers removed from the current request's path; empty without one or outside a request. */
+export const mountedAt: Effect.Effect<string> = Effect.map(
+  Effect.serviceOption(HttpServerRequest.HttpServerRequest),
+  Option.match({
+    onNone: () => "",
+    onSome: ({ originalUrl, url }) => {
+      const path = pathOf(originalUrl)
+      const own = pathOf(url)
+      return path.endsWith(own) ? path.slice(0, path.length - own.length) : ""
+    }
+  })
+)
+
+/** The path of a URL. The authority is the caller's `Host` header, which may be malformed. */
+const pathOf = (url: string): string => /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? ""
+
+/** Requests need an absolute address; this name is never resolved. */
 const origin = "http://gateway.internal"
 
-/** Whether the gateway's router sees paths without what mounted it took off: true of a router of the gateway's own. */
+/** Whether the gateway's router sees paths without the mount prefix, as a dedicated router does. */
 export const PathsAreOwn = Context.Reference<boolean>("model-gateway/server/PathsAreOwn", {
   defaultValue: () => false
 })
@@ -33,7 +49,7 @@ export const SelfClientLive: Layer.Layer<SelfClient, never, HttpRouter.HttpRoute
     )
     let handler: ((request: Request) => Promise<Response>) | undefined
     const fetch: typeof globalThis.fetch = (input, init) => {
-      // The routes are complete only when all layers are built.
+      // The routes are complete only after all layers are built.
       handler ??= toWebHandler(router.asHttpEffect())
       return handler(new Request(input, init))
     }

@@ -1,19 +1,18 @@
 /**
- * A file that is the same for every client, sent in the form that the client takes: its bytes are shared, and a client that has
- * them already gets none.
+ * Static files, compressed for clients that support it. Their bytes are shared, and a client with a current copy gets 304.
  */
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createHash } from "node:crypto"
-import { shareBytes } from "./connections/sharedBytes.ts"
+import { shareBytes } from "./connections/Connection.ts"
 
-/** A file in the forms that a client may take. */
+/** A file in all encodings. */
 export interface SentFile {
   readonly plain: Uint8Array
   readonly gz: Uint8Array
   readonly br: Uint8Array
   readonly contentType: string
-  /** The beginning of SHA-256 of the plain form. */
+  /** The first 16 hex digits of the SHA-256 of the plain form. */
   readonly hash: string
 }
 
@@ -25,7 +24,7 @@ export const sentFile = ({ br, contentType, gz, plain }: Omit<SentFile, "hash">)
   hash: createHash("sha256").update(plain).digest("hex").slice(0, 16)
 })
 
-/** What a client takes at its best, of what there is: an encoding with `q=0` is refused. */
+/** The best encoding that the client accepts. `q=0` excludes one. */
 const encodingOf = (accepted: string): "br" | "gz" | "plain" => {
   const taken = new Map(
     accepted.toLowerCase().split(",").map((entry) => {
@@ -40,7 +39,7 @@ const encodingOf = (accepted: string): "br" | "gz" | "plain" => {
 
 const contentEncodings = { br: "br", gz: "gzip", plain: undefined } as const
 
-/** The reply with a file, or 304. */
+/** Replies with a file, or with 304. */
 export const sendFile = (
   request: HttpServerRequest.HttpServerRequest,
   file: SentFile,

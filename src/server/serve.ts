@@ -3,6 +3,7 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -11,6 +12,7 @@ import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
+import { existsSync } from "node:fs"
 import { layerAdminEnvironment } from "../admin/AdminEnvironment.ts"
 import { buildInfo, currentVersion } from "../admin/system/build.ts"
 import { GivenNodeId } from "../cluster/nodes/Nodes.ts"
@@ -23,33 +25,62 @@ import { ServerHasServices } from "../http/groupRoutes.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
-import { announce } from "./announce.ts"
 import { builtAssets } from "./assets.ts"
+import { announce } from "./banner.ts"
 import { ConsoleRoutes } from "./console/routes.ts"
-import { inContainer, isLoopback } from "./container.ts"
 import { GatewayRoutes, gatewayServices, routerConfig } from "./Gateway.ts"
-import type { ListenOptions } from "./nodeServer.ts"
-import { NodeServer } from "./nodeServer.ts"
+import { stdoutLogger, terminalLogger } from "./loggers.ts"
+import { type ListenOptions, NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
 import { layerRegistry } from "./observability/requestMetrics.ts"
 import { SharedState } from "./services.ts"
-import { inheritedSocket } from "./socketActivation.ts"
-import { stdoutLogger } from "./stdoutLogger.ts"
-import { terminalLogger } from "./terminalLogger.ts"
 
-/** The configured upstream, called through undici itself. */
+/** Files and variables that common engines create in their containers. */
+const files = ["/.dockerenv", "/run/.containerenv"]
+const variables = ["container", "KUBERNETES_SERVICE_HOST"]
+
+const isSet = (name: string) =>
+  Config.String(name).pipe(
+    Config.withDefault(""),
+    Effect.map((value) => value !== ""),
+    Effect.orElseSucceed(() => false)
+  )
+
+export const inContainer: Effect.Effect<boolean> = Effect.map(
+  Effect.forEach(variables, isSet),
+  (set) => set.includes(true) || files.some((file) => existsSync(file))
+)
+
+/** Whether an address is reachable only from the same machine or container. */
+export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host)
+
+/** The first inherited descriptor. */
+const firstDescriptor = 3
+
+const text = (name: string) => Config.String(name).pipe(Config.withDefault(""))
+
+/**
+ * The descriptor of a socket from systemd's socket activation: set if `LISTEN_PID` is this process and `LISTEN_FDS` is at
+ * least 1.
+ */
+export const inheritedSocket: Effect.Effect<number | undefined> = Effect.gen(function*() {
+  const pid = yield* text("LISTEN_PID")
+  const count = yield* text("LISTEN_FDS")
+  return pid === String(process.pid) && /^\d+$/.test(count) && Number(count) >= 1 ? firstDescriptor : undefined
+}).pipe(Effect.orElseSucceed(() => undefined))
+
+/** The configured upstream over undici. */
 const NodeUpstream = Layer.provide(UpstreamLayer.layer, layerUndici)
 
-/** Everything below the routes. */
 const NodeGatewayServices = gatewayServices(NodeUpstream)
 const SharedGatewayServices = gatewayServices(NodeUpstream, SharedState)
 
-/** Services that a request adds to those of the server, one by one. */
+/** Maximum number of services that a request adds to its context. */
 const mostAdded = 16
 
 /**
- * Builds a layer so that what is added to its context does not copy it: by default the ninth service that is added makes a new
- * map of all, for each request.
+ * Builds a layer whose context can grow without a copy. By default the ninth added service copies the whole map, for each
+ * request.
  */
 const withRoomToAdd = <E, R>(layer: Layer.Layer<never, E, R>): Layer.Layer<never, E, R> =>
   Layer.effectDiscard(
@@ -57,7 +88,7 @@ const withRoomToAdd = <E, R>(layer: Layer.Layer<never, E, R>): Layer.Layer<never
       Context.makeUnsafe<R | Scope.Scope>(new Map(context.mapUnsafe), { maxDepth: mostAdded }))
   )
 
-/** The routes and the server are built of the same services. */
+/** Declares that the routes and the server share their services. */
 const servedHere = Layer.succeed(ServerHasServices, true)
 
 const serveServices = <A, E, R>(
@@ -81,17 +112,17 @@ const serveServices = <A, E, R>(
   )
 }
 
-/** Once it runs, a gateway needs its files no more: an installation may be replaced under it. */
+/** Loads the assets at the start, so that the installation can be replaced under a running gateway. */
 const keepAssets = Effect.sync(() => {
   if (buildInfo.form !== "source") builtAssets()
 })
-/** Serves the gateway on a node server. Provides what the routes are built on, for whoever shares it. */
+/** Serves the gateway on a node server. Provides the services of the routes. */
 export const serveGateway = (options: ListenOptions) => serveServices(options, NodeGatewayServices)
 
-/** Serves the gateway as one of the nodes of a store. */
+/** Serves the gateway as a node of a cluster. */
 export const serveSharedGateway = (options: ListenOptions) => serveServices(options, SharedGatewayServices)
 
-/** What cannot be seen from inside: a gateway that nobody outside of its container reaches. */
+/** Warns of a loopback address in a container, which hides the gateway from outside. */
 const warnOfLoopback = ({ descriptor, host }: ListenOptions) =>
   Effect.gen(function*() {
     if (descriptor === undefined && isLoopback(host) && (yield* inContainer)) {
@@ -101,14 +132,14 @@ const warnOfLoopback = ({ descriptor, host }: ListenOptions) =>
 
 const isTerminal = process.stdout.isTTY === true
 
-/** Lines for people on a terminal, else one JSON object a line. */
+/** Short lines on a terminal, else JSON lines. */
 const Logging = (level: LogLevel.LogLevel) =>
   Layer.mergeAll(
     Logger.layer([isTerminal ? terminalLogger : stdoutLogger]),
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
-/** Runs until interrupted; ends by draining. */
+/** Runs until interrupted; then drains. */
 export const serve = Effect.gen(function*() {
   const environment = yield* Environment
   const listen = { port: environment.port, host: environment.host, descriptor: yield* inheritedSocket }
@@ -128,7 +159,7 @@ export const serve = Effect.gen(function*() {
     Layer.effectDiscard(Effect.all([announce(isTerminal), warnOfLoopback(listen), keepAssets])).pipe(
       Layer.provide(gateway),
       Layer.provide(named),
-      // What the shared store counts is the gateway's too.
+      // The metrics of the shared store go to the same registry.
       Layer.provide(layerRegistry),
       Layer.provide(layerAdminEnvironment),
       Layer.provide(NodeHttpClient.layerUndici),

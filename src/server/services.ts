@@ -1,5 +1,5 @@
 /**
- * Everything below the routes as layers: the completion service over the pool over the upstream over the configuration.
+ * All services below the routes as layers: the completion service over the pool over the upstream over the configuration.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -29,10 +29,10 @@ import { Lifecycle } from "./Lifecycle.ts"
 import { Gauges } from "./observability/gauges.ts"
 import { layerRegistry, RequestMetrics } from "./observability/requestMetrics.ts"
 
-/** What many nodes may share. */
+/** State that nodes may share. */
 export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes | KeyLimits
 
-/** State that lives and ends with the process. */
+/** State in the process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
   Layer.merge(ResponsesStore.layer),
@@ -40,7 +40,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.merge(KeyLimits.layer)
 )
 
-/** State that the nodes of a store share; needs a `Store`, and the configuration that they share (`ConfigStore.layerShared`). */
+/** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
   Layer.merge(ResponsesStore.layerShared),
@@ -67,7 +67,7 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provideMerge(Layer.mergeAll(Deadlines.layer, layerBufferedBytes, layerLimits, layerRegistry))
   )
 
-/** Without the map, which is how it was built and none of its services. */
+/** Removes the memo map from the built services. */
 const builtWith = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap, scope: Scope.Scope) =>
   Effect.map(
     Layer.buildWithMemoMap(layer, memoMap, scope),
@@ -75,8 +75,8 @@ const builtWith = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap,
   )
 
 /**
- * A gateway of its own, built once wherever it is provided: layers are shared by their reference, and those that it is made of
- * are in every other gateway too, with its upstream and its keys. What the embedder brings is shared with the app as always.
+ * One separate gateway, built once. Layers are memoized by reference, so the gateway's parts would otherwise be shared
+ * with other gateways, including their upstream and keys. Layers from the embedder are shared with the app as usual.
  */
 const oneGateway = <E, R, E2, R2>(upstream: Layer.Layer<Upstream, E, R>, state: Layer.Layer<GatewayState, E2, R2>) =>
   Layer.fromBuildMemo((ofApp, scope) => {
@@ -88,13 +88,13 @@ type InProcess = typeof InProcessState
 type Services<E, R, E2, R2> = ReturnType<typeof servicesOver<E, R, E2, R2>>
 
 /**
- * Everything below the routes over an upstream of one's own; needs the configuration, and files for raw samples. Each is a
- * gateway of its own, and one wherever it is provided within an app.
+ * All services below the routes over a given upstream. Needs the configuration and file services. Each call makes a
+ * separate gateway, built once within an app.
  */
 export function gatewayServices<E, R>(
   upstream: Layer.Layer<Upstream, E, R>
 ): Services<E, R, Layer.Error<InProcess>, Layer.Services<InProcess>>
-/** The same with the state that is given: `SharedState`, or one of the embedder's own. */
+/** The same with the given state: `SharedState`, or the embedder's own. */
 export function gatewayServices<E, R, E2, R2>(
   upstream: Layer.Layer<Upstream, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
@@ -107,10 +107,10 @@ export function gatewayServices(
 }
 
 /**
- * Everything below the routes over the configured upstream; needs an HTTP client too. An app that has two gateways of it
- * makes two with `Layer.fresh`.
+ * All services below the routes over the configured upstream. Needs an HTTP client too. An app with two such gateways uses
+ * `Layer.fresh` for each.
  */
 export const GatewayServices = gatewayServices(Layer.provide(UpstreamLayer.layer, layerHttpClient))
 
-/** How a router must take paths: long keys and ids stand in them, and method names in them are case-sensitive. */
+/** Router options: path parameters hold long keys and ids, and method names are case-sensitive. */
 export const routerConfig = { maxParamLength: 4096, caseSensitive: true } as const

@@ -3,8 +3,8 @@ import { Effect, Layer } from "effect"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { keysOf } from "../../src/config/edit.ts"
-import { generateKey } from "../../src/config/generatedKey.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { generateKey } from "../../src/config/secrets.ts"
 
 const withCallers = (raw: RawConfig) =>
   Callers.layer.pipe(Layer.provideMerge(ConfigStore.layerJson(raw, { adminKey: "the-admin-key" })))

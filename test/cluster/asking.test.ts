@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePeers } from "../../src/cluster/nodes/asking.ts"
-import { pieceBytes } from "../../src/cluster/store/pieces.ts"
+import { pieceBytes } from "../../src/cluster/store/encryption.ts"
 import { sentDuring, settledServer, storeNode } from "./support.ts"
 
 describe("questions of one node to another", () => {

@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { bannerLines, type StartFacts } from "../../src/server/banner.ts"
-import { requestLine } from "../../src/server/terminalLogger.ts"
+import { requestLine } from "../../src/server/loggers.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
 const facts: StartFacts = {

@@ -3,7 +3,7 @@ import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import parsePrometheusTextFormat from "parse-prometheus-text-format"
 import type { AccountFacts } from "../../src/accounts/Accounts.ts"
-import { accountMetrics } from "../../src/server/observability/accountMetrics.ts"
+import { accountMetrics } from "../../src/server/observability/metrics.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
 const open: Array<RunningGateway> = []

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Logger, Redacted } from "effect"
-import { jsonLine } from "../../src/server/stdoutLogger.ts"
+import { jsonLine } from "../../src/server/loggers.ts"
 
 const circular: Record<string, unknown> = { name: "itself" }
 circular["own"] = circular

@@ -5,7 +5,7 @@ import * as fc from "fast-check"
 import { type EdgeFacts, edgeOf } from "../../src/http/edgeFacts.ts"
 import { detailErrors, generateErrors, messagesErrors, openaiErrors } from "../../src/http/errorShapes.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
-import { edgesOfPaths } from "../../src/server/edgeOfPath.ts"
+import { edgesOfPaths } from "../../src/server/fallback.ts"
 import { playedStyles, type Style } from "../../src/styles/Style.ts"
 import { styles } from "../../src/styles/styles.ts"
 
@@ -29,7 +29,7 @@ describe("the edge of a path", () => {
     }
   })
 
-  it("without a route is that of the most similar route", () => {
+  it("is that of the route that it is most like where none takes it", () => {
     const families = [
       [openaiErrors, ["/", "/v1", "/v1/", "/v1/none", "/v1/models/a/b", "/none", "/v2/messages", "/v1/responses/a/b"]],
       [messagesErrors, ["/messages/none", "/v1/messages/batches", "/msgcompat/v2/messages", "/msgcompat"]],

@@ -1,5 +1,5 @@
 /**
- * The nodes that are one gateway: who they are, whether this one may take requests, and what it costs them to share.
+ * The nodes of a cluster: their list, the readiness of this one, and metrics of the shared store.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,22 +13,22 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Store } from "../store/Store.ts"
 import { makePeers, noPeers, type Peers } from "./asking.ts"
 
-/** A node as the others see it. Times are Unix milliseconds. */
+/** The state of a node. Times are Unix milliseconds. */
 export interface NodeFacts {
   readonly id: string
   readonly self: boolean
-  /** `late`: it has shown no life for two seconds. */
+  /** `late`: no heartbeat for two seconds. */
   readonly state: "up" | "draining" | "late"
   readonly version: string
   readonly started_at: number
-  /** Milliseconds since it showed life. */
+  /** Milliseconds since the last heartbeat. */
   readonly last_beat_ms: number
   readonly in_use: number
   readonly waiting: number
   readonly config_revision: number
 }
 
-/** The store as this node finds it. */
+/** The state of the store, as this node sees it. */
 export interface StoreFacts {
   readonly state: "up" | "lost"
   readonly url: string
@@ -36,46 +36,46 @@ export interface StoreFacts {
   readonly revision: number
   readonly round_trip_ms: number
   readonly since: number
-  /** What is wrong with how the server is set up, in words. */
+  /** A problem with the server's configuration. */
   readonly detail?: string
 }
 
-/** Numbers for metrics; counters count since the start. */
+/** Metrics; counters start at 0 with the process. */
 export interface NodesMetrics {
   readonly up: boolean
   readonly nodes: number
   readonly scripts: ReadonlyMap<string, number>
-  /** Leases that the store had dropped while they ran. */
+  /** Leases that the store dropped while they were in use. */
   readonly leasesLost: number
-  /** Copies of stored responses that could not be written. */
+  /** Copies of stored responses that failed to be written. */
   readonly lostWrites: number
 }
 
 const lateMillis = 2_000
 
-/** The name that this process was given, in what it logs and exports too; without a store it may have none. */
+/** The configured id of this node, also used in logs and exports; optional without a store. */
 export const GivenNodeId = Context.Reference<string | undefined>("model-gateway/nodes/GivenNodeId", {
   defaultValue: () => undefined
 })
 
-/** What there is to know of the nodes. */
+/** The nodes of this gateway. */
 export class Nodes extends Context.Service<Nodes, {
-  /** This node's id. */
+  /** The id of this node. */
   readonly id: string
   /** `undefined` without a store. */
   readonly store: () => StoreFacts | undefined
-  /** False while this node can take no requests: the store is lost, or its configuration is one that it cannot take. */
+  /** False while the store is lost or its configuration is invalid for this node. */
   readonly isReady: () => boolean
-  /** All nodes by id; this one alone while the store is lost. */
+  /** All nodes, sorted by id; only this one while the store is lost. */
   readonly list: Effect.Effect<ReadonlyArray<NodeFacts>>
-  /** Says how to find out whether this node drains, for the others to see. */
+  /** Registers the drain state of this node, which the others see. */
   readonly watchDraining: (isDraining: () => boolean) => void
-  /** Other nodes, for what each keeps to itself. */
+  /** Queries to other nodes for data that each keeps in its memory. */
   readonly peers: Peers
   /** `undefined` without a store. */
   readonly metrics: Effect.Effect<NodesMetrics | undefined>
 }>()("model-gateway/nodes/Nodes") {
-  /** This process alone. `version` is the gateway's. */
+  /** A single node without a store. `version` is the gateway's. */
   static readonly layer = (version: string): Layer.Layer<Nodes, never, Accounts> =>
     Layer.effect(
       Nodes,

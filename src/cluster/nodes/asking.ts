@@ -1,49 +1,49 @@
 /**
- * Questions that nodes ask one another through the store, for what each of them keeps to itself.
+ * Queries between nodes through the store, for data that each node keeps in its memory.
  *
- * The one thing to know: a question is heard once or not at all, and nobody waits for a node that does not answer.
+ * A query is delivered at most once, and every wait for a reply has a timeout.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { randomBytes } from "node:crypto"
 import { errorTable, type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { piecesOf } from "../store/pieces.ts"
+import { piecesOf } from "../store/encryption.ts"
 import type { StoreShape } from "../store/Store.ts"
-import type { StoreUnavailable } from "../store/StoreError.ts"
+import type { StoreUnavailable } from "../store/StoreShape.ts"
 
-/** Time for an answer, in milliseconds; what is asked of one node alone may take longer. */
+/** Timeouts in milliseconds: of a query to all nodes and of a query to one node. */
 const patience = 1_000
 const patienceForOne = 5_000
 
-/** An answer that is not taken is kept for so many milliseconds. */
+/** Lifetime of an unread reply, in milliseconds. */
 const answerMillis = "10000"
 
-/** Characters of an answer to a question that goes to all. */
+/** Maximum length of a reply to a query to all nodes. */
 export const mostAnswered = 8 * 1024 * 1024
 
-/** What other nodes said. */
+/** The replies of other nodes. */
 export interface Answers {
-  /** By node id; what nodes know that refused is left out. */
+  /** Replies by node id, without those of nodes that failed. */
   readonly answers: ReadonlyMap<string, string>
-  /** Nodes that did not answer in time. */
+  /** Nodes without a reply in time. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** Answers a question of one kind; both are texts. */
+/** Replies to queries of one kind; query and reply are texts. */
 export type Answerer = (question: string) => Effect.Effect<string, GatewayError>
 
-/** Asks other nodes, and answers them. */
+/** Sends queries to other nodes and replies to theirs. */
 export interface Peers {
-  /** Asks all others. */
+  /** Queries all other nodes. */
   readonly askAll: (kind: string, question: string) => Effect.Effect<Answers>
-  /** Asks one node: its answer, or the error with which it refuses. `undefined`: there is no such node. */
+  /** Queries one node. Fails with its error. `undefined` if there is no such node. */
   readonly askOne: (node: string, kind: string, question: string) => Effect.Effect<string | undefined, GatewayError>
-  /** Says how this node answers questions of a kind. */
+  /** Registers the handler for queries of a kind. */
   readonly answers: (kind: string, answerer: Answerer) => void
 }
 
-/** A process alone has nobody to ask. */
+/** A single node has no peers. */
 export const noPeers: Peers = {
   askAll: () => Effect.succeed({ answers: new Map(), missing: [] }),
   askOne: () => Effect.undefined,
@@ -55,7 +55,7 @@ const replyPlace = (id: string, node: string, piece: number) => `gw:{main}:reply
 
 const refusedText = ({ code, message, param }: GatewayError): string => `-${JSON.stringify({ code, message, param })}`
 
-/** The error that another node refused with. */
+/** Parses the error of another node. */
 const readRefusal = (text: string): GatewayError => {
   const { code, message, param } = JSON.parse(text) as { code: string; message: string; param?: string }
   const known = Object.keys(errorTable).find((each): each is keyof typeof errorTable => each === code)
@@ -63,20 +63,20 @@ const readRefusal = (text: string): GatewayError => {
 }
 
 interface Waiting {
-  /** The pieces of each node's answer. */
+  /** The number of chunks of each node's reply. */
   readonly answered: Map<string, number>
   expected: ReadonlySet<string> | undefined
   readonly done: Deferred.Deferred<void>
 }
 
-/** Makes the questions of a node; `fork` runs what answers others. */
+/** Makes the peers of a node; `fork` runs the handlers. */
 export const makePeers = (
   store: Pick<StoreShape, "node" | "run" | "bulk" | "listen" | "seal" | "open">,
   fork: (effect: Effect.Effect<void>) => void
 ): Peers => {
   const answerers = new Map<string, Answerer>()
   const waiting = new Map<string, Waiting>()
-  /** Who was there when somebody was asked last. */
+  /** The other nodes at the last query. */
   let known: ReadonlyArray<string> = []
 
   const answer = (id: string, asker: string, sealed: string) =>
@@ -114,7 +114,7 @@ export const makePeers = (
     Deferred.doneUnsafe(done, Exit.void)
   }
 
-  /** A node's answer; empty where a piece of it is gone. */
+  /** Reads a node's reply; empty if a chunk has expired. */
   const take = Effect.fnUntraced(function*(id: string, node: string, pieces: number) {
     let text = ""
     for (let i = 0; i < pieces; i++) {
@@ -127,7 +127,7 @@ export const makePeers = (
     return text
   })
 
-  /** Who was asked, and what those said who answered. */
+  /** Sends a query; returns the queried nodes and their replies. */
   const ask = Effect.fnUntraced(function*(
     to: string,
     kind: string,
@@ -155,7 +155,7 @@ export const makePeers = (
   return {
     askAll: (kind, question) =>
       Effect.matchEffect(ask("", kind, question, patience), {
-        // While the store is lost nobody can be asked.
+        // No node can be queried while the store is lost.
         onFailure: () => Effect.succeed({ answers: new Map(), missing: known }),
         onSuccess: ({ asked, said }) =>
           Effect.sync(() => {

@@ -1,50 +1,46 @@
 /**
- * Commands and scripts with a time limit each, and whether the store is there.
+ * Commands and scripts with timeouts, and whether the store answers.
  *
- * The one thing to know: a command that took too long may still run. What is sent must therefore be good to run late or twice.
- * Large values have a connection of their own, so that no other command waits behind them.
+ * A command that timed out may still run, so commands must tolerate a late or repeated run. Large values have a separate
+ * connection, so that other commands do not wait behind them.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import * as Semaphore from "effect/Semaphore"
-import type { StoreAddress } from "./address.ts"
-import { connect, type Connection, textOf } from "./connection.ts"
+import { connect, type Connection, type StoreAddress, textOf } from "./connection.ts"
 import type { Script } from "./scripts.ts"
-import { StoreUnavailable } from "./StoreError.ts"
+import { type StoreCommand, StoreUnavailable } from "./StoreShape.ts"
 
-/** So many failures in a row mean that the store is lost. */
+/** Consecutive failures after which the store counts as lost. */
 const failuresToLose = 3
 
-/** Milliseconds that commands with large values may take, unless the store is lost meanwhile. */
+/** Timeout of commands with large values in milliseconds, unless the store is lost first. */
 const bulkPatience = 5_000
-
-/** A command and its arguments. */
-export type StoreCommand = readonly [command: string, ...args: ReadonlyArray<string>]
 
 export interface StoreClient {
   /** Sends a command; replies are RESP2 values. */
   readonly send: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<unknown, StoreUnavailable>
-  /** Runs a script; its reply is a flat array of texts. */
+  /** Runs a script; its reply is a flat array of strings. */
   readonly run: (
     script: Script,
     args: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   /**
-   * Sends commands with large values together, on a connection of their own. One that is slow or fails is not a sign that
-   * the store is lost.
+   * Sends commands with large values together, on a separate connection. A slow or failed one does not mark the store as
+   * lost.
    */
   readonly bulk: (commands: ReadonlyArray<StoreCommand>) => Effect.Effect<ReadonlyArray<unknown>, StoreUnavailable>
-  /** The connection at this moment, for subscriptions. */
+  /** The current connection, for subscriptions. */
   readonly connection: () => Connection
-  /** Connects anew, giving up what the old connections had under way. */
+  /** Reconnects and abandons pending commands. */
   readonly replace: Effect.Effect<void>
-  /** True once so many commands in a row have failed that the store counts as lost, or while there is no connection. */
+  /** True after `failuresToLose` consecutive failures, or while there is no connection. */
   readonly isFailing: () => boolean
-  /** Milliseconds that the last command took. */
+  /** Round trip of the last command, in milliseconds. */
   readonly roundTrip: () => number
-  /** Scripts that were run, by name. */
+  /** Number of runs by script. */
   readonly counts: () => { readonly scripts: ReadonlyMap<string, number> }
 }
 
@@ -55,16 +51,16 @@ const roundTrips = Metric.histogram("gateway_store_round_trip_seconds", {
 
 const unavailable = new StoreUnavailable({ message: "The store does not answer" })
 
-/** Lets what has come in meanwhile be read. */
+/** Lets pending input be read. */
 const turn = Effect.callback<void>((resume) => {
   const immediate = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(immediate))
 })
 
-/** A timer that comes late by so much tells of this process's own business, not of the store, in milliseconds. */
+/** A timer that is late by this much shows that this process was busy, not the store; milliseconds. */
 const lag = 50
 
-/** Fails when a command has had its time: time in which this process was busy itself does not count. */
+/** Fails after a timeout, not counting time in which this process was busy. */
 const expired = (patience: number, now: () => number): Effect.Effect<never, StoreUnavailable> =>
   Effect.suspend(() => {
     const began = now()
@@ -76,14 +72,14 @@ const expired = (patience: number, now: () => number): Effect.Effect<never, Stor
     )
   })
 
-/** A connection that can be given up for a new one; the scope closes it. */
+/** A replaceable connection; the scope closes it. */
 const makeLine = Effect.fnUntraced(function*(address: StoreAddress) {
   let connection: Connection = yield* connect(address)
   yield* Effect.addFinalizer(() => Effect.suspend(() => connection.close))
   const replacing = yield* Semaphore.make(1)
   return {
     connection: () => connection,
-    /** Does nothing while it is being replaced. */
+    /** Reconnects, unless that is in progress. */
     replace: Effect.gen(function*() {
       yield* Effect.exit(connection.close)
       const exit = yield* Effect.exit(connect(address))
@@ -92,7 +88,7 @@ const makeLine = Effect.fnUntraced(function*(address: StoreAddress) {
   }
 })
 
-/** Connects; the scope closes the connections. A command that takes longer than `commandPatience` (milliseconds) has failed. */
+/** Connects; the scope closes the connections. `commandPatience` is the timeout of a command in milliseconds. */
 export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
   const [line, bulkLine] = yield* Effect.all([makeLine(address), makeLine(address)])
   const scope = yield* Effect.scope
@@ -147,13 +143,13 @@ export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, com
           Effect.mapError(() => unavailable),
           Effect.raceFirst(Effect.tapError(
             expired(bulkPatience, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6),
-            // What is still under way there would delay all that follows.
+            // Pending commands would delay all later ones.
             () => Effect.forkIn(bulkLine.replace, scope)
           ))
         )
       }),
     connection: line.connection,
-    // The large values have theirs back when the store takes a new connection.
+    // The connection for large values is ready when the store accepts it again.
     replace: Effect.andThen(Effect.forkIn(bulkLine.replace, scope), line.replace),
     isFailing: () => failures >= failuresToLose || !line.connection().isReady(),
     roundTrip: () => roundTrip,

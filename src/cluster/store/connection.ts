@@ -1,7 +1,7 @@
 /**
- * The connection to the store's server: bounded in time, never given up.
+ * The address of the store's server and the connection to it, which reconnects for as long as the scope is open.
  *
- * The client is loaded only here, so that a gateway without a store never loads it.
+ * The Redis client is loaded only here, so that a gateway without a store never loads it.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,30 +10,85 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import type { StoreAddress } from "./address.ts"
-import { StoreInvalid } from "./StoreError.ts"
+import { StoreInvalid } from "./StoreShape.ts"
 
-/** One connection for commands; subscriptions open their own beside it. */
+/** A parsed store address. */
+export interface StoreAddress {
+  readonly socket:
+    | { readonly path: string; readonly tls: false }
+    | { readonly host: string; readonly port: number; readonly tls: boolean }
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+  /** The address without its credentials, for output. */
+  readonly shown: string
+}
+
+const databaseOf = (text: string): number | undefined =>
+  text === "" ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : undefined
+
+const decoded = (text: string | undefined): string | undefined => {
+  if (text === undefined || text === "") return undefined
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * Parses `redis://[user:password@]host[:port][/db]`, `rediss://…` (TLS) and `unix://[user:password@]/socket[?db=n]`;
+ * `undefined` for another form.
+ */
+export const parseStoreAddress = (text: string): StoreAddress | undefined => {
+  const unix = /^unix:\/\/(?:([^:@/]*)(?::([^@]*))?@)?(\/[^?]+)(?:\?db=(\d+))?$/.exec(text)
+  if (unix !== null) {
+    const [, username, password, path = "", db = ""] = unix
+    const database = databaseOf(db)
+    if (database === undefined) return undefined
+    return {
+      socket: { path, tls: false },
+      username: decoded(username),
+      password: decoded(password),
+      database,
+      shown: `unix://${path}${database === 0 ? "" : `?db=${database}`}`
+    }
+  }
+  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const database = databaseOf(url.pathname.replace(/^\//, ""))
+  if (url.hostname === "" || database === undefined) return undefined
+  const port = url.port === "" ? 6379 : Number(url.port)
+  return {
+    socket: { host: url.hostname.replace(/^\[(.*)\]$/, "$1"), port, tls: url.protocol === "rediss:" },
+    username: decoded(url.username),
+    password: decoded(url.password),
+    database,
+    shown: `${url.protocol}//${url.hostname}:${port}${database === 0 ? "" : `/${database}`}`
+  }
+}
+
+/** A connection for commands; subscriptions open their own. */
 export interface Connection {
   readonly redis: Redis.Redis["Service"]
-  /** Whether commands can be written at all. */
+  /** Whether commands can be written. */
   readonly isReady: () => boolean
-  /** Closes it at once, whatever is unanswered. */
+  /** Closes the connection without waiting for replies. */
   readonly close: Effect.Effect<void>
 }
 
 const longestPause = 1_000
 
-/** What the server says when it refuses who asks. */
+/** Server errors for rejected credentials. */
 const refusal = /^(WRONGPASS|NOAUTH|NOPERM)\b/
 
-/** The text of an error of the client or the server. */
+/** The message of an error of the client or the server. */
 export const textOf = (error: unknown): string => {
   if (error instanceof Redis.RedisError) return textOf(error.cause)
   return error instanceof Error ? (error.cause === undefined ? error.message : textOf(error.cause)) : String(error)
 }
 
-/** Connects; waits for as long as nobody answers. Fails where the server refuses the credentials. */
+/** Connects; waits until the server answers. Fails if it rejects the credentials. */
 export const connect = Effect.fnUntraced(function*(address: StoreAddress): Effect.fn.Return<Connection, StoreInvalid> {
   const NodeRedis = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
   const scope = yield* Scope.make()
@@ -56,7 +111,7 @@ export const connect = Effect.fnUntraced(function*(address: StoreAddress): Effec
     maintNotifications: "disabled"
   })
   const context = yield* Layer.buildWithScope(layer, scope).pipe(
-    // The store says itself when it is lost and when it is back.
+    // The store logs itself when it is lost and when it is back.
     Effect.provideService(References.MinimumLogLevel, "None"),
     Effect.onError(() => Scope.close(scope, Exit.void)),
     Effect.mapError((error) =>

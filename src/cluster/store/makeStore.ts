@@ -1,4 +1,6 @@
-/** A node's place in the store: how it begins, shows life, finds the store lost, and comes back. */
+/**
+ * Membership of a node in the store: it attaches, sends heartbeats, detects the loss of the store, and attaches again.
+ */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -8,27 +10,37 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes } from "node:crypto"
-import { parseStoreAddress } from "./address.ts"
 import { makeClient, type StoreClient } from "./client.ts"
-import { textOf } from "./connection.ts"
-import { nodeName } from "./nodeName.ts"
+import { parseStoreAddress, textOf } from "./connection.ts"
+import { makeSeals } from "./encryption.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
-import { makeSeals } from "./seals.ts"
-import { patiently, StoreInvalid, StoreUnavailable } from "./StoreError.ts"
-import { type HoldingCounts, type Holdings, leastKeyLength, type StoreOptions, type StoreShape } from "./StoreShape.ts"
+import {
+  type HoldingCounts,
+  type Holdings,
+  leastKeyLength,
+  nodeName,
+  patiently,
+  StoreInvalid,
+  type StoreOptions,
+  type StoreShape,
+  StoreUnavailable
+} from "./StoreShape.ts"
 
 const keys = "gw:{main}:"
 const beatMillis = 1_000
 const retryMillis = 500
-/** Three in a row that fail mean a store that is lost: that must show before the store itself gives up a node, after 5 s. */
+/**
+ * Limits of the command timeout in milliseconds. Three consecutive failures mean that the store is lost, which this node
+ * must detect before the store drops it after 5 s.
+ */
 const timeouts = { least: 50, standard: 250, most: 1_500 }
-/** A clock that is wrong by more is told of. */
+/** Clock difference above which this node logs a warning. */
 const wrongClockMillis = 5_000
-/** Beats in a row after which counts that do not agree are put right. */
+/** Consecutive heartbeats with different counts after which the node attaches again. */
 const beatsToDiffer = 3
-/** Milliseconds between two looks at what the server may throw away. */
+/** Interval between checks of the server's eviction policy, in milliseconds. */
 const evictionMillis = 30_000
-/** After so many milliseconds without an answer the connection itself is given up. */
+/** Milliseconds without a reply after which the node reconnects. */
 const hangMillis = 5_000
 
 const unavailable = new StoreUnavailable({ message: "The store does not answer" })
@@ -38,11 +50,11 @@ const idForm = /^[A-Za-z0-9._-]{1,64}$/
 const noHoldings: Holdings = { leases: [], tickets: [] }
 const noCounts: HoldingCounts = { leases: 0, tickets: 0, unsettled: 0 }
 
-/** Facts that `INFO` tells. */
+/** A field of a reply to `INFO`. */
 const infoField = (info: string, field: string): string =>
   new RegExp(`^${field}:(.*)$`, "m").exec(info)?.[1]?.trim() ?? ""
 
-/** How a server may throw our keys away, in words; `undefined` where it does not. */
+/** Describes an eviction policy that may remove keys; `undefined` for a safe one. */
 const evictionOf = (info: string): string | undefined => {
   const policy = infoField(info, "maxmemory_policy")
   return Number(infoField(info, "maxmemory")) > 0 && policy !== "" && policy !== "noeviction"
@@ -50,7 +62,7 @@ const evictionOf = (info: string): string | undefined => {
     : undefined
 }
 
-/** Refuses a server that is too old, or that may throw our keys away. */
+/** Fails for a server that is too old or may evict keys. Returns its version. */
 const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.Return<string, StoreInvalid> {
   const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
     Effect.map(String),
@@ -75,7 +87,7 @@ const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.
   return infoField(info, "valkey_version") || version
 })
 
-/** Makes the store's service; the scope takes the node's leave. */
+/** Makes the store's service. At the end of the scope the node leaves. */
 export const makeStore = Effect.fnUntraced(function*(
   options: StoreOptions
 ): Effect.fn.Return<StoreShape, StoreInvalid, Scope.Scope> {
@@ -149,11 +161,11 @@ export const makeStore = Effect.fnUntraced(function*(
     for (const listener of listeners) listener(kind, rest)
   }
 
-  /** A message of the channel: the number of its last line (0: it is not kept), then lines. */
+  /** A channel message: the number of its last line (0 for unnumbered ones), then lines. */
   const receive = (message: string) => {
     const [last = "0", ...lines] = message.split("\n")
     const number = Number(last)
-    // What was missed before comes with the next beat; hearing something twice does no harm.
+    // Missed lines come with the next heartbeat; handling a line twice is harmless.
     if (number > 0 && number - lines.length === seen) seen = number
     for (const line of lines) emit(line)
   }
@@ -166,7 +178,7 @@ export const makeStore = Effect.fnUntraced(function*(
     yield* Queue.take(queue).pipe(
       Effect.flatMap(({ message }) => Effect.sync(() => receive(message))),
       Effect.forever,
-      // It was refused, or ended by itself: the next beat subscribes anew.
+      // The subscription failed or ended; the next heartbeat subscribes again.
       Effect.catch(() =>
         Effect.sync(() => {
           if (subscription === own) subscribedTo = ""
@@ -198,7 +210,7 @@ export const makeStore = Effect.fnUntraced(function*(
   const runAs = (name: ScriptName, as: string, args: ReadonlyArray<string>) =>
     Effect.tap(client.run(scripts[name], ["", node, as, ...args]), () => Effect.sync(answered))
 
-  /** What all nodes must have alike; whoever is first puts it there. */
+  /** A secret that all nodes share; the first node stores it. */
   const agree = Effect.fnUntraced(function*(field: string, ours: string) {
     const place = `${keys}secrets:${field}`
     yield* client.send("HSETNX", `${keys}secrets`, field, seals.seal(place, ours))
@@ -210,7 +222,10 @@ export const makeStore = Effect.fnUntraced(function*(
     return opened
   })
 
-  /** Attaches with what the node has. `starts`: nothing yet, and another node of this id may still be there. */
+  /**
+   * Attaches with the node's leases and waiters. `starts`: this is the first attach, without leases, and another node may
+   * still use the id.
+   */
   const attachNow = Effect.fnUntraced(function*(
     starts: boolean
   ): Effect.fn.Return<{ readonly taken: boolean; readonly quiet: number }, StoreUnavailable> {
@@ -235,7 +250,7 @@ export const makeStore = Effect.fnUntraced(function*(
     epoch = nextEpoch
     if (subscribedTo !== epoch || starts) yield* subscribe
     if (known !== "" && known !== epoch) {
-      // The store is empty, or another one: what all nodes must have alike is lost, or may be another.
+      // The store was emptied or replaced, so shared secrets may be lost or different.
       const agreed = yield* agree("names", names)
       if (agreed !== undefined && agreed !== names) {
         names = agreed
@@ -249,7 +264,7 @@ export const makeStore = Effect.fnUntraced(function*(
     return { taken: false, quiet: Number(quiet) - Number(storeTime) }
   })
 
-  /** Attaches, unless somebody else has since the caller found that it has to. */
+  /** Attaches, unless another fiber has already. */
   const attach = (found: string) =>
     attaching.withPermit(
       Effect.suspend(() => incarnation === found ? Effect.asVoid(attachNow(false)) : Effect.void)
@@ -269,7 +284,7 @@ export const makeStore = Effect.fnUntraced(function*(
   const guarded = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.tapError(effect, () => client.isFailing() ? setState("lost") : Effect.void)
 
-  /** The server's settings may change while it runs. */
+  /** Checks the eviction policy, which may change at run time. */
   const lookAtEviction = Effect.gen(function*() {
     if (now() - evictionSeenAt < evictionMillis) return
     const seen = evictionOf(String(yield* client.send("INFO", "memory")))
@@ -284,7 +299,7 @@ export const makeStore = Effect.fnUntraced(function*(
   })
 
   const beat = Effect.gen(function*() {
-    // Whoever does not listen is given nothing that it waits for.
+    // The store grants nothing to a node without a subscription.
     if (subscribedTo !== epoch) yield* attach(incarnation)
     const before = holdingCounts()
     const sentAt = now()
@@ -335,7 +350,7 @@ export const makeStore = Effect.fnUntraced(function*(
     for (let tries = 0;; tries++) {
       const { quiet, taken } = yield* attachNow(true)
       if (!taken) {
-        // Others may be about to come back to an empty store.
+        // Other nodes may be about to reattach to an empty store.
         if (quiet > 0) yield* Effect.sleep(quiet)
         break
       }

@@ -1,38 +1,37 @@
 /**
- * Names that count until a time and that every node must know: each node keeps them itself too, and so they outlive the
- * store's data. A node reads them when it starts and once a minute, hears of new ones, and brings back what the store does
- * not have.
+ * Names with an expiry that every node must know, such as ended logins. Each node keeps them in memory too, so they
+ * survive the loss of the store's data. A node reads them at its start and once a minute, receives new ones, and writes
+ * back those that the store has lost.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
-import { keepTrying } from "../../config/clock/keepTrying.ts"
-import type { StoreUnavailable } from "./StoreError.ts"
-import type { StoreShape } from "./StoreShape.ts"
+import { keepTrying } from "../../config/clock/pause.ts"
+import type { StoreShape, StoreUnavailable } from "./StoreShape.ts"
 
-/** A name with the time until which it counts, in Unix milliseconds of the store. */
+/** A name with its expiry, in Unix milliseconds of the store. */
 export type Mark = readonly [name: string, until: number]
 
-/** Where a node keeps the names of a kind; the caller bounds it. */
+/** A node's own collection of names of a kind; its owner bounds it. */
 export interface MarkKeeper {
   readonly known: (now: number) => ReadonlyArray<Mark>
   readonly take: (mark: Mark, now: number) => void
 }
 
 export interface Marks {
-  /** Marks a name for all nodes, this one included. False where the store does not have it yet: it is tried again. */
+  /** Adds a name for all nodes, this one included. Returns false while the store lacks it; writing is retried. */
   readonly mark: (mark: Mark) => Effect.Effect<boolean>
   /** Whether the store has a name. */
   readonly find: (name: string) => Effect.Effect<boolean, StoreUnavailable>
 }
 
-/** Names that a node reads at most, those that count longest. */
+/** Maximum number of names that a node reads, latest expiry first. */
 const mostRead = 10_000
-/** Names of one script's call. */
+/** Names per script call. */
 const batch = 256
 
-/** The marks of a kind. `failed` is run when a name cannot be written. */
+/** The marks of a kind. `failed` runs when a write fails. */
 export const makeMarks = Effect.fnUntraced(function*(
   store: Pick<StoreShape, "run" | "send" | "listen" | "clockOffset">,
   kind: string,
@@ -61,7 +60,7 @@ export const makeMarks = Effect.fnUntraced(function*(
 
   store.listen((event, rest) => {
     if (event === "up") fork(agreed)
-    // A store that was lost comes up after that.
+    // `up` follows if the store was lost.
     if (event === "restored") fork(Effect.ignore(agree))
     if (event !== "mark") return
     const [of, until, ...name] = rest.split(" ")
@@ -74,7 +73,7 @@ export const makeMarks = Effect.fnUntraced(function*(
     mark: (mark) =>
       Effect.suspend(() => {
         take(mark, now())
-        // What fails is made up for by agreeing, which brings all that this node knows.
+        // After a failure, synchronization writes all known names.
         return Effect.uninterruptible(Effect.matchEffect(write([mark], true), {
           onFailure: () => agreeing,
           onSuccess: () => Effect.succeed(true)

@@ -1,26 +1,25 @@
 /**
- * The Lua scripts that the store runs, as whole texts: what all of them share, then each one's own.
+ * The Lua scripts of the store: the shared text followed by each script's own.
  */
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 
-/** The text of a file in `scripts`. The build puts the texts in the place of these calls. */
+/** Reads a file in `scripts`. The build replaces these calls with the texts. */
 const text = (name: URL): string => readFileSync(name, "utf8")
 
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
 const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
 const health = text(new URL("./scripts/health.lua", import.meta.url))
 
-/** A script and the digest that the server knows it by. */
+/** A script with its SHA-1 digest, which `EVALSHA` takes. */
 export interface Script {
   readonly name: string
   readonly lua: string
   readonly sha1: string
-  /** Milliseconds that it may take in any case: what is large takes longer than a command. */
+  /** Minimum timeout in milliseconds, for scripts with large arguments. */
   readonly patience: number
 }
 
-/** Makes a script of a text. */
 export const makeScript = (name: string, lua: string, patience = 0): Script => ({
   name,
   lua,
@@ -28,17 +27,17 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
   patience
 })
 
-/** A script that works on the pool; tests make their own. */
+/** A script on top of the pool's text; tests make their own. */
 export const poolScript = (name: string, own: string, patience?: number): Script =>
   makeScript(name, `${pool}\n${nodes}\n${health}\n${own}`, patience)
 
-/** A document of many accounts takes its time. */
+/** Timeout in milliseconds for a configuration with many accounts. */
 const documentPatience = 5_000
 
-/** So may what a node knows of many keys, in milliseconds. */
+/** Timeout in milliseconds for the usage of many keys. */
 const usagePatience = 2_000
 
-/** Every script, by name. */
+/** All scripts by name. */
 export const scripts = {
   acquire: poolScript("acquire", text(new URL("./scripts/acquire.lua", import.meta.url))),
   ask: poolScript("ask", text(new URL("./scripts/ask.lua", import.meta.url))),

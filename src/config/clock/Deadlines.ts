@@ -1,36 +1,36 @@
 /**
- * Every deadline of the hot path in one list that one fiber looks at: a request's deadlines cost no timer, no fiber and no
- * race of their own, and moving one is an assignment.
+ * Request deadlines: one list that one fiber checks, so that a request needs no timer, fiber or race of its own, and
+ * moving a deadline is an assignment.
  *
- * Deadlines are kept to a tick, so they are late by less than one: fine for limits of seconds, which these are. A look at the
- * list is linear in it, ten times a second at most: 20,000 open streams cost about a thousandth of a core. The fiber sleeps
- * until the first deadline that it saw, a second at most, and is woken only where an earlier one comes up.
+ * A deadline fires up to one tick late, which suits limits of seconds. A check is linear in the list and runs at most ten
+ * times a second: 20,000 open streams cost about a thousandth of a core. The fiber sleeps until the earliest deadline, for
+ * at most a second, and wakes early only for an earlier one.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../../domain/time.ts"
 
-/** Milliseconds by which a deadline may be late, and between two looks at the list at least. */
+/** Maximum delay of a deadline and minimum pause between two checks, in milliseconds. */
 export const tickMillis = 100
 
-/** The longest that the fiber sleeps while there are deadlines; what is set for later than that does not wake it. */
+/** Maximum sleep while there are deadlines; a later deadline does not wake the fiber. */
 const longestSleep = 1000
 
-/** Looks at an empty list before the fiber sleeps until there is a deadline: requests come one after another. */
+/** Checks of an empty list before the fiber sleeps indefinitely, because requests come in series. */
 const idleLooks = 60
 
-/** A moment at which something is to happen unless it is moved or cancelled before. */
+/** A callback at a time, unless moved or cancelled. */
 export interface Deadline {
-  /** Monotonic milliseconds; `Infinity` while nothing is waited for. May be assigned at any time. */
+  /** Monotonic milliseconds; `Infinity` disables it. May be assigned at any time. */
   at: number
-  /** Nothing happens any more. Does no harm twice. */
+  /** Removes the deadline. Idempotent. */
   readonly cancel: () => void
 }
 
-/** An entry of the doubly linked list. */
 class Entry implements Deadline {
   readonly expired: (now: number) => void
   before: Entry | undefined = undefined
@@ -62,12 +62,12 @@ class Entry implements Deadline {
 class List {
   first: Entry | undefined = undefined
   size = 0
-  /** The entry after the one that is being looked at. */
+  /** The entry after the current one, during a check. */
   private next: Entry | undefined = undefined
-  /** When the next look is, unless `early` is told of an earlier deadline. */
+  /** Time of the next check, unless `early` requests an earlier one. */
   private nextLook = Infinity
   private readonly early: () => void
-  /** Looks in a row at which there was no deadline. */
+  /** Consecutive checks of an empty list. */
   private idle = idleLooks
 
   constructor(early: () => void) {
@@ -88,7 +88,7 @@ class List {
     if (entry.before === undefined) this.first = entry.after
     else entry.before.after = entry.after
     if (entry.after !== undefined) entry.after.before = entry.before
-    // Whoever keeps a deadline that is over must not keep those that stood beside it, and those beside them.
+    // A kept reference to a removed entry must not retain its former neighbours.
     entry.before = undefined
     entry.after = undefined
     this.size--
@@ -100,12 +100,9 @@ class List {
     this.early()
   }
 
-  /**
-   * Runs what is due and gives the time of the next look. What that adds, moves or cancels is no harm: the entry that is
-   * next is known to the list.
-   */
+  /** Fires due deadlines and returns the time of the next check. Callbacks may add, move and cancel deadlines. */
   look(now: number): number {
-    // Whoever sets a deadline while this runs is seen by it, or tells of it.
+    // Deadlines set during the check are found by it or call `early`.
     this.nextLook = Infinity
     for (let entry = this.first; entry !== undefined; entry = this.next) {
       this.next = entry.after
@@ -121,16 +118,17 @@ class List {
   }
 }
 
-/** The deadlines of a gateway, which provides them once. */
+/** The deadlines of a gateway. */
 export class Deadlines extends Context.Service<Deadlines, {
   /** Monotonic milliseconds, now. */
   readonly now: () => number
   /**
-   * Adds a deadline. `expired` runs in the fiber that watches, never while it is added or moved: it must be quick and must
-   * not throw. It runs once for each time that is reached; `at` is then `Infinity` and may be set anew, there too. Whoever adds one cancels it.
+   * Adds a deadline. `expired` runs in the checking fiber, never during `add` or an assignment. It must be fast and must
+   * not throw. It runs once each time the deadline is reached; `at` is then `Infinity` and may be set again, also by
+   * `expired`. The caller cancels the deadline.
    */
   readonly add: (at: number, expired: (now: number) => void) => Deadline
-  /** Deadlines that are neither over nor cancelled. */
+  /** Number of deadlines that were not cancelled. */
   readonly size: () => number
 }>()("model-gateway/clock/Deadlines") {
   static readonly layer: Layer.Layer<Deadlines> = Layer.effect(
@@ -138,7 +136,7 @@ export class Deadlines extends Context.Service<Deadlines, {
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       const early = Latch.makeUnsafe()
-      // Opening a latch runs who waits for it at once: never in the midst of whoever sets a deadline.
+      // Opening a latch runs its waiters synchronously, which must not happen inside `add` or an assignment.
       const list = new List(() => queueMicrotask(() => early.openUnsafe()))
       yield* Effect.forkScoped(Effect.gen(function*() {
         for (;;) {
@@ -161,3 +159,39 @@ export class Deadlines extends Context.Service<Deadlines, {
     })
   )
 }
+
+/**
+ * Runs an effect in its own fiber and interrupts it after `millis`. Its finalizers finish before `late` is called. At the
+ * deadline, `extended` may return milliseconds to add; 0 by default.
+ */
+export const within = <A, E, R, E2>(
+  effect: Effect.Effect<A, E, R>,
+  deadlines: Deadlines["Service"],
+  millis: number,
+  late: () => E2,
+  extended: () => number = () => 0
+): Effect.Effect<A, E | E2, R> =>
+  Effect.flatMap(Effect.forkChild(effect, { startImmediately: true }), (fiber) => {
+    const done = fiber.pollUnsafe()
+    if (done !== undefined) return done
+    return Effect.callback<A, E | E2>((resume) => {
+      let isLate = false
+      const deadline = deadlines.add(deadlines.now() + millis, (now) => {
+        const more = extended()
+        if (more > 0) {
+          deadline.at = now + more
+          return
+        }
+        isLate = true
+        fiber.interruptUnsafe()
+      })
+      fiber.addObserver((exit) => {
+        deadline.cancel()
+        resume(isLate && exit._tag === "Failure" ? Effect.fail(late()) : exit)
+      })
+      return Effect.suspend(() => {
+        deadline.cancel()
+        return Fiber.interrupt(fiber)
+      })
+    })
+  })

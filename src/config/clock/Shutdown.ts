@@ -1,45 +1,45 @@
 /**
- * The moment in which what still runs is ended, since the process stops: the drain's time is over, or it was told to hurry.
+ * The signal that ends running requests: the drain timeout has passed, or the operator forced the shutdown.
  */
 import * as Context from "effect/Context"
 
-/** One who watches, and its place among all of them; -1 once it is told, or watches no more. */
+/** A listener and its index; -1 once notified or removed. */
 interface Watcher {
   readonly tell: () => void
   place: number
 }
 
-/** Tells once, and at once, everybody who watches. Watchers must not throw. */
+/** Notifies all listeners once, synchronously. Listeners must not throw. */
 export class Shutdown {
   private over = false
   /**
-   * In no order. Not a `Set`, whose tables V8 links to the ones that follow them: with requests that come and go, what the first
-   * generation collects would be kept, all of it, until the whole heap is looked through.
+   * Unordered. Not a `Set`, because V8 links its tables to their successors: with a stream of short requests, young
+   * garbage would survive until a full collection.
    */
   private readonly watchers: Array<Watcher> = []
 
-  /** Whether the moment has come. */
+  /** Whether the signal was given. */
   get isOver(): boolean {
     return this.over
   }
 
-  /** Whether anybody would be told. */
+  /** Whether there are listeners. */
   get isWatched(): boolean {
     return this.watchers.length > 0
   }
 
-  /** The moment has come. */
+  /** Gives the signal. */
   now(): void {
     if (this.over) return
     this.over = true
-    // Who is told may end others, which then watch no more.
+    // A listener may remove other listeners.
     for (let watcher = this.watchers.pop(); watcher !== undefined; watcher = this.watchers.pop()) {
       watcher.place = -1
       watcher.tell()
     }
   }
 
-  /** Calls `tell` at that moment, unless what is returned was called before. */
+  /** Calls `notify` at the signal. The returned function removes the listener. */
   watch(tell: () => void): () => void {
     const watcher: Watcher = { tell, place: this.watchers.length }
     this.watchers.push(watcher)
@@ -57,12 +57,12 @@ export class Shutdown {
   }
 }
 
-/** When requests that run are ended; never, unless whoever serves says so. */
+/** Ends running requests. The default never fires; the server provides its own. */
 export const CurrentShutdown = Context.Reference<Shutdown>("model-gateway/clock/Shutdown", {
   defaultValue: () => new Shutdown()
 })
 
-/** When a drain is to go no further, since the operator has asked twice. */
+/** Ends a drain early, because the operator has asked twice. */
 export const CurrentHurry = Context.Reference<Shutdown>("model-gateway/clock/Hurry", {
   defaultValue: () => new Shutdown()
 })

@@ -1,12 +1,48 @@
 /**
- * Waits between one try and the next, at the same server or of the same reply.
+ * Retries: pauses between attempts, and work that is repeated until it succeeds.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 
-/** The share of such a wait that passes: 1, and 0 where a test is not to wait. */
+/** Factor of all pauses: 1, or 0 in tests that skip them. */
 export const CurrentPace = Context.Reference<number>("model-gateway/clock/Pace", { defaultValue: () => 1 })
 
-/** Waits for so many milliseconds, by `CurrentPace`. */
+/** Sleeps for `millis` times `CurrentPace`. */
 export const pause = (millis: number): Effect.Effect<void> =>
   Effect.flatMap(CurrentPace, (pace) => pace === 0 ? Effect.yieldNow : Effect.sleep(millis * pace))
+
+/** Exponential backoff from one second to one minute. */
+const pauses = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("1 minute")])
+
+/**
+ * Makes an effect that runs `work` once and returns whether it succeeded. After a failure, one fiber retries until success
+ * or the end of the scope, however many callers there are. `failed` runs when the retries begin.
+ */
+export const keepTrying = Effect.fnUntraced(function*<E>(
+  work: Effect.Effect<void, E>,
+  failed: (error: E) => Effect.Effect<void>
+): Effect.fn.Return<Effect.Effect<boolean>, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const once = Semaphore.makeUnsafe(1).withPermit(work)
+  let retrying = false
+  const retry = (error: E) =>
+    Effect.suspend(() => {
+      if (retrying) return Effect.void
+      retrying = true
+      const again = Effect.delay(Effect.retry(once, pauses), "1 second").pipe(
+        Effect.ensuring(Effect.sync(() => {
+          retrying = false
+        })),
+        Effect.ignore,
+        Effect.forkIn(scope)
+      )
+      return Effect.andThen(failed(error), again)
+    })
+  return Effect.uninterruptible(Effect.matchEffect(once, {
+    onFailure: (error) => Effect.as(retry(error), false),
+    onSuccess: () => Effect.succeed(true)
+  }))
+})

@@ -1,25 +1,25 @@
 /**
- * `health`: whether a gateway answers, for health checks of containers and services. Loads nothing but Node's own modules.
+ * The health check of containers and services. Loads only Node's own modules.
  */
 import { get } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 
-/** What to ask, and how long. Times are in seconds. */
+/** Options of a health check. Times are in seconds. */
 export interface HealthOptions {
-  /** Base address of the gateway; without it that of the gateway with the same `HOST` and `PORT`. */
+  /** Base address of the gateway; by default derived from `HOST` and `PORT`. */
   readonly url: string | undefined
-  /** Asks `/healthz`, whether it lives, in the place of `/readyz`. */
+  /** Requests `/healthz` (liveness) instead of `/readyz` (readiness). */
   readonly live: boolean
-  /** How long an answer may take. */
+  /** Timeout of one request. */
   readonly timeout: number
-  /** How long to ask again until the answer is yes. */
+  /** How long to repeat failing requests. */
   readonly wait: number
 }
 
 export const healthDefaults = { timeout: 3, wait: 0 } as const
 
-/** Which is it: what the gateway said yes to, or why there is no yes, in one line. */
+/** The outcome; a failure has a one-line reason. */
 export type Health =
   | { readonly _tag: "Yes"; readonly answer: "ready" | "live" }
   | { readonly _tag: "No"; readonly reason: string }
@@ -29,7 +29,7 @@ const no = (reason: string): Health => ({ _tag: "No", reason })
 const seconds = (text: string | undefined, absent: number): number | undefined =>
   text === undefined ? absent : /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined
 
-/** The options of a command line; undefined where it has anything else, which the whole command line then tells of. */
+/** Parses the options. Returns undefined for anything else, which the full command line then reports. */
 export const parseHealth = (args: ReadonlyArray<string>): HealthOptions | undefined => {
   try {
     const { values: { live = false, timeout, url, wait } } = parseArgs({
@@ -56,13 +56,13 @@ export const parseHealth = (args: ReadonlyArray<string>): HealthOptions | undefi
   }
 }
 
-/** Addresses to listen on that are none to ask: the gateway listens on all of the machine's. */
+/** Wildcard listen addresses, with the loopback address to connect to. */
 const wildcards: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1", "0": "127.0.0.1" }
 
-/** Variables of the environment. */
+/** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** The base address of the gateway that has these variables; undefined where `PORT` is no port that can be asked. */
+/** The base address of a gateway with these variables; undefined for an invalid `PORT`. */
 export const addressFrom = (variables: Variables): string | undefined => {
   const host = variables["HOST"]?.trim() || "127.0.0.1"
   const port = variables["PORT"]?.trim() || "5001"
@@ -74,7 +74,7 @@ export const addressFrom = (variables: Variables): string | undefined => {
 const answerOf = async (url: URL): Promise<typeof get> =>
   url.protocol === "https:" ? (await import("node:https")).get : get
 
-/** A time limit in milliseconds as timers take it: whole, and no more than they can count. */
+/** Converts to whole milliseconds within the range of timers. */
 const limitOf = (seconds: number): number => Math.min(Math.max(0, Math.ceil(seconds * 1000)), 0x7fff_ffff)
 
 const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
@@ -92,18 +92,18 @@ const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
   })
 }
 
-/** An address as it may be shown: without who asks and their password. */
+/** Removes credentials from an address. */
 const shown = (address: string): string => address.replace(/^([^/]*\/\/)?[^/]*@/, "$1")
 
-/** Time between two questions, in milliseconds. */
+/** Pause between two requests, in milliseconds. */
 const pause = 100
 
-/** Asks until the answer is yes or the time is over. */
+/** Repeats the request until it succeeds or the time is up. */
 export const askHealth = async (options: HealthOptions, variables: Variables): Promise<Health> => {
   const base = options.url ?? addressFrom(variables)
   if (base === undefined) return no("PORT must be a port number between 1 and 65535")
   if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) {
-    // What cannot be read as an address may have its slashes anywhere.
+    // A malformed address may contain slashes within its credentials.
     return no(`${base.replace(/^([^/]*\/\/)?.*@/s, "$1")} is no http or https address`)
   }
   const url = new URL(`${base.replace(/\/+$/, "")}/${options.live ? "healthz" : "readyz"}`)
@@ -116,7 +116,7 @@ export const askHealth = async (options: HealthOptions, variables: Variables): P
   }
 }
 
-/** Tells the outcome, and sets the exit code. */
+/** Prints the outcome and sets the exit code. */
 export const report = (health: Health): void => {
   if (health._tag === "Yes") process.stdout.write(`${health.answer}\n`)
   else {
@@ -125,7 +125,7 @@ export const report = (health: Health): void => {
   }
 }
 
-/** Does what the command line asks for where that is a health check, and says whether it was. */
+/** Runs the command line if it is a health check, and returns whether it was. */
 export const checkHealth = async (
   [command, ...args]: ReadonlyArray<string>,
   variables: Variables

@@ -1,13 +1,13 @@
 /**
- * The program of every command. The JIT for schemas must be on before any schema is made.
+ * The program of all commands. The schema JIT must be enabled before the first schema is created.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import * as Effect from "effect/Effect"
-import { runMain } from "./runMain.ts"
+import { runMain, runService } from "./run.ts"
 
-/** Without arguments it serves, and the modules of the command line are not loaded. */
+/** Without arguments the gateway serves, and the command line is not loaded. */
 const program = process.argv.length === 2
-  ? Effect.promise(() => import("./runService.ts")).pipe(Effect.flatMap(({ runService }) => runService))
-  : Effect.promise(() => import("./command.ts")).pipe(Effect.flatMap(({ runCommand }) => runCommand))
+  ? runService
+  : Effect.promise(() => import("./commands.ts")).pipe(Effect.flatMap(({ runCommand }) => runCommand))
 
 runMain(program)

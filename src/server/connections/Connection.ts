@@ -1,26 +1,35 @@
 /**
- * One client's socket: what is held for it, whether it takes what it is sent, and its requests one after another.
+ * One client's socket: its requests one after another, the bytes held for it, and whether it reads them.
  *
- * What is held is what node keeps until the client takes it, whatever reply it is of, and what the client has sent ahead. It is
- * counted where it is written, so no reply can be left out.
+ * Held bytes are those that node keeps until the client reads them, of any reply, and those that the client has sent ahead. They are
+ * counted where they are written, so that every reply counts.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Turns } from "../../config/clock/Turns.ts"
 import type { BufferedBytes } from "../../config/CurrentLimits.ts"
+import type { Turns } from "../../config/inSlices.ts"
 import { HalfClosed } from "./HalfClosed.ts"
 import { Intake, type IntakeOwner } from "./Intake.ts"
-import { isShared } from "./sharedBytes.ts"
 
-/** What all connections of a server have in common. */
+const shared = new WeakSet<Uint8Array>()
+
+/** Marks bytes that many replies share. They exist once, so connections do not count them. */
+export const shareBytes = <Bytes extends Uint8Array>(bytes: Bytes): Bytes => {
+  shared.add(bytes)
+  return bytes
+}
+
+export const isShared = (bytes: unknown): boolean => bytes instanceof Uint8Array && shared.has(bytes)
+
+/** State that all connections of a server share. */
 export interface Common {
   readonly turns: Turns
-  /** The sum that they count into, and the time that they go by. */
+  /** The sum of held bytes, and the clock in monotonic milliseconds. */
   sum: BufferedBytes
   now: () => number
 }
 
-/** Bytes of the piece in work that the system has not taken: libuv's own count, which node's timeouts go by too. */
+/** Bytes of the current write that the system has not accepted: libuv's own count, which node's timeouts use too. */
 const queuedBytes = (socket: Socket): number => {
   const handle: unknown = Reflect.get(socket, "_handle")
   const size: unknown = typeof handle === "object" && handle !== null
@@ -33,16 +42,16 @@ type Write = (bytes: unknown, encoding?: unknown, callback?: unknown) => boolean
 
 export class Connection implements IntakeOwner {
   readonly socket: Socket
-  /** Requests under way; `undefined` before the first one. */
+  /** Active requests; `undefined` before the first one. */
   requests: number | undefined
-  /** Bytes that count for it. */
+  /** Bytes that this connection holds. */
   held = 0
-  /** Since when nothing has been taken although bytes wait; `undefined` where none do. */
+  /** Start of a stall: bytes are pending and the client reads nothing. `undefined` without a stall. */
   stuckSince: number | undefined
-  /** Bytes that the socket has passed on whole, and what the system still has of the piece that it is at. */
+  /** Bytes of completed writes, and the system's pending bytes of the current one. */
   private passed = 0
   private queued = 0
-  /** Bytes among those that wait that are not this connection's alone. */
+  /** Shared bytes among the pending ones. */
   private shared = 0
   private isClosed = false
   private readonly sum: BufferedBytes
@@ -66,7 +75,7 @@ export class Connection implements IntakeOwner {
     this.intake?.begun(request)
   }
 
-  /** The reply is written, or the client has left. */
+  /** Called when the reply is written or the client has disconnected. */
   replied(request: IncomingMessage): void {
     this.requests = (this.requests ?? 1) - 1
     this.response = undefined
@@ -76,7 +85,7 @@ export class Connection implements IntakeOwner {
     this.count()
   }
 
-  /** The client sends nothing any more: whether it has left is found out while its reply is made. */
+  /** The client has closed its sending half. Detects during the reply whether it has disconnected. */
   halfClose(): void {
     if (this.response !== undefined) this.halfClosed ??= new HalfClosed(this.socket, this.response)
   }
@@ -87,7 +96,7 @@ export class Connection implements IntakeOwner {
     this.hold(0)
   }
 
-  /** Looks whether the client takes what waits for it. */
+  /** Updates the stall time. */
   look(now: number): void {
     const { socket } = this
     this.count()
@@ -100,7 +109,7 @@ export class Connection implements IntakeOwner {
     this.queued = queued
   }
 
-  /** Counts anew what is held. */
+  /** Recounts the held bytes. */
   count(): void {
     const { socket } = this
     if (this.isClosed) return
@@ -116,7 +125,7 @@ export class Connection implements IntakeOwner {
     this.held = bytes
   }
 
-  /** Whatever is written to the socket, by node or past it, is written here. */
+  /** Intercepts all writes to the socket, by node and others. */
   private watchWrites(): void {
     const { socket } = this
     const write = socket.write.bind(socket) as Write

@@ -1,22 +1,29 @@
 /**
- * The sockets of a node server: how many there may be, what all of them hold, which are idle, and which of them take nothing.
+ * The sockets of a node server: their number, the bytes held for all of them, and which are idle or stalled.
  *
- * Node's own way to close idle connections also closes those whose first request is only just arriving, whose sender then
- * never hears why. Its timeouts take what a client sends for life; here only what it reads counts.
+ * Node's `closeIdleConnections` also closes connections whose first request is still arriving, without a reply. Node's timeouts
+ * count what a client sends as activity; here only what it reads counts.
  */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import type * as Scope from "effect/Scope"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { Turns } from "../../config/clock/Turns.ts"
-import type { BufferedBytes } from "../../config/CurrentLimits.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
+import { type BufferedBytes, CurrentBufferedBytes } from "../../config/CurrentLimits.ts"
+import { Turns } from "../../config/inSlices.ts"
+import { monotonicMillis } from "../../domain/time.ts"
 import { type Common, Connection } from "./Connection.ts"
 
-/** What connections are kept within. */
+/** Limits of the connections. */
 export interface ConnectionBounds {
-  /** Connections that there may be. */
+  /** Maximum number of connections. */
   readonly connections: () => number
-  /** Bytes that may be held in sum. */
+  /** Maximum sum of held bytes. */
   readonly bufferedBytes: () => number
-  /** The sum that they count into. */
+  /** The sum of held bytes. */
   readonly sum: BufferedBytes
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -25,24 +32,24 @@ export interface ConnectionBounds {
 }
 
 export interface Connections {
-  /** Closes idle connections, and all others once they are idle. */
+  /** Closes idle connections now, and the others when they become idle. */
   readonly closeIdle: () => void
   /**
-   * Disconnects clients that have taken no byte for `patience` although bytes wait, and where too much is held also those that
-   * have taken nothing for longest. Times are monotonic milliseconds.
+   * Disconnects clients that have stalled for `patience`. If the held bytes exceed their limit, also disconnects those
+   * that have stalled longest. Times are monotonic milliseconds.
    */
   readonly sweep: (now: number, patience: number) => void
-  /** What connections are kept within from now on. */
+  /** Sets the limits. */
   readonly bound: (bounds: ConnectionBounds) => void
 }
 
-/** A client that has taken something within so many milliseconds is not closed to make room. */
+/** A client that has stalled for less than this (milliseconds) is not closed to free memory. */
 const grace = 1000
 
-/** Connections that have sent ahead and are served in one turn of the event loop. */
+/** Pipelining connections that are served in one turn of the event loop. */
 const mostInTurn = 8
 
-/** Watches a server that has no connections yet. */
+/** Watches a server without connections. */
 export const watchConnections = (server: Server): Connections => {
   const connections = new Map<Socket, Connection>()
   const common: Common = { turns: new Turns(mostInTurn), sum: { used: 0 }, now: () => performance.now() }
@@ -73,12 +80,12 @@ export const watchConnections = (server: Server): Connections => {
       if (closing && connection.requests === 0) socket.destroySoon()
     })
   }
-  // A server of TLS has another event for a socket that is ready.
+  // A TLS server emits another event for a ready socket.
   server.on("setSecureContext" in server ? "secureConnection" : "connection", opened)
-  // Of a request that asks first whether its body is wanted node tells in another way.
+  // Requests with `Expect: 100-continue` have their own event.
   server.on("request", begun)
   server.on("checkContinue", begun)
-  /** Closes clients that take nothing until what is held, with the reply that was refused last, is within the bound. */
+  /** Closes stalled clients until the held bytes and the last refused reply fit the limit. */
   const makeRoom = (now: number) => {
     const { sum } = common
     let over = sum.used + (sum.refused ?? 0) - mostBytes()
@@ -117,3 +124,39 @@ export const watchConnections = (server: Server): Connections => {
     }
   }
 }
+
+const refusedConnections = Metric.counter("gateway_connections_refused_total", {
+  description: "Connections that were closed at once because there were too many",
+  incremental: true
+})
+
+/**
+ * Interval between sweeps, in milliseconds: an eighth of the stall timeout within these bounds. A client that was refused
+ * for lack of memory retries after seconds, when a sweep has freed some.
+ */
+const sweepEvery = (patience: number): number => Math.min(1000, Math.max(20, patience / 8))
+
+/** Applies the configured limits and sweeps the connections until the scope closes. */
+export const withinLimits = (connections: Connections): Effect.Effect<void, never, ConfigStore | Scope.Scope> =>
+  Effect.gen(function*() {
+    const config = yield* ConfigStore
+    const clock = yield* Clock.Clock
+    const metrics = yield* Effect.context<never>()
+    connections.bound({
+      connections: () => config.unsafeCurrent().limits.connections,
+      bufferedBytes: () => config.unsafeCurrent().limits.buffered_bytes,
+      sum: yield* CurrentBufferedBytes,
+      now: () => monotonicMillis(clock),
+      refused: () => refusedConnections.updateUnsafe(1, metrics)
+    })
+    const patience = () => config.unsafeCurrent().upstream.timeouts.client * 1000
+    yield* Effect.suspend(() => Effect.sleep(sweepEvery(patience()))).pipe(
+      Effect.andThen(Effect.sync(() => connections.sweep(monotonicMillis(clock), patience()))),
+      Effect.forever,
+      Effect.forkScoped
+    )
+  })
+
+/** Like `withinLimits`, for the node server of an app that is not listening yet. */
+export const limitConnections = (server: Server): Layer.Layer<never, never, ConfigStore> =>
+  Layer.effectDiscard(Effect.suspend(() => withinLimits(watchConnections(server))))

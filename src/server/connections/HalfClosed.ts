@@ -1,26 +1,26 @@
 /**
- * Tells a client that has closed its sending half from one that has left: both look the same until something is sent, which the
- * system of one that has left answers with a reset.
+ * Distinguishes a client that has closed its sending half from one that has disconnected. Both look the same until
+ * something is sent: the system of a disconnected client answers with a reset.
  *
- * So bytes of the reply are sent ahead that are the same whatever the reply says: the beginning of its first line, and zeros
- * before the length of its next chunk. They are at most 9 of each, ever further apart.
+ * So bytes that are the same in every reply are sent early: the start of the status line, and leading zeros of the next
+ * chunk length. At most 9 of each, at doubling intervals.
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
-/** Every reply begins with it. */
+/** The start of every reply. */
 const version = "HTTP/1.1 "
 
-/** Some clients take no more than 16 digits for a length. */
+/** Some clients accept at most 16 digits in a chunk length. */
 const mostZeros = 9
 
-/** Milliseconds before the second look; each next one waits twice as long. */
+/** Milliseconds before the second probe. The interval doubles. */
 const firstWait = 20
 
-/** A client's system that answers nothing at all is found out by the system's own probes, after so many milliseconds. */
+/** Milliseconds before the system's keep-alive probes, which find clients whose system does not answer. */
 const silence = 1000
 
-/** Whether node has written the head, which it makes before. */
+/** Whether node has written the head; it is created earlier. */
 const hasHead = (response: ServerResponse): boolean => Reflect.get(response, "_headerSent") === true
 
 export class HalfClosed {
@@ -38,7 +38,7 @@ export class HalfClosed {
     this.look()
   }
 
-  /** What is written next, without what was sent of it ahead. */
+  /** Removes the bytes that were sent early. */
   rest(text: string): string {
     if (this.begun === 0 || !text.startsWith(version)) return text
     const rest = text.slice(this.begun)
@@ -53,7 +53,7 @@ export class HalfClosed {
   private look(): void {
     const { response, socket } = this
     if (response.destroyed || response.writableEnded) return
-    // What waits already is answered in the same way.
+    // Pending bytes are a probe too.
     const sends = socket.writableLength > 0 ? "" : this.ahead()
     if (sends === undefined) return
     socket.write(sends)
@@ -61,7 +61,7 @@ export class HalfClosed {
     this.wait *= 2
   }
 
-  /** A byte of the reply that is the same in every reply; `undefined` when all are sent. */
+  /** The next early byte; `undefined` when all are sent. */
   private ahead(): string | undefined {
     if (!hasHead(this.response)) return this.begun < version.length ? version[this.begun++] : undefined
     return this.response.chunkedEncoding && this.zeros++ < mostZeros ? "0" : undefined

@@ -1,28 +1,30 @@
 /**
- * What a client sends on one connection: node's parser gets one request at a time.
+ * Input of one connection: passes requests to node's parser one at a time.
  *
- * Node parses and serves everything that comes at once: a client that sends thousands of requests without waiting for replies
- * keeps all others waiting, and what it sends behind a request replaces the reply where it is no request. So the bytes behind a
- * request wait here until its reply is written, and so does the end of what the client sends.
+ * Node parses and serves everything that arrives at once. A client that pipelines thousands of requests would block all
+ * others, and malformed input behind a request would replace its reply. So bytes behind a request, and the end of the
+ * input, wait here until its reply is written.
  *
- * A connection holds at most one read of the socket beyond `mostHeld`; then the socket is read no more until the reply is written.
+ * A connection holds at most `mostHeld` bytes and one more read; then the socket is paused until the reply is written.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import type { Turns } from "../../config/clock/Turns.ts"
+import type { Turns } from "../../config/inSlices.ts"
 
-/** Bytes behind a request above which the socket is not read any more. As long as it is read, a client that leaves is noticed. */
+/** Held bytes above which the socket is paused. While it is read, a disconnect is noticed. */
 const mostHeld = 16 * 1024
 
-/** Pieces of one connection that are parsed in one turn: requests that node refuses itself, and parts of chunked bodies. */
+/**
+ * Chunks of one connection that are parsed in one turn: requests that node rejects itself, and parts of chunked bodies.
+ */
 const mostPieces = 64
 
-/** What ends a request's head, and the last chunk of a body. */
+/** Ends a request's head and the last chunk of a body. */
 const headEnd = Buffer.from("\r\n\r\n")
 
 const nothing = Buffer.alloc(0)
 
-/** What node's HTTP server keeps on a socket. */
+/** Fields that node's HTTP server adds to a socket. */
 interface HttpSocket extends Socket {
   readonly parser?: unknown
   readonly _paused?: boolean
@@ -30,11 +32,11 @@ interface HttpSocket extends Socket {
 
 type Listener = (...given: ReadonlyArray<unknown>) => void
 
-/** A listener that node's HTTP server has put on a socket. */
+/** Finds a listener that node's HTTP server has added to a socket. */
 const listenerOf = (socket: Socket, event: string, name: string): Listener | undefined =>
   socket.listeners(event).find((listener) => listener.name === `bound ${name}`) as Listener | undefined
 
-/** Bytes at the end that may be the beginning of what ends a head. */
+/** Length of a partial `headEnd` at the end. */
 const begunEnd = (bytes: Buffer): number => {
   for (let size = Math.min(headEnd.length - 1, bytes.length); size > 0; size--) {
     if (bytes.subarray(bytes.length - size).equals(headEnd.subarray(0, size))) return size
@@ -42,33 +44,33 @@ const begunEnd = (bytes: Buffer): number => {
   return 0
 }
 
-/** A bodyless request has a body of 0 bytes; `NaN` for one whose length is not known beforehand. */
+/** Length of the body, 0 without one; `NaN` for a chunked body. */
 const bodyLength = ({ headers }: IncomingMessage): number =>
   headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.NaN
 
-/** The connection that it is of. */
+/** The connection of an intake. */
 export interface IntakeOwner {
-  /** What waits here is another amount. */
+  /** Called when the number of held bytes changes. */
   readonly count: () => void
-  /** The client has sent all that it will, and a request is under way. */
+  /** Called when the client ends its input during a request. */
   readonly halfClose: () => void
 }
 
 export class Intake {
   private readonly socket: HttpSocket
   private readonly turns: Turns
-  /** Node's own listeners: they parse. */
+  /** Node's own listeners, which parse. */
   private readonly parse: Listener
   private readonly finish: Listener
   private readonly owner: IntakeOwner
   private bytes: Buffer = nothing
-  /** The request whose reply is not written yet. */
+  /** The request without a complete reply. */
   private request: IncomingMessage | undefined
-  /** Bytes of the request's body that have not come yet. */
+  /** Remaining bytes of the request's body. */
   private bodyLeft = 0
   private hasEnded = false
   private isPaused = false
-  /** The reply before is written, and the next request waits for its turn. */
+  /** The previous reply is written, and the next request is queued. */
   private isInLine = false
 
   private constructor(socket: HttpSocket, turns: Turns, parse: Listener, finish: Listener, owner: IntakeOwner) {
@@ -77,7 +79,7 @@ export class Intake {
     this.parse = parse
     this.finish = finish
     this.owner = owner
-    // Node parses what it reads without listeners until there is another listener for data.
+    // Node parses socket reads natively until there is another data listener.
     socket.on("data", this.arrived)
     socket.on("end", this.ended)
     socket.off("data", parse)
@@ -86,7 +88,7 @@ export class Intake {
     socket.once("close", this.close)
   }
 
-  /** Stands before node's parser of a new connection; `undefined` where the server does not parse. */
+  /** Intercepts the input of a new connection; `undefined` if the server does not parse. */
   static of(socket: Socket, turns: Turns, owner: IntakeOwner): Intake | undefined {
     const parse = listenerOf(socket, "data", "socketOnData")
     const finish = listenerOf(socket, "end", "socketOnEnd")
@@ -95,7 +97,7 @@ export class Intake {
       : new Intake(socket, turns, parse, finish, owner)
   }
 
-  /** Bytes that wait here. */
+  /** Held bytes. */
   get held(): number {
     return this.bytes.length
   }
@@ -105,7 +107,7 @@ export class Intake {
     this.bodyLeft = bodyLength(request)
   }
 
-  /** The reply to the request is written. */
+  /** Called when the reply is written. */
   replied(request: IncomingMessage): void {
     if (this.request === request) this.request = undefined
     if (this.bytes.length > 0 || this.hasEnded) this.waitInLine()
@@ -152,7 +154,7 @@ export class Intake {
     this.turns.join(this.served)
   }
 
-  /** Gives node what has come, up to the end of one request. */
+  /** Passes input to node, up to the end of one request. */
   private take(): void {
     const { socket } = this
     for (let pieces = 0; this.bytes.length > 0; pieces++) {
@@ -163,7 +165,7 @@ export class Intake {
       const piece = this.bytes.subarray(0, size)
       this.bytes = size === this.bytes.length ? nothing : this.bytes.subarray(size)
       this.parse(piece)
-      // Node gave the socket to another protocol.
+      // Node has upgraded the socket to another protocol.
       if (socket.parser === null) return this.handOver()
     }
     if (this.isPaused) {
@@ -176,7 +178,10 @@ export class Intake {
     this.finish()
   }
 
-  /** Bytes up to the end of what belongs to one request; 0 while the blank line that ends it is not there whole. */
+  /**
+   * Length of the next chunk, which ends with the current request at the latest; 0 while only a part of the ending blank
+   * line has arrived.
+   */
   private nextPiece(): number {
     const { bytes } = this
     if (this.bodyLeft > 0) {

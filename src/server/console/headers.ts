@@ -1,4 +1,4 @@
-import { framingHeaders } from "../framing.ts"
+import { framingHeaders } from "../replyHeaders.ts"
 
 /**
  * The headers of every response below `/console/`, errors included: the page loads its own files only, calls its own origin

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document: what `HttpApi` knows of every endpoint, completed by what it cannot say. Bodies are decoded leniently,
- * so the document forbids no further fields; each operation lists the statuses that it may answer with, and no others.
+ * Completes the OpenAPI document that `HttpApi` generates. Bodies are decoded leniently, so the document allows additional
+ * fields. Each operation lists exactly the statuses that it may return.
  */
 import * as Context from "effect/Context"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -60,7 +60,7 @@ const retryAfterHeader = {
   required: false
 }
 
-/** A stream is described by the shape of one of its events; how the library would send failures is of no concern. */
+/** Describes a stream by the shape of one event, without the library's error events. */
 const describeContent = (content: Content): Content =>
   Object.fromEntries(
     Object.entries(content).map(([type, { schema }]) => [
@@ -82,12 +82,12 @@ const statusesOf = (errors: ReadonlyArray<ErrorCode>): ReadonlyMap<number, Reado
   return statuses
 }
 
-/** What is said of the endpoint of an operation. */
+/** Documentation of an operation. */
 interface Said extends Documentation {
   readonly access: Access
 }
 
-/** By operation id: group and endpoint. */
+/** By operation id (group and endpoint). */
 type Everything = ReadonlyMap<string, Said>
 
 const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constraint>(
@@ -177,7 +177,7 @@ const describePath = (path: string, item: PathItem, everything: Everything): Pat
   return described
 }
 
-/** The same schema without the ban on further fields, at every depth. */
+/** Removes the ban on additional fields at every depth. */
 const lenient = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(lenient)
   if (typeof schema !== "object" || schema === null) return schema
@@ -188,7 +188,7 @@ const lenient = (schema: unknown): unknown => {
   )
 }
 
-/** Completes the document that `OpenApi.fromApi` makes of an API. */
+/** Completes the document of `OpenApi.fromApi`. */
 export const completeDocument = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
   spec: Spec

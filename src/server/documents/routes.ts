@@ -1,8 +1,7 @@
 /**
- * `/openapi.json` and `/docs`: the API's document, and a page that shows it and sends requests, without any other host.
+ * `/openapi.json`, and `/docs`, a page that shows the document and sends requests, without other hosts.
  *
- * Each is made once, when it is first asked for, and sent to everybody as the same bytes. Paths are relative to where the document
- * is.
+ * Each is generated on first request and shared as the same bytes. Paths are relative to the document.
  */
 import * as Effect from "effect/Effect"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -16,15 +15,15 @@ import { brotliCompress, constants, gzip } from "node:zlib"
 import { GatewayApi } from "../Api.ts"
 import { sendFile, type SentFile, sentFile } from "../sentFile.ts"
 
-/** Below whatever path a proxy or an app has the gateway, its server is where its document is. */
+/** A relative server address works below any prefix of a proxy or an app. */
 const api = GatewayApi.annotate(OpenApi.Servers, [{ url: "." }])
 
 const [toBrotli, toGzip] = [promisify(brotliCompress), promisify(gzip)]
 
-/** Half as long again as by the best quality, which takes seconds. */
+/** The result is half as large again as with the best quality, which takes seconds. */
 const brotliQuality = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }
 
-/** What is sent of a document. */
+/** A generated document. */
 interface Made {
   readonly file: SentFile
   readonly headers: Readonly<Record<string, string>>
@@ -33,11 +32,13 @@ interface Made {
 const made = async (text: string, contentType: string, headers: Made["headers"]): Promise<Made> => {
   const plain = Buffer.from(text)
   const [br, gz] = await Promise.all([toBrotli(plain, brotliQuality), toGzip(plain)])
-  // Its address stays and its content does not: who has it asks whether it is the same.
+  // The address is constant but the content is not, so clients must revalidate.
   return { file: sentFile({ plain, br, gz, contentType }), headers: { "cache-control": "no-cache", ...headers } }
 }
 
-/** The reply with a document that the first request makes. Others wait for it, and go on waiting where the first one leaves. */
+/**
+ * Replies with a document that the first request generates. Others wait for it, also if the first client disconnects.
+ */
 const sent = (make: () => Promise<Made>) => {
   let making: Promise<Made> | undefined
   return Effect.map(
@@ -57,7 +58,7 @@ const swaggerPage = Effect.gen(function*() {
   return yield* Effect.promise(() => HttpServerResponse.toWeb(response).text())
 }).pipe(Effect.scoped, Effect.orDie)
 
-/** The page runs the script that is in it and no other, and talks to its own origin. */
+/** Allows only the page's own inline script and its own origin. */
 const policyOf = (page: string): string => {
   const start = page.indexOf("<script>") + "<script>".length
   const script = page.slice(start, page.indexOf("</script>", start))
@@ -66,13 +67,12 @@ const policyOf = (page: string): string => {
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-/** The page as the library makes it: its script is in it, so it is loaded only when somebody looks at it. */
+/** The library's page. Its script is inlined, so it is loaded only on demand. */
 const page = async () => {
   const text = await Effect.runPromise(swaggerPage)
   return made(text, "text/html; charset=utf-8", { "content-security-policy": policyOf(text) })
 }
 
-/** The routes of the documents. */
 export const Documents = HttpRouter.addAll([
   HttpRouter.route("GET", "/openapi.json", sent(document)),
   HttpRouter.route("GET", "/docs", sent(page))

@@ -1,5 +1,5 @@
 /**
- * Log lines and traces of requests, and what is sent to a collector: what the edges tell at the end of each request goes out here.
+ * Logs and traces of requests, and their export to a collector.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -25,7 +25,7 @@ import { monotonicMillis } from "../../domain/time.ts"
 import { logRequest } from "./requestLog.ts"
 import { layerRegistry, operationOf } from "./requestMetrics.ts"
 
-/** What the request's span tells, by the GenAI conventions where they have a name for it. */
+/** Adds attributes to the request's span, named after the GenAI conventions where possible. */
 const describe = (span: Tracer.Span, stats: RequestStats) => {
   const attributes: ReadonlyArray<readonly [string, unknown]> = [
     ["http.response.status_code", stats.status],
@@ -43,7 +43,7 @@ const describe = (span: Tracer.Span, stats: RequestStats) => {
   for (const [name, value] of attributes) if (value !== undefined) span.attribute(name, value)
 }
 
-/** Logs requests; with `traced` each is a span too, for whatever tracer there is. */
+/** Logs each finished request. With `traced`, each is also a span of the current tracer. */
 export const watchRequests = (traced: boolean): Layer.Layer<never> =>
   Layer.succeed(CurrentRequestWatch, {
     traced,
@@ -55,13 +55,13 @@ export const watchRequests = (traced: boolean): Layer.Layer<never> =>
       })
   })
 
-/** The library's own server and client spans would carry addresses with their queries: the gateway has spans of its own. */
+/** Disables the library's server and client spans, which would contain addresses with queries. */
 const ownSpansOnly = Layer.mergeAll(
   Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true),
   Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
 )
 
-/** Spans cost nothing where nobody takes them. */
+/** Avoids the cost of spans without an exporter. */
 const untraced = Layer.merge(watchRequests(false), Layer.succeed(References.TracerEnabled, false))
 
 const signals = ["TRACES", "LOGS", "METRICS"] as const
@@ -74,8 +74,8 @@ const textOf = (name: string): Effect.Effect<string> =>
   )
 
 /**
- * The signals that the standard variables ask for: those with an endpoint, unless `OTEL_<signal>_EXPORTER` names other
- * exporters. (OpenTelemetry's default of that variable is `otlp`; the library's is none.)
+ * The signals to export by the standard variables: those with an endpoint, unless `OTEL_<signal>_EXPORTER` names other
+ * exporters. The default of that variable is `otlp` for OpenTelemetry, but `none` for the library.
  */
 const exported = Effect.gen(function*() {
   if ((yield* textOf("OTEL_SDK_DISABLED")).toLowerCase() === "true") return []
@@ -100,14 +100,14 @@ const attributes = Config.Record(
   }
 )
 
-/** The name that the standard variables give the service. The library reports variables that it cannot read. */
+/** The service name of the standard variables. The library reports unreadable variables. */
 const serviceName = Effect.gen(function*() {
   const named = yield* textOf("OTEL_SERVICE_NAME")
   if (named !== "") return named
   return (yield* Effect.orElseSucceed(attributes, () => undefined))?.["service.name"] || "model-gateway"
 })
 
-/** The library dies of a variable that it cannot read: the start is to end with a line that names it. */
+/** Converts the library's defect for an unreadable variable to an error that names the variable. */
 const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInvalid> => {
   const defect = Cause.squash(cause)
   if (!(defect instanceof Config.ConfigError) || !Schema.isSchemaError(defect.cause)) return cause
@@ -116,8 +116,8 @@ const invalidVariable = (cause: Cause.Cause<never>): Cause.Cause<EnvironmentInva
 }
 
 /**
- * Logs requests, provides the registry in which gateways count them, and sends traces, logs and metrics where the standard variables of the OpenTelemetry
- * specification (`OTEL_EXPORTER_OTLP_ENDPOINT` and its kin) say so.
+ * Logs requests, provides the metric registry, and exports traces, logs and metrics as the standard OpenTelemetry
+ * variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and others) say.
  */
 export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.HttpClient> = Layer.unwrap(
   Effect.gen(function*() {

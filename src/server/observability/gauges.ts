@@ -1,5 +1,5 @@
 /**
- * What is read when metrics are asked for: the pool, requests under way, and the process.
+ * Gauges that are read on each request for metrics: the pool, active requests and the process.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -54,13 +54,12 @@ const counters = {
   cpu: total("process_cpu_seconds_total", "CPU time of the process, user and system")
 }
 
-/** Resolution of the event loop's delay, in milliseconds. */
+/** Interval of the delay timer, in milliseconds. */
 const resolution = 20
 const nanoseconds = 1e9
 
-/** Reads the gauges. */
 export class Gauges extends Context.Service<Gauges, {
-  /** Brings every gauge up to date. */
+  /** Updates every gauge. */
   readonly read: Effect.Effect<void>
 }>()("model-gateway/server/Gauges") {
   static readonly layer: Layer.Layer<Gauges, never, Accounts | Lifecycle | Nodes> = Layer.effect(
@@ -78,7 +77,7 @@ export class Gauges extends Context.Service<Gauges, {
         }),
         (histogram) => Effect.sync(() => histogram.disable())
       )
-      /** What was counted of each total at the last reading: a counter is told what came since. */
+      /** Totals at the last reading; counters are incremented by the difference. */
       const counted = new Map<string, number>()
       const count = (counter: Metric.Counter<number>, name: string, value: number) => {
         const since = Math.max(0, value - (counted.get(name) ?? 0))
@@ -105,7 +104,7 @@ export class Gauges extends Context.Service<Gauges, {
             [gauges.resident, memory.rss],
             [gauges.heap, memory.heapUsed]
           ]
-          // Gateways of one registry count the same process.
+          // Gateways that share a registry share the process too.
           const { count: countedCpu } = yield* Metric.value(counters.cpu)
           yield* Metric.update(counters.cpu, Math.max(0, (cpu.user + cpu.system) / 1e6 - countedCpu))
           yield* count(counters.logins, "logins", pool.logins)
@@ -127,6 +126,6 @@ export class Gauges extends Context.Service<Gauges, {
   )
 }
 
-/** Seconds that a timer came late: the histogram has the time between two of its timer, none of which is no number. */
+/** Delay in seconds. The histogram measures the interval between timer ticks; NaN if there was no tick. */
 const delayOf = (between: number): number =>
   Number.isFinite(between) ? Math.max(0, between / nanoseconds - resolution / 1000) : 0

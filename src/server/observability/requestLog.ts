@@ -1,12 +1,12 @@
 /**
- * One structured log line a request, when it is over. A caller that left is no error.
+ * One structured log line for each finished request. A disconnected caller is not an error.
  */
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import { outcomeOf, type RequestStats } from "../../completion/RequestStats.ts"
 import { none } from "../../usage/UsageEntry.ts"
 
-/** Absent facts are left out of the line. */
+/** Removes absent fields. */
 const present = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   const kept: Record<string, unknown> = {}
   for (const name of Object.keys(fields)) {
@@ -16,11 +16,11 @@ const present = (fields: Readonly<Record<string, unknown>>): Record<string, unkn
   return kept
 }
 
-/** Requests of the styles, bugs and what no route takes are told at `Info`; probes, lists and admin reads at `Debug`. */
+/** `Info` for requests of the styles, internal errors and unknown routes; `Debug` for probes, lists and admin reads. */
 const levelOf = (stats: RequestStats): "Info" | "Debug" =>
   stats.requestedModel === undefined && stats.path === undefined && (stats.status ?? 0) < 500 ? "Debug" : "Info"
 
-/** Writes the line, unless `minimum` forbids it: then nothing is done for it. */
+/** Writes the line. Does nothing below the `minimum` level. */
 export const logRequest = (stats: RequestStats, now: number, minimum: LogLevel.LogLevel): Effect.Effect<void> => {
   const level = levelOf(stats)
   if (!LogLevel.isGreaterThanOrEqualTo(level, minimum)) return Effect.void

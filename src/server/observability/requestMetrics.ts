@@ -1,8 +1,8 @@
 /**
- * What is counted of requests, by GenAI semantic names where they exist. Labels are bounded: styles, configured models,
- * statuses; never a key, an identity or a caller's words.
+ * Metrics of requests, with GenAI semantic names where they exist. Labels are bounded: styles, configured models and
+ * statuses, never keys, identities or caller text.
  *
- * The metrics of requests that are alike are made once and kept together, so that a request costs one look-up.
+ * The metrics of each label combination are created once, so that a request costs one lookup.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -14,18 +14,18 @@ import { monotonicMillis } from "../../domain/time.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
-/** Seconds: the buckets that the GenAI conventions name for durations. */
+/** Bucket boundaries in seconds, from the GenAI conventions. */
 const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84]
 const tokens = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576]
 
-/** The outcome of a request as the labels say it: a status, or that the caller left before there was one. */
+/** The status label; `left` if the caller disconnected before the reply. */
 const statusOf = (stats: RequestStats): string => stats.status === undefined ? "left" : String(stats.status)
 
 const operations = new Map<string | undefined, Operation>(
   styles.map(({ group, operation }) => [group.identifier, operation])
 )
 
-/** What the GenAI conventions call the operation of a request. */
+/** The GenAI operation name of a request. */
 export const operationOf = ({ embedding, style }: RequestStats): Operation =>
   embedding === undefined ? operations.get(style) ?? "chat" : "embeddings"
 
@@ -34,7 +34,7 @@ const labels = (model: string, operation: Operation) => ({
   gen_ai_request_model: model
 })
 
-/** The metrics of requests that are alike. */
+/** The metrics of one label combination. */
 interface Series {
   readonly requests: Metric.Counter<number>
   readonly duration: Metric.Histogram<number>
@@ -72,7 +72,7 @@ const makeSeries = (style: string, model: string, operation: Operation, status: 
 
 type SeriesOf = (style: string, model: string, operation: Operation, status: string) => Series
 
-/** Makes the metrics of requests that are alike once; bounded as the labels are. */
+/** Caches the metrics by labels; bounded by the label values. */
 const keptSeries = (): SeriesOf => {
   const made = new Map<string, Series>()
   return (style, model, operation, status) => {
@@ -119,7 +119,7 @@ const counters = {
   })
 }
 
-/** Counts a request that is over; `now` is the clock's milliseconds. One pass without an Effect per metric. */
+/** Counts a finished request. `now` is in milliseconds. One pass, without an Effect per metric. */
 const countRequest = (
   stats: RequestStats,
   now: number,
@@ -129,7 +129,7 @@ const countRequest = (
   const style = stats.style ?? "none"
   const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats))
   series.requests.updateUnsafe(1, context)
-  // Health checks, lists and the admin API ask no model.
+  // Health checks, lists and the admin API use no model.
   if (stats.requestedModel !== undefined) series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
   if (stats.error !== undefined) streamErrors(style, stats.error).updateUnsafe(1, context)
   if (stats.usage !== undefined) {
@@ -149,9 +149,7 @@ const countRequest = (
   }
 }
 
-/**
- * The registry of metrics that is provided, such as one that an exporter reads too; where none is, one of the gateway's own.
- */
+/** The provided metric registry, such as that of an exporter, else a new one. */
 export const layerRegistry: Layer.Layer<never> = Layer.effect(
   Metric.MetricRegistry,
   Effect.contextWith((context: Context.Context<never>) =>
@@ -159,9 +157,9 @@ export const layerRegistry: Layer.Layer<never> = Layer.effect(
   )
 )
 
-/** What a gateway counts of its requests. */
+/** Metrics of the gateway's requests. */
 export class RequestMetrics extends Context.Service<RequestMetrics, {
-  /** Counts a request that is over, once. */
+  /** Counts a finished request. */
   readonly count: (stats: RequestStats) => void
 }>()("model-gateway/server/RequestMetrics") {
   static readonly layer: Layer.Layer<RequestMetrics> = Layer.effect(

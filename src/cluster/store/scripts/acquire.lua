@@ -1,5 +1,5 @@
--- Asks for a slot: ticket, wish, patience, what to wish where that is refused at once (or the account is not ready), and
--- the request's style.
+-- Requests a lease. Arguments: ticket, lease request, timeout, the alternative request for an immediate refusal (or for an
+-- account that is not ready), and the request's style.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, wish, patience, instead, style = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
@@ -12,7 +12,7 @@ end
 local waits = call('HGET', K .. 'tickets:' .. me, ticket)
 if waits then return finish({ 'waiting', string.match(waits, '^%S+') }) end
 
--- While others may still come back to an empty store, everybody waits: what they bring decides.
+-- During the quiet period of an empty store all requests wait, because returning nodes bring their leases.
 local function request(wanted)
   if quiet > now and (waiting < queue or revision == '0') then
     numbered = numbered + 1

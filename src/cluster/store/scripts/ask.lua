@@ -1,6 +1,6 @@
--- Questions of one node to others, sealed texts all of them. Operations:
---   ask id node sealed      tells the node, or all others where it is empty; who should answer
---   answer id asker pieces  tells the asker that the answer is there, in so many pieces
+-- Queries between nodes, with encrypted texts. Operations:
+--   ask id node query        notifies the node, or all others if empty; returns the queried nodes
+--   answer id asker chunks   notifies the asker that its reply is stored, in so many chunks
 local op, id = ARGV[4], ARGV[5]
 if op == 'ask' then
   local asked = {}

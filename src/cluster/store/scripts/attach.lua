@@ -1,7 +1,8 @@
--- Makes a node known, with the leases and tickets that it really has: these become the store's view of it. Takes whether the
--- process starts, an id for the data where there is none, the id that the node knows, its version and start, a JSON array
--- of leases (ticket, account, fence) and one of tickets (ticket, wish, number, milliseconds left and waited, style); a number
--- of 0 means that the node does not know yet whether the store has the ticket. Tells how many leases had been dropped.
+-- Registers a node with its actual leases and waiters, which replace the store's view of it. Arguments: whether the
+-- process starts, an id for the data if there is none, the id that the node knows, its version and start time, a JSON
+-- array of leases (ticket, account, fence) and one of waiters (ticket, request, number, remaining and elapsed
+-- milliseconds, style). The number 0 means that the node does not know yet whether the store has the waiter. Returns how
+-- many leases the store had dropped.
 reap()
 local starts, fresh, known = ARGV[4] == '1', ARGV[5], ARGV[6]
 local leases, tickets = cjson.decode(ARGV[9]), cjson.decode(ARGV[10])
@@ -14,7 +15,7 @@ if epoch == '' then
   quiet = now + (starts and 1500 or 5000)
   call('SET', K .. 'quiet', int(quiet))
 elseif not starts and known ~= epoch and quiet > now then
-  -- Others come back to an empty store as well.
+  -- Other nodes return to an empty store as well.
   quiet = math.max(quiet, (tonumber(call('HGET', K .. 'lim', 'since')) or now) + 5000)
   call('SET', K .. 'quiet', int(quiet))
 end
@@ -49,7 +50,7 @@ for _, ticket in ipairs(tickets) do
     local fence, account = string.match(held, '^(%S+) (.*)$')
     if ticket[3] > 0 then tell(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' ')) end
   elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 then
-    -- Nobody is refused while the roster may not be back yet.
+    -- No refusals during the quiet period, because the accounts may not be restored yet.
     local reason, till
     if quiet <= now then reason, till = hopeless(ticket[2], now + ticket[4]) end
     if reason then
@@ -60,7 +61,7 @@ for _, ticket in ipairs(tickets) do
     end
   end
 end
--- What it was told before it came back it may have missed: tries of accounts are its own until it says how they ended.
+-- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
 local trying = call('HGETALL', K .. 'trying')
 for i = 1, #trying, 2 do
   if trying[i + 1] == me then tell(me, 'due ' .. trying[i]) end

@@ -1,6 +1,7 @@
--- Shows life. Takes the number of the last message that came without a gap, the node's state and its configuration's
--- revision; gives the time, the shared revision, how many leases and tickets the node has here, when grants begin, and what it
--- has been told since that message: accounts that are this node's to try, too, until it says that it has heard so.
+-- A heartbeat. Arguments: the number of the last message received without a gap, the node's state, and its configuration
+-- revision. Returns the time, the shared revision, the numbers of leases and waiters of the node, the end of the quiet
+-- period, and the messages since the given one. They include the accounts that this node must probe, until it acknowledges
+-- them.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local node = K .. 'node:' .. me

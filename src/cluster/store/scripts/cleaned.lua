@@ -1,4 +1,4 @@
--- The deletion of an account's sessions is over, or is not waited for any longer: then the node that runs it gives it up.
+-- The deletion of an account's sessions is complete, or was abandoned after a timeout.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 set_cleaning(ARGV[4], nil)

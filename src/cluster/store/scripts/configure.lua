@@ -1,9 +1,9 @@
--- Saves a document together with the roster and the limits that follow from it. Takes the revision that it was made from and
--- its own, the sealed document, the limits, whether all tokens are to be dropped, and JSON arrays: the accounts whose
--- credentials changed, all accounts, in order, and those of them that are disabled; then the time after which nothing is to be
--- done, since who asked has been told that it failed. A document that is brought back to an empty store has no revision
--- that it was made from: the highest one wins. Last, where given, the revision and the document that the store's data began
--- with (empty: this one); a document of earlier data is merged by what it changed since.
+-- Saves a document together with its accounts and limits. Arguments: its base revision and its own, the encrypted
+-- document, the limits, whether to drop all tokens, and JSON arrays: accounts with changed credentials, all accounts in
+-- order, and the disabled ones; then the deadline, after which nothing is saved because the caller has already got an
+-- error. A document that is restored to an empty store has no base revision: the highest one wins. The last two arguments,
+-- if given, are the revision and the document that the store's data began with (empty: this document); they are the merge
+-- base for a document of earlier data.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 if ARGV[15] and now > tonumber(ARGV[15]) then return finish({ 'late' }) end
@@ -20,7 +20,7 @@ if ARGV[16] then
   call('HSET', K .. 'config', 'origin_revision', ARGV[16], 'origin', ARGV[17] == '' and ARGV[6] or ARGV[17])
 end
 
--- An account is another one to the pool, but for its slots.
+-- Resets an account, except for its slots.
 local function renew(account)
   call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account)
   call('HSET', K .. 'health:' .. account, 'epoch', stamp())
@@ -30,7 +30,7 @@ local wanted, off = {}, {}
 for _, account in ipairs(accounts) do wanted[account] = true end
 for _, account in ipairs(disabled) do off[account] = true end
 local before = call('SMEMBERS', K .. 'roster')
--- What comes is there before what goes is gone, so that nobody finds the pool empty.
+-- New accounts are added before old ones are removed, so that the pool is never empty in between.
 for _, account in ipairs(accounts) do
   if call('SADD', K .. 'roster', account) == 1 then
     if used(account) == 0 then

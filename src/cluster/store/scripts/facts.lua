@@ -1,5 +1,5 @@
--- What is known of accounts: for each its name, state, milliseconds until it comes back (or `inf`), slots in use, fault,
--- last test, epoch, token version, and the token as it lies there.
+-- The state of accounts. For each: name, state, milliseconds until it recovers (or `inf`), slots in use, fault, last test,
+-- epoch, token version, and the stored token.
 reap()
 finish()
 local reply = {}

@@ -1,12 +1,12 @@
--- What was seen of accounts. A verdict is `ok`, the name of a fault, `none`, or empty. Only reports of attempts that began
--- after the last fault count (`since` is the account's epoch then); older ones can at most make things worse.
+-- The health of accounts. A verdict is `ok`, the name of a fault, `none`, or empty. Only reports of attempts that began
+-- after the last fault count (`since` is the account's epoch at that time); older ones can only worsen the state.
 local function delay_of(state, count, first, longest, retry, random)
   local delay = first * 2 ^ math.min(count - 1, 30) * (1 + random)
   if state == 'cooling' and retry then delay = math.max(0, retry * 1000) end
   return math.floor(math.min(delay, longest) + 0.5)
 end
 
--- What became of it: the account's state, the faults in a row and the delay; nothing where nothing changed.
+-- Returns the new state, the number of consecutive faults and the delay; empty if nothing changed.
 local function report(account, since, verdict, state, first, longest, retry, random)
   if account == '' or verdict == '' or not is_member(account) then return {} end
   local key = K .. 'health:' .. account
@@ -25,7 +25,7 @@ local function report(account, since, verdict, state, first, longest, retry, ran
   end
   if verdict == 'none' then
     if since ~= 'try' or not facts[2] then return {} end
-    -- The try itself went wrong, which says nothing of the account: the next one comes after the same delay.
+    -- The probe itself failed, which says nothing about the account: the next one follows after the same delay.
     local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
     suspend(account, 'out', now + delay)
     return { 'out', facts[3], int(delay) }
@@ -49,7 +49,7 @@ local function report(account, since, verdict, state, first, longest, retry, ran
   return {}
 end
 
--- The report that stands in the arguments from the given one on.
+-- The report in the arguments from index `i` on.
 local function report_at(i)
   return report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),
     tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]) or 0)

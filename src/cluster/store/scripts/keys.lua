@@ -1,22 +1,22 @@
--- What business keys may do and have used, over all nodes. A key has a hash of its windows, `usage:w:<key>`, whose fields are
--- a window's letter, its first millisecond and `r` (requests) or `t` (tokens): used, with what is reserved. Requests whose
--- keys have limits are admitted here and held by their node in `usage:adm:<node>`; of others the node says how many run
--- (`usage:held:<node>`) and what they used. Operations:
---   admit key ticket most tokens (window requests tokens)...   one request more, where all limits allow it
---   look keys                       what keys (a JSON array) have under way and have used
---   tell batch settled used held    JSON arrays: of tickets, whether they count and their tokens; of keys, a time, requests
---                                   and tokens; of keys and how many of their requests run. A batch counts once. Tells how
+-- The limits and usage of business keys over all nodes. A key has a hash of its windows, `usage:w:<key>`, whose fields are
+-- a window's letter, its first millisecond and `r` (requests) or `t` (tokens): usage including reservations. Requests of
+-- keys with limits are admitted here and held by their node in `usage:adm:<node>`. For other requests the node reports how
+-- many are active (`usage:held:<node>`) and their usage. Operations:
+--   admit key ticket most tokens (window requests tokens)...   admits one request if all limits allow it
+--   look keys                       active requests and usage of keys (a JSON array)
+--   tell batch settled used held    JSON arrays: tickets, whether they count and their tokens; keys, a time, requests and
+--                                   tokens; keys and their number of active requests. A batch counts once. Returns how
 --                                   many requests of the node are held here
---   sync tickets known last         the tickets (ticket, key, time, tokens) that the node has, and others that it knows of, up
---                                   to a number: what is missing is put back, what nobody knows is given back
--- Every reply about a key is: requests under way, last use, then requests and tokens of its five windows.
+--   sync tickets known last         restores the node's missing tickets (ticket, key, time, tokens), and releases unknown
+--                                   ones up to the number `last`; `known` lists further tickets to keep
+-- Every reply about a key is: active requests, last use, then requests and tokens of its five windows.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op = ARGV[4]
 local MINUTE, HOUR, DAY = 60000, 3600000, 86400000
 local letters = { 'm', 'h', 'd', 'w', 'M' }
 
--- The first millisecond of the month that a time is in: days since 1 March 0000, in eras of 400 years.
+-- The first millisecond of the month of a time. Counts days since 1 March 0000, in eras of 400 years.
 local function month_of(time)
   local days = math.floor(time / DAY)
   local z = days + 719468
@@ -27,7 +27,7 @@ local function month_of(time)
   return (days - day) * DAY
 end
 
--- The windows that a time is in, by their letters.
+-- The windows of a time, by letter.
 local function windows_at(time)
   return {
     m = 'm' .. int(time - time % MINUTE), h = 'h' .. int(time - time % HOUR), d = 'd' .. int(time - time % DAY),
@@ -41,13 +41,13 @@ for _, window in pairs(current) do is_current[window] = true end
 
 local function hash_of(key) return K .. 'usage:w:' .. key end
 
--- Adds to the windows that a time is in, as far as they are not over.
+-- Adds usage to the windows of a time, except for past ones.
 local function add(key, time, requests, tokens)
   local hash = hash_of(key)
   for _, window in pairs(windows_at(time)) do
     if is_current[window] then
       if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then
-        -- A new window: those that are over go.
+        -- A new window: removes past ones.
         for _, field in ipairs(call('HKEYS', hash)) do
           if not is_current[string.sub(field, 1, -2)] then call('HDEL', hash, field) end
         end
@@ -65,7 +65,7 @@ local function under_way(key)
   return count
 end
 
--- What a key has used of its windows: by letter, requests and tokens.
+-- The usage of a key: requests and tokens by window letter.
 local function used_of(key)
   local fields = {}
   for _, letter in ipairs(letters) do
@@ -98,7 +98,7 @@ local function hold_key(ticket, key, time, tokens)
   call('HINCRBY', K .. 'usage:use', key, 1)
 end
 
--- Ends a request; only the first call does something.
+-- Ends a request. Idempotent.
 local function settle(ticket, counted, tokens)
   local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
   if not held then return end
@@ -146,7 +146,7 @@ elseif op == 'tell' then
       call('HDEL', K .. 'usage:held:' .. me, one[1])
     end
   end
-  -- Keys that nobody has used for longer than any window.
+  -- Removes keys that were unused for longer than any window.
   for _, key in ipairs(call('ZRANGEBYSCORE', K .. 'usage:last', '-inf', now - 400 * DAY, 'LIMIT', 0, 10)) do
     call('ZREM', K .. 'usage:last', key)
     call('DEL', hash_of(key))

@@ -1,4 +1,4 @@
--- A ticket whose time is over: why it is refused, or the grant that came first.
+-- A waiter has timed out: returns the reason of its refusal, or the grant that came first.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket = ARGV[4]

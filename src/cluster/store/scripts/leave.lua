@@ -1,4 +1,4 @@
--- The node goes: all that it has is free at once.
+-- The node leaves: its leases and waiters are released at once.
 if not is_attached() then return { 'lost' } end
 drop(me)
 serve()

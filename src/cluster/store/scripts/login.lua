@@ -1,11 +1,11 @@
--- One login at a time an account over all nodes, and its token. Operations:
---   start account version   whose the login is: `yours`, `running`, or `token` where there is a newer version already
---   look account            what became of it: `running`, `failed` with the sealed reason, or `token`
---   done account sealed     it worked; the version, or `late` where the login is no longer this node's
---   failed account sealed   it did not; those who wait for it take that result
---   drop account version    the upstream has refused this version; a newer one is left alone
---   restore account sealed time    a token that an empty store had once
--- A token is `<version> <time> <sealed>`; `-` stands for one that was refused.
+-- Logins of accounts, one at a time for each account over all nodes, and their tokens. Operations:
+--   start account version   claims the login: `yours`, `running`, or `token` if there is a newer version
+--   look account            the state of the login: `running`, `failed` with the encrypted reason, or `token`
+--   done account token      the login succeeded; returns the version, or `late` if this node no longer owns the login
+--   failed account reason   the login failed; all waiting nodes get this reason
+--   drop account version    the upstream has rejected this version; a newer one stays
+--   restore account token time    restores a token to a store that was emptied
+-- A token is `<version> <time> <encrypted>`; `-` replaces a rejected one.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local op, account = ARGV[4], ARGV[5]

@@ -1,6 +1,6 @@
--- Marks names until a time, for all nodes. Takes a kind, whether to notify the other nodes at once, and a JSON array of names
--- with their times. A name keeps its latest time; names whose time has come go, and beyond the bound those whose time comes
--- first.
+-- Adds names with an expiry for all nodes. Arguments: a kind, whether to notify the other nodes at once, and a JSON array
+-- of names with their expiries. A name keeps its latest expiry. Expired names are removed, and beyond the maximum those
+-- that expire first.
 local MOST = 100000
 local place = K .. 'marks:' .. ARGV[4]
 for _, mark in ipairs(cjson.decode(ARGV[6])) do

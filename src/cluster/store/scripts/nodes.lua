@@ -1,16 +1,16 @@
--- What ends: clean-ups, leases, tickets, nodes. And what every script begins with.
+-- The end of clean-ups, leases, waiters and nodes; and the start of every script.
 local function set_cleaning(account, node)
   if node then call('HSET', K .. 'cleaning', account, node) else call('HDEL', K .. 'cleaning', account) end
   place(account)
 end
 
--- An account that has left and has no leases any more.
+-- Forgets a removed account without leases.
 local function forget(account)
   call('HDEL', K .. 'last', account)
   call('HDEL', K .. 'cleaning', account)
 end
 
--- Ends a lease or a ticket; what it was, and its account. Only the first call does something.
+-- Ends a lease or a waiter. Returns its kind and account. Idempotent.
 local function close(node, ticket)
   local waits = call('HGET', K .. 'tickets:' .. node, ticket)
   if waits then
@@ -31,12 +31,12 @@ local function close(node, ticket)
   return 'granted', account
 end
 
--- One request less of a business key (`keys.lua`).
+-- Removes an active request of a business key (`keys.lua`).
 local function let_key_go(key)
   if call('HINCRBY', K .. 'usage:use', key, -1) <= 0 then call('HDEL', K .. 'usage:use', key) end
 end
 
--- Drops a node with its leases and tickets, and what it was doing for all.
+-- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   for _, kind in ipairs({ 'tickets:', 'leases:' }) do
     for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do close(node, ticket) end
@@ -54,7 +54,7 @@ local function drop(node)
     if cleaning[i + 1] == node then set_cleaning(cleaning[i], nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
-  -- What its requests were admitted with stays used: the upstream may have been called for them.
+  -- The usage of its requests stays counted, because the upstream may have been called.
   for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
@@ -65,7 +65,7 @@ local function drop(node)
   end
 end
 
--- What every script does first. A node that shows no life for 5 s is dropped, one that nobody listens for after 2 s.
+-- The first step of every script. Drops nodes without a heartbeat for 5 s, and nodes without a subscription after 2 s.
 local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
     if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or not listens(node) then drop(node) end

@@ -1,16 +1,16 @@
--- The pool in the store: `PoolState` over Redis keys, by the same names and with the same answers. Every script is this text
--- followed by its own. Times are milliseconds of the store; a call may bring its own time, which tests do.
+-- The pool in the store: `PoolState` over Redis keys, with the same names and results. Every script is this text followed
+-- by its own. Times are milliseconds of the store; tests may pass their own time.
 --
--- The one thing to know: after every script nobody waits who could be served. What must tell a node is collected in `told`
--- and sent by `finish`, one message a node; `out:<node>` keeps it until the node's next beat says that it came.
+-- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `told` and
+-- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
 --
--- A wish is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or `A:<account>,<account>` (any, those
--- last; sorted). Who wishes the same on the same node stands in one line, `line:<wish>|<node>`; `lines` has the lines whose
--- first waiter may be served, by that waiter's number, and `queue` everyone who waits.
+-- A lease request (`wish`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
+-- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<wish>|<node>`.
+-- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
 local K = 'gw:{main}:'
 local call = redis.call
 local INF = math.huge
--- Never given, in the order of arrival, comes before everything that was given; what is being cleaned up comes last.
+-- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
 local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000
 
@@ -30,7 +30,7 @@ local counted = call('HMGET', K .. 'sum', 'in_use', 'waiting', 'given', 'numbere
 local in_use, waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
 local given, numbered, arrived = tonumber(counted[3]) or 0, tonumber(counted[4]) or 0, tonumber(counted[5]) or 0
 local stamped = tonumber(counted[6]) or 0
--- Slots that callers with a token of their own hold, and those of them that wait.
+-- Active and waiting requests of callers with their own tokens.
 local direct_in_use, direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
 local epoch = call('GET', K .. 'epoch') or ''
 local quiet = tonumber(call('GET', K .. 'quiet')) or 0
@@ -39,7 +39,7 @@ local hears = {}
 
 local function int(number) return string.format('%.0f', number) end
 
--- A number that no other stamp has: for versions of tokens and epochs of accounts.
+-- A unique number, for token versions and account epochs.
 local function stamp()
   stamped = stamped + 1
   return int(stamped)
@@ -61,12 +61,12 @@ local function listens(node)
   return hears[node]
 end
 
--- Something that every node is to know. It may be missed: whoever needs it for certain looks at each beat.
+-- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
 local function broadcast(text)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
 end
 
--- Ends every script that changes something.
+-- The last step of every script with changes.
 local function finish(reply)
   call('HSET', K .. 'sum', 'in_use', in_use, 'waiting', waiting, 'given', given, 'numbered', numbered,
     'arrived', arrived, 'stamped', stamped, 'direct_in_use', direct_in_use, 'direct_waiting', direct_waiting)
@@ -85,7 +85,7 @@ local function is_member(account) return call('SISMEMBER', K .. 'roster', accoun
 
 local function is_enabled(account) return call('SISMEMBER', K .. 'disabled', account) == 0 end
 
--- A disabled account keeps its state, but nobody tries it: its recovery waits in `parked` until it is enabled.
+-- A disabled account keeps its state without probes: its recovery waits in `parked` until it is enabled.
 local function state_of(account)
   local parked = call('HGET', K .. 'parked', account)
   if parked then
@@ -118,7 +118,7 @@ local function place_line(line, wish)
   end
 end
 
--- Puts an account, and the lines of those who wait for it, where its state says.
+-- Updates the index entries of an account and of the queues for it.
 local function place(account)
   if is_member(account) and is_enabled(account) and state_of(account) == 'ready' and used(account) < per then
     local last = tonumber(call('HGET', K .. 'last', account)) or NEVER_GIVEN
@@ -142,7 +142,7 @@ local function avoided(wish)
   return list, set
 end
 
--- The account that a wish would be given now.
+-- The account that a request would get now.
 local function pick(wish)
   if wish == 'D' then return nil end
   if string.sub(wish, 1, 1) == 'P' then
@@ -162,7 +162,7 @@ local function pick(wish)
   return spare[1]
 end
 
--- Why nothing that serves a wish is in rotation, or comes back before the deadline.
+-- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
 local function hopeless(wish, deadline)
   local kind = string.sub(wish, 1, 1)
   if kind == 'D' then return nil end
@@ -182,7 +182,7 @@ local function hopeless(wish, deadline)
   return nil
 end
 
--- `since` and `style` are for whoever looks at the queue.
+-- `since` and `style` are shown in the status.
 local function join(node, ticket, wish, number, deadline, since, style)
   local line = line_of(wish, node)
   local facts = { int(number), int(deadline), int(since), style, wish }
@@ -209,7 +209,7 @@ local function leave(node, ticket, wish)
   place_line(line, wish)
 end
 
--- What a node is told of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up.
+-- The content of a grant: account, fence, the account's epoch and token version, and whether it is being cleaned up.
 local function grant_of(account, fence)
   if account == '' then return { '', fence, '0', '0', '0', revision } end
   local facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
@@ -236,7 +236,7 @@ local function give(node, ticket, account)
   return grant_of(account or '', int(given))
 end
 
--- The line whose first waiter came before all others that can be served now.
+-- The queue with the earliest waiter that can be served now.
 local function next_line()
   local direct_allowed = direct_in_use < direct
   if call('ZCARD', K .. 'spare') == 0 then
@@ -263,7 +263,7 @@ local function next_line()
   end
 end
 
--- Gives what is free to those who wait, in order.
+-- Serves waiters in order while there are free slots.
 local function serve()
   if quiet > now then return end
   while waiting > 0 and in_use < global do
@@ -277,7 +277,7 @@ local function serve()
   end
 end
 
--- Refuses those at the front of a line for whom there is no hope left.
+-- Refuses waiters at the head of a queue that cannot be served in time.
 local function refuse(line)
   local wish, node = string.match(line, '^(.*)|(.*)$')
   while true do
@@ -306,7 +306,7 @@ end
 local function set_state(account, state, till)
   call('ZREM', K .. 'cool', account)
   call('ZREM', K .. 'untried', account)
-  -- One that is disabled, or enabled again, while a node tries it stays that node's to try.
+  -- An account that is disabled or enabled during a probe stays assigned to that node.
   if state ~= 'out' or till ~= INF then call('HDEL', K .. 'trying', account) end
   call('HDEL', K .. 'parked', account)
   if state ~= 'ready' and not is_enabled(account) then
@@ -330,7 +330,7 @@ local function set_enabled(account, enabled)
   end
 end
 
--- Takes an account out of rotation: until `till` (`cooling`), or to be tried again at `till` (`out`).
+-- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
 local function suspend(account, state, till)
   if not is_member(account) then return end
   set_state(account, state, till)
@@ -345,7 +345,7 @@ local function restore(account)
   serve()
 end
 
--- Puts cooled accounts whose time has come back into rotation.
+-- Returns accounts to rotation whose cooling period has ended.
 local function warm()
   while true do
     local first = call('ZRANGE', K .. 'cool', 0, 0, 'WITHSCORES')
@@ -354,7 +354,7 @@ local function warm()
   end
 end
 
--- Accounts that are out and due for a try, which is this node's to make: they are not due again until it says more.
+-- Assigns to this node the accounts that are due for a probe. They are not due again until it reports.
 local function due()
   local accounts = call('ZRANGEBYSCORE', K .. 'untried', '-inf', now)
   for _, account in ipairs(accounts) do

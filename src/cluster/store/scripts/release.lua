@@ -1,6 +1,6 @@
--- Ends a lease or a ticket, with what the attempt showed (`health.lua`). `1`: sessions were made that are all to be deleted
--- once no node has a lease on the account; the reply then says that this node is to do it. Empty: this node cannot, and leaves
--- it to the next lease.
+-- Ends a lease or a waiter, with a health report (`health.lua`). `unclean` is `1` if sessions were created that must be
+-- deleted once no node has a lease on the account; the reply then assigns the deletion to this node. If it is empty, this
+-- node cannot delete and leaves that to the next lease.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
@@ -17,6 +17,6 @@ if was == 'granted' and account ~= '' then
     clean = account
   end
 end
--- Told again, since the reply was lost: the deletion that it spoke of is this node's still.
+-- A repeated call after a lost reply: the deletion is still assigned to this node.
 if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and call('HGET', K .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
 return finish({ was, clean, unpack(seen) })

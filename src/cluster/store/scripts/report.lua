@@ -1,4 +1,4 @@
--- What was seen of an account apart from a lease's end; a test's outcome too, where there is one.
+-- A health report outside of a lease, optionally with the result of a test.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local account, tested = ARGV[5], ARGV[4]

@@ -1,24 +1,25 @@
--- Stored responses: each is a list of sealed pieces, its body's first, then those of its items, which all responses of their
--- owner that have them share. Plain writes have put the pieces there; one that no response has expires. When there is
--- too much, the share that holds most loses its oldest. Operations:
---   put name share body pieces seconds count bytes    stores it for so many seconds. `pieces` are names with blanks between,
---                                  of which `body` are its body's; where some are not there: `missing` and their names
---   settle name pieces seconds count bytes    changes its body, where it is still there, or `missing` as above
---   get name                                  how many pieces are its body's, and all of them; nothing where it is not there
---   remove name                               1 where it was there
---   forget pieces                             removes those that no response has
---   bound count bytes                         removes what is too much
---   held                                      how many, and their bytes
--- What makes room does so much in a call; `more` says that another `bound` is needed.
--- Keys: `resp:<name>` how many pieces are its body's, for as long as it is kept; `resp-index` names by when they expire;
--- `resp-facts` share and bytes of a name, `resp-items` its pieces; `item-refs` and `item-facts` how many responses have a
--- piece, its share and bytes; `share-count`, `share-bytes`, and `share:<share>` names by their last change.
+-- Stored responses. Each is a list of encrypted chunks: those of its body first, then those of its items, which all
+-- responses of the same owner share. Plain writes store the chunks beforehand; a chunk without a response expires. Above the
+-- limits, the share with the most data loses its oldest response. Operations:
+--   put name share body pieces seconds count bytes    stores a response for so many seconds. `pieces` are chunk names with
+--                                  blanks between, the first `body` of them for its body; `missing` and the names of
+--                                  missing chunks if there are any
+--   settle name pieces seconds count bytes    replaces the body of an existing response, or returns `missing` as above
+--   get name                                  the number of body chunks and all chunk names; empty if there is no response
+--   remove name                               1 if it existed
+--   forget pieces                             removes chunks without a response
+--   bound count bytes                         removes responses above the limits
+--   held                                      number of responses and their bytes
+-- The work of one call is bounded; `more` means that another `bound` is needed.
+-- Keys: `resp:<name>` number of body chunks, with the response's expiry; `resp-index` names by expiry; `resp-facts` share and
+-- bytes of a name, `resp-items` its chunks; `item-refs` and `item-facts` number of responses with a chunk, its share and
+-- bytes; `share-count`, `share-bytes`, and `share:<share>` names by their last change.
 local K = 'gw:{main}:'
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local op, name = ARGV[4], ARGV[5]
--- Responses and pieces that one call lets go of: freeing a piece takes up to half a millisecond.
+-- Maximum number of responses and chunks that one call frees; freeing a chunk takes up to half a millisecond.
 local budget = 100
 
 local function int(number) return string.format('%.0f', number) end
@@ -53,7 +54,7 @@ local function drop(which)
   return call('DEL', K .. 'resp:' .. which)
 end
 
--- Whether there is still too much.
+-- Removes responses above the limits. Returns whether some remain.
 local function bound(count, bytes)
   for _, old in ipairs(call('ZRANGEBYSCORE', K .. 'resp-index', '-inf', now, 'LIMIT', 0, budget)) do
     if budget <= 0 then return true end
@@ -75,14 +76,14 @@ end
 
 local function bounded(count, bytes) return { bound(tonumber(count), tonumber(bytes)) and 'more' or '1' } end
 
--- The name, as the last of its share that changed.
+-- Indexes a name as the last change of its share.
 local function note(which, share, bytes, seconds)
   call('HSET', K .. 'resp-facts', which, share .. ' ' .. int(bytes))
   call('ZADD', K .. 'resp-index', now + seconds * 1000, which)
   call('ZADD', K .. 'share:' .. share, now, which)
 end
 
--- `missing` and the names of the pieces that are not there; nothing where all are.
+-- `missing` and the names of missing chunks; nil if there are none.
 local function missing(pieces)
   local gone = { 'missing' }
   for piece in string.gmatch(pieces, '%S+') do
@@ -94,7 +95,7 @@ end
 local function hold(pieces, share, seconds)
   for piece in string.gmatch(pieces, '%S+') do
     local key = K .. 'item:' .. piece
-    -- Until a response has it, a piece is kept for no longer than its writing may take.
+    -- A chunk without a response expires after the time for its writing.
     if call('HINCRBY', K .. 'item-refs', piece, 1) == 1 then
       call('EXPIRE', key, seconds)
     else

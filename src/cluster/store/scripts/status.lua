@@ -1,4 +1,4 @@
--- The whole pool as one JSON object. `accounts` asks for lists of accounts too.
+-- The state of the pool as a JSON object. The argument `accounts` adds lists of accounts.
 reap()
 finish()
 local reply = {
@@ -25,7 +25,7 @@ for _, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
     }
   end
 end
--- Milliseconds until the first account that is out is tried again; none where the tries are under way.
+-- Milliseconds until the next probe of an account that is out; absent while all probes are running.
 local first_try = call('ZRANGE', K .. 'untried', 0, 0, 'WITHSCORES')[2]
 if first_try and tonumber(first_try) < INF then reply.retry = math.max(0, tonumber(first_try) - now) end
 if ARGV[4] == 'accounts' then

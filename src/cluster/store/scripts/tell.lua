@@ -1,3 +1,3 @@
--- Tells every node something that need not arrive.
+-- Notifies every node, without guaranteed delivery.
 broadcast(ARGV[4])
 return { 'ok' }

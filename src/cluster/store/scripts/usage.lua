@@ -1,8 +1,8 @@
--- The history of usage: an hour's buckets are a hash, `usage:h:<its first millisecond>`, of a bucket's names to its sums and
--- errors (`<code>=<count>`), with blanks between; `usage:hours` has the hours that there are. Operations:
---   add batch buckets       buckets as a JSON array of hour, names, sums, errors; a batch counts once
---   fold hour day           makes an hour part of a day, some buckets a call: how many are left
---   drop hour               an hour, or a day, that is too old
+-- The usage history. The buckets of an hour are a hash, `usage:h:<its first millisecond>`, from a bucket's names to its sums
+-- and errors (`<code>=<count>`), with blanks between; `usage:hours` lists the hours. Operations:
+--   add batch buckets       adds buckets, a JSON array of hour, names, sums, errors; a batch counts once
+--   fold hour day           merges an hour into a day, some buckets per call; returns how many are left
+--   drop hour               removes an hour or a day that is too old
 local K = 'gw:{main}:'
 local call = redis.call
 local op = ARGV[4]

@@ -1,6 +1,8 @@
 /**
- * Seals for what lies in the store: AES-256-GCM with a random nonce; the key is derived from the store key by HKDF, and the
- * name of the place is part of what is authenticated, so that a value cannot be moved to another one.
+ * Values in the store: encrypted with AES-256-GCM, large ones in chunks.
+ *
+ * The encryption key is derived from the store key by HKDF. The nonce is random. The name of the place is authenticated too, so that
+ * a value cannot be moved to another place.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
 
@@ -9,11 +11,11 @@ const nonceSize = 12
 const tagSize = 16
 
 export interface Seals {
-  /** Seals a text for the place `name`. */
+  /** Encrypts a text for the place `name`. */
   readonly seal: (name: string, text: string) => string
-  /** Opens what was sealed for the place; `undefined` where that is not what it is, or another key sealed it. */
+  /** Decrypts a text of the place `name`; `undefined` if it is malformed or from another place or key. */
   readonly open: (name: string, sealed: string) => string | undefined
-  /** True where only the previous key opens it, so that it is to be sealed anew. */
+  /** True if only the previous key decrypts the text, so that it should be encrypted again. */
   readonly isOld: (name: string, sealed: string) => boolean
 }
 
@@ -32,7 +34,7 @@ const openWith = (key: Buffer, name: string, sealed: string): string | undefined
   }
 }
 
-/** Makes the seals of a key; what the previous one sealed is opened too. */
+/** Makes the encryption with a key. The previous key still decrypts. */
 export const makeSeals = (secret: string, previous: string | undefined): Seals => {
   const key = keyOf(secret)
   const old = previous === undefined ? undefined : keyOf(previous)
@@ -49,5 +51,23 @@ export const makeSeals = (secret: string, previous: string | undefined): Seals =
       openWith(key, name, sealed) ?? (old === undefined ? undefined : openWith(old, name, sealed)),
     isOld: (name, sealed) =>
       old !== undefined && openWith(key, name, sealed) === undefined && openWith(old, name, sealed) !== undefined
+  }
+}
+
+/**
+ * Maximum size of a chunk before encryption, in bytes. Chunks are written and read one by one, so that no single command
+ * blocks the store.
+ */
+export const pieceBytes = 256 * 1024
+
+const encoder = new TextEncoder()
+const scratch = new Uint8Array(pieceBytes)
+
+/** Splits a text into chunks in order, between characters. */
+export function* piecesOf(text: string): Generator<string, void> {
+  for (let from = 0; from < text.length;) {
+    const { read } = encoder.encodeInto(text.slice(from, from + pieceBytes), scratch)
+    yield text.slice(from, from + read)
+    from += read
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `GET /metrics` at work, in the Prometheus text format; needs the admin key unless `metrics.public` is true.
+ * The handler of `GET /metrics`, in the Prometheus text format. It requires the admin key unless `metrics.public` is true.
  */
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
@@ -8,16 +8,40 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Metric from "effect/Metric"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { Accounts } from "../../accounts/Accounts.ts"
+import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
 import { AdminAuth } from "../../admin/auth/AdminAuth.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { addressOf } from "../../http/addressOf.ts"
 import { bearerToken } from "../../http/credential.ts"
 import { apiId } from "../../http/reply.ts"
-import { accountMetrics, mostAccounts } from "./accountMetrics.ts"
+import { MetricsGroup } from "../OperatorApi.ts"
 import { Gauges } from "./gauges.ts"
-import { MetricsGroup } from "./metricsApi.ts"
+
+/** Maximum number of accounts with their own series. */
+export const mostAccounts = 1_000
+
+/**
+ * Gauges of the first accounts by hash: whether each is in rotation, and its slots in use. Formatted on request, because
+ * accounts come and go and a registry never drops a series.
+ */
+export const accountMetrics = (facts: ReadonlyArray<AccountFacts>): string => {
+  if (facts.length === 0) return ""
+  const family = (name: string, help: string, valueOf: (account: AccountFacts) => number) => [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} gauge`,
+    ...facts.slice(0, mostAccounts).map((account) => `${name}{account="${account.hash}"} ${valueOf(account)}`)
+  ]
+  return [
+    ...family(
+      "gateway_account_ready",
+      "Whether an account is in rotation",
+      ({ disabled, health }) => health === "ready" && !disabled ? 1 : 0
+    ),
+    ...family("gateway_account_slots_in_use", "Slots of an account that are taken", ({ inUse }) => inUse),
+    ""
+  ].join("\n")
+}
 
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 

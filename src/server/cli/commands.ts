@@ -1,0 +1,354 @@
+/**
+ * The commands of the command line. Modules that only some commands need are loaded when these run.
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
+import * as Schema from "effect/Schema"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { buildInfo, currentVersion, runtime } from "../../admin/system/build.ts"
+import { ConfigFileError, type ConfigInvalid, maxFaults } from "../../config/ConfigError.ts"
+import { codeOf, makeConfigFile } from "../../config/ConfigFile.ts"
+import { Environment } from "../../config/Environment.ts"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { configJsonSchema } from "../../config/schema.ts"
+import { loadConfig } from "../../config/sources.ts"
+import { storeUrlOf } from "../../config/storeSettings.ts"
+import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
+import { sieveStream } from "../../sieve.ts"
+import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
+import { referenceFlags, runReference } from "../../testing/command.ts"
+import { askHealth, healthDefaults, report } from "./health.ts"
+import { runService, stopOnSignal } from "./run.ts"
+
+/** A command failed for the reason in `message`. */
+class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", { message: Schema.String }) {}
+
+/** Of `| head`, for example: the reader has all that it wants, so the command succeeds. */
+const isBrokenPipe = (error: unknown): boolean =>
+  Predicate.isTagged(error, "PlatformError") && codeOf(error as PlatformError) === "EPIPE"
+
+/** Writes bytes or text to the standard output as they arrive. */
+const print = <E, R>(
+  output: Stream.Stream<string | Uint8Array, E, R>
+): Effect.Effect<void, E | PlatformError, R | Stdio.Stdio> =>
+  Effect.flatMap(Stdio.Stdio, (stdio) => Stream.run(output, stdio.stdout({ endOnDone: false }))).pipe(
+    Effect.catchIf(isBrokenPipe, () => Effect.void)
+  )
+
+/** One line for each fault, with its place. */
+const faulty = (source: string, { faults }: ConfigInvalid): CommandFailed => {
+  const lines = faults.map((fault) => `${source}: ${fault.message}`)
+  if (faults.length === maxFaults) lines.push(`${source}: these are the first ${maxFaults} faults; there may be more`)
+  return new CommandFailed({ message: lines.join("\n") })
+}
+
+/**
+ * Reads the configuration that the service would start with: the file at `path`, by default the one that the environment names.
+ * `source` is the name of the file or the variable. Changes nothing.
+ */
+const readConfig = Effect.fnUntraced(function*(path: Option.Option<string>) {
+  const environment = yield* Environment
+  const file = yield* makeConfigFile(Option.getOrElse(path, () => environment.configPath))
+  const named = Option.isSome(path)
+  if (named && Option.isNone(yield* file.read)) {
+    return yield* new ConfigFileError({ message: `${file.path}: there is no such file` })
+  }
+  const supplied = named ? undefined : environment.configJson
+  const source = supplied === undefined ? file.path : "GATEWAY_CONFIG_JSON"
+  const { snapshot, version, warnings } = yield* loadConfig(
+    { ...environment, configJson: supplied, configWriteback: false },
+    file
+  ).pipe(
+    Effect.tap(({ snapshot }) => storeUrlOf(snapshot.raw, source)),
+    Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(source, error)))
+  )
+  return { source, config: snapshot.config, warnings, exists: supplied !== undefined || Option.isSome(version) }
+})
+
+/** The answer to `--version`: the version, its build and its runtime. */
+const versionLine = (): string => {
+  const { commit, date, form } = buildInfo
+  const { node, platform } = runtime
+  return `${currentVersion} (commit ${commit ?? "unknown"}, built ${
+    date ?? "unknown"
+  }, node v${node}, ${platform}, ${form})`
+}
+
+const serveFlags = {
+  port: Flag.Int("port").pipe(
+    Flag.withAlias("p"),
+    Flag.withDescription("Port to listen on, 0 for any free one (else PORT, else 5001)"),
+    Flag.optional
+  ),
+  host: Flag.String("host").pipe(
+    Flag.withDescription("Address to listen on (else HOST, else 127.0.0.1)"),
+    Flag.optional
+  ),
+  store: Flag.String("store").pipe(
+    Flag.withDescription("Redis-protocol store that this node shares with others (else GATEWAY_STORE_URL, else none)"),
+    Flag.optional
+  ),
+  config: Flag.Path("config").pipe(
+    Flag.withAlias("c"),
+    Flag.withDescription("Configuration file (else GATEWAY_CONFIG_JSON, else GATEWAY_CONFIG_PATH, else config.json)"),
+    Flag.optional
+  )
+}
+
+type ServeOptions = Command.Command.Config.Infer<typeof serveFlags>
+
+/** Runs the gateway; each option replaces the environment variable of the same meaning. */
+const serveWith = Effect.fnUntraced(function*({ config, host, port, store }: ServeOptions) {
+  const level = yield* GlobalFlag.LogLevel
+  const variables = Record.getSomes({
+    PORT: Option.map(port, String),
+    HOST: host,
+    GATEWAY_STORE_URL: store,
+    GATEWAY_CONFIG_PATH: config,
+    // A blank variable counts as unset, so that the file wins over an inherited GATEWAY_CONFIG_JSON.
+    GATEWAY_CONFIG_JSON: Option.as(config, ""),
+    GATEWAY_LOG_LEVEL: level
+  })
+  const environment = ConfigProvider.layerAdd(ConfigProvider.fromEnvRecord(variables), { asPrimary: true })
+  yield* Effect.provide(runService, environment)
+})
+
+const serveCommand = Command.make("serve", serveFlags, serveWith).pipe(
+  Command.withDescription("Run the gateway (the default)")
+)
+
+const healthCommand = Command.make(
+  "health",
+  {
+    url: Flag.String("url").pipe(
+      Flag.withDescription("Base address of the gateway (else that of HOST and PORT)"),
+      Flag.optional
+    ),
+    live: Flag.Boolean("live").pipe(
+      Flag.withDescription("Whether it lives (/healthz), not whether it takes requests (/readyz)"),
+      Flag.withDefault(false)
+    ),
+    timeout: Flag.Finite("timeout").pipe(
+      Flag.withDescription("Seconds that an answer may take"),
+      Flag.withDefault(healthDefaults.timeout)
+    ),
+    wait: Flag.Finite("wait").pipe(
+      Flag.withDescription("Seconds to ask again until the answer is yes"),
+      Flag.withDefault(healthDefaults.wait)
+    )
+  },
+  Effect.fnUntraced(function*({ live, timeout, url, wait }) {
+    const options = { url: Option.getOrUndefined(url), live, timeout, wait }
+    const health = yield* Effect.promise(() => askHealth(options, process.env))
+    if (health._tag === "No") return yield* new CommandFailed({ message: health.reason })
+    report(health)
+  })
+).pipe(Command.withDescription("Ask a gateway whether it is ready; fails with a line that says why not"))
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
+
+const summary = ({ accounts, configured_keys, upstream }: GatewayConfig): string =>
+  `${upstream.driver} upstream, ${count(accounts.length, "account")}, ${count(configured_keys.length, "key")}`
+
+const checkConfigCommand = Command.make(
+  "check-config",
+  {
+    path: Argument.Path("path").pipe(
+      Argument.withDescription("Configuration file (else what GATEWAY_CONFIG_JSON or GATEWAY_CONFIG_PATH says)"),
+      Argument.optional
+    ),
+    strict: Flag.Boolean("strict").pipe(
+      Flag.withDescription("Fail for warnings too, such as fields that are not known"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ path, strict }) {
+    const { config, exists, source, warnings } = yield* readConfig(path)
+    for (const warning of warnings) yield* Console.error(`${source}: ${warning}`)
+    if (strict && warnings.length > 0) {
+      return yield* new CommandFailed({
+        message: `${source}: ${count(warnings.length, "warning")}, and --strict is set`
+      })
+    }
+    yield* Console.log(`${source}: ${exists ? "valid" : "no such file; the defaults hold"} (${summary(config)})`)
+  })
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Check a configuration: prints every fault with its place, and fails if there is one")
+)
+
+const configSchemaCommand = Command.make(
+  "config-schema",
+  {},
+  () => Effect.suspend(() => Console.log(JSON.stringify(configJsonSchema(), null, 2)))
+).pipe(
+  Command.withDescription(
+    "Print the JSON Schema of the configuration file; name it in the file's $schema for completion"
+  )
+)
+
+const referenceCommand = Command.make(
+  "reference",
+  referenceFlags,
+  (flags) => stopOnSignal(runReference(flags))
+).pipe(Command.withDescription("Run a reference upstream that speaks the session protocol"))
+
+const Tool = Schema.Struct({
+  name: Schema.NonEmptyString,
+  description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  parameters: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Json))),
+  input_schema: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
+})
+
+const Tools = Schema.Array(Schema.Union([Schema.Struct({ function: Tool }), Tool]))
+
+/** Tools in the form of any style: a list, or a request with a list. */
+const ToolsFile = Schema.Union([Tools, Schema.Struct({ tools: Tools })])
+
+const declaredTools = (file: typeof ToolsFile.Type): ReadonlyArray<ToolDeclaration> =>
+  ("tools" in file ? file.tools : file).map((entry) => {
+    const { description, input_schema, name, parameters } = "function" in entry ? entry.function : entry
+    const schema: JsonSchema | undefined = parameters ?? input_schema ?? undefined
+    return { name, description: description ?? undefined, parameters: schema, strict: undefined }
+  })
+
+const toolsFlag = Flag.FileSchema("tools", ToolsFile).pipe(
+  Flag.withAlias("t"),
+  Flag.withDescription("JSON file of the declared tools, as any of the styles declares them"),
+  Flag.map(declaredTools)
+)
+
+const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
+  const code = codeOf(error)
+  return new CommandFailed({
+    message: error.reason._tag === "NotFound"
+      ? `${file}: there is no such file`
+      : code === "EISDIR"
+      ? `${file} is a folder, not a file`
+      : `${file} cannot be read (${code})`
+  })
+}
+
+const sieveCommand = Command.make(
+  "sieve",
+  {
+    file: Argument.String("file").pipe(Argument.withDescription("Text that a model wrote; - for standard input")),
+    tools: toolsFlag.pipe(Flag.optional)
+  },
+  Effect.fnUntraced(function*({ file, tools }) {
+    const fs = yield* FileSystem.FileSystem
+    const stdio = yield* Stdio.Stdio
+    const bytes: Stream.Stream<Uint8Array, PlatformError | CommandFailed> = file === "-"
+      ? stdio.stdin
+      : Stream.mapError(fs.stream(file), unreadable(file))
+    yield* bytes.pipe(
+      Stream.decodeText(),
+      sieveStream({ tools: Option.getOrElse(tools, () => []) }),
+      Stream.map((event) => `${JSON.stringify(event)}\n`),
+      print
+    )
+  })
+).pipe(Command.withDescription("Find the tool calls in a text; prints one event a line, as JSON"))
+
+/** The message in the error body of every style. */
+const errorMessage = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+)
+
+/** The bytes of the reply to a sample that is replayed. Fails with the message that a caller would get. */
+const replaySample = Effect.fnUntraced(function*(
+  { dir, id, ...ask }: Omit<SamplePrompt, "text"> & {
+    readonly dir: string
+    readonly id: string
+    readonly style: PlayedStyle
+  }
+) {
+  const { playSample } = yield* Effect.promise(() => import("../replay.ts"))
+  const response = yield* playSample({ dir, id, ...ask })
+  const failed = (message: string) => new CommandFailed({ message: `${id} in ${dir}: ${message}` })
+  if (!response.ok) {
+    const { error } = yield* Effect.orDie(errorMessage(yield* Effect.promise(() => response.text())))
+    return yield* failed(error.message)
+  }
+  const reply = response.body
+  return reply === null
+    ? Stream.empty
+    : Stream.fromReadableStream({ evaluate: () => reply, onError: (error) => failed(String(error)) })
+})
+
+const replayCommand = Command.make(
+  "replay",
+  {
+    sample: Argument.String("sample").pipe(
+      Argument.withDescription("Id of a sample in the configured folder, or the path of a sample's folder")
+    ),
+    style: Flag.Literals("style", playedStyles).pipe(
+      Flag.withAlias("s"),
+      Flag.withDescription("The style to answer in"),
+      Flag.withDefault("chat")
+    ),
+    model: Flag.String("model").pipe(
+      Flag.withAlias("m"),
+      Flag.withDescription("The model to ask for: it says whether reasoning is shown"),
+      Flag.withDefault("upstream-chat")
+    ),
+    whole: Flag.Boolean("whole").pipe(
+      Flag.withDescription("One whole reply instead of a stream"),
+      Flag.withDefault(false)
+    ),
+    tools: toolsFlag.pipe(Flag.optional)
+  },
+  Effect.fnUntraced(function*({ model, sample, style, tools, whole }) {
+    const path = yield* Path.Path
+    const isPath = path.basename(sample) !== sample
+    const dir = isPath ? path.dirname(sample) : (yield* readConfig(Option.none())).config.samples.dir
+    yield* print(
+      yield* replaySample({
+        dir,
+        id: path.basename(sample),
+        style,
+        model,
+        stream: !whole,
+        tools: Option.getOrElse(tools, () => [])
+      })
+    )
+  }, Effect.scoped)
+).pipe(
+  Command.provide(Environment.layer),
+  Command.withDescription("Replay a saved sample through a style; prints what a caller would get")
+)
+
+const licensesCommand = Command.make("licenses", {}, () =>
+  Effect.gen(function*() {
+    const { notices } = yield* Effect.promise(() => import("../assets.ts"))
+    yield* print(Stream.fromEffect(notices))
+  })).pipe(Command.withDescription("Print the licences of the packages that the gateway contains"))
+
+export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
+  Command.withDescription("An HTTP gateway from four client API styles to one upstream. Without a command it serves."),
+  Command.withSubcommands([
+    serveCommand,
+    healthCommand,
+    checkConfigCommand,
+    configSchemaCommand,
+    referenceCommand,
+    replayCommand,
+    sieveCommand,
+    licensesCommand
+  ])
+)
+
+export const runCommand = Command.run(gateway, { version: versionLine() }).pipe(Effect.provide(NodeServices.layer))

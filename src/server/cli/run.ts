@@ -1,0 +1,83 @@
+/**
+ * Runs programs as the process: reports failures, sets the exit code, and stops at a signal.
+ */
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
+import { CurrentHurry, Shutdown } from "../../config/clock/Shutdown.ts"
+
+/** Prints a failure as its message, and a defect with its stack. */
+const tell = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.void
+    const failure = Cause.findErrorOption(cause)
+    if (failure._tag === "None") return Console.error(Cause.pretty(cause))
+    if (!Runtime.getErrorReported(failure.value)) return Effect.void
+    return Console.error(failure.value instanceof Error ? failure.value.message : String(failure.value))
+  })
+
+/** Milliseconds for pending work in the event loop after the end of the program. */
+const lingering = 1_000
+
+const start = Runtime.makeRunMain(({ fiber, teardown }) => {
+  fiber.addObserver((exit) =>
+    teardown(exit, (code) => {
+      // The process exits by itself after its output is written; an earlier exit could cut that off.
+      process.exitCode = code
+      setTimeout(() => process.exit(), lingering).unref()
+    })
+  )
+})
+
+/**
+ * Runs the program. The exit code is 0 after success and 1 after a failure or a defect, unless the failure has its own.
+ *
+ * By default Node ends the process at a signal; `stopOnSignal` replaces that.
+ */
+export const runMain = <A, E>(program: Effect.Effect<A, E>): void =>
+  start(Effect.tapCause(program, tell), { disableErrorReporting: true })
+
+const signals = ["SIGINT", "SIGTERM"] as const
+
+/** Ends at the first signal. A second one forces the shutdown, if there is a listener. */
+const signalled = (hurry: Shutdown): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    let told = false
+    const forget = () => {
+      for (const signal of signals) process.off(signal, stop)
+    }
+    const stop = () => {
+      if (!told && hurry.isWatched) {
+        told = true
+        resume(Effect.void)
+        return
+      }
+      forget()
+      if (told) hurry.now()
+      else resume(Effect.void)
+    }
+    for (const signal of signals) process.on(signal, stop)
+    return Effect.sync(() => {
+      if (!told) forget()
+    })
+  })
+
+/**
+ * Interrupts the program at the first SIGINT or SIGTERM, waits for its end, and succeeds. A second signal notifies the
+ * listeners of `CurrentHurry`. Without a listener, Node's default ends the process at once.
+ */
+export const stopOnSignal = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<void, E, R> =>
+  Effect.suspend(() => {
+    const hurry = new Shutdown()
+    return Effect.raceFirst(
+      Effect.provideService(Effect.asVoid(program), CurrentHurry, hurry),
+      signalled(hurry)
+    )
+  })
+
+/** Loads the gateway, the largest part of the code, only on demand. */
+const service = Effect.flatten(Effect.promise(async () => (await import("../serve.ts")).serve))
+
+/** Runs the gateway until a signal; then drains it. */
+export const runService = stopOnSignal(service)
