@@ -14,7 +14,6 @@ import { AccountEntry, KeyEntry } from "./schema.ts"
 /** An `openai` account with this token sends no API key: its server requires none. */
 export const keyless = "none"
 
-/** An upstream account as configured. */
 export interface Account {
   /** The email, else the mobile, else `token:<hash>`. */
   readonly identifier: string
@@ -54,7 +53,8 @@ const decodeEntry = Schema.decodeUnknownResult(AccountEntry)
 const decodeKey = Schema.decodeUnknownResult(KeyEntry)
 const decodedEntries = new WeakMap<object, Account>()
 
-const blankToUndefined = (text: string | undefined): string | undefined => {
+/** The trimmed text; `undefined` if it is blank. */
+export const blankToUndefined = (text: string | undefined): string | undefined => {
   const trimmed = text?.trim()
   return trimmed === "" ? undefined : trimmed
 }
@@ -86,6 +86,22 @@ const toAccount = (raw: unknown, index: number): Result.Result<Account, Array<Fa
   return Result.succeed(account)
 }
 
+/** Calls `take` for each entry of a list. Returns the entries for which it is true; the same array if these are all. */
+const takeEntries = Effect.fnUntraced(function*(
+  name: string,
+  raw: Schema.Json | undefined,
+  faults: Array<Fault>,
+  take: (entry: Schema.Json, place: number) => boolean
+) {
+  if (raw !== undefined && !Array.isArray(raw)) faults.push(fault(name, "must be an array"))
+  const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
+  const kept: Array<Schema.Json> = []
+  yield* forEachSliced(entries, (entry, place) => {
+    if (take(entry, place)) kept.push(entry)
+  })
+  return kept.length === entries.length ? entries : kept
+})
+
 /** Decodes the `accounts` of a configuration. */
 export const decodeAccounts = Effect.fnUntraced(function*(
   raw: Schema.Json | undefined,
@@ -96,14 +112,11 @@ export const decodeAccounts = Effect.fnUntraced(function*(
   const places = new Map<string, number>()
   const faults: Array<Fault> = []
   const warnings: Array<string> = []
-  const kept: Array<Schema.Json> = []
-  if (raw !== undefined && !Array.isArray(raw)) faults.push(fault("accounts", "must be an array"))
-  const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
-  yield* forEachSliced(entries, (entry, place) => {
+  const entries = yield* takeEntries("accounts", raw, faults, (entry, place) => {
     const result = toAccount(entry, place)
     if (Result.isFailure(result)) {
       faults.push(...result.failure)
-      return
+      return false
     }
     const account = result.success
     const first = account.identity.map((key) => places.get(key)).find((earlier) => earlier !== undefined)
@@ -111,16 +124,16 @@ export const decodeAccounts = Effect.fnUntraced(function*(
       const rule = `is the same account as accounts[${first}]`
       if (duplicates === "refuse") faults.push(fault(`accounts[${place}]`, rule))
       else warnings.push(`accounts[${place}] ${rule} and is left out`)
-      return
+      return false
     }
     for (const key of account.identity) {
       places.set(key, place)
       index.set(key, account)
     }
     accounts.push(account)
-    kept.push(entry)
+    return true
   })
-  return { value: { accounts, index }, raw: warnings.length === 0 ? entries : kept, faults, warnings }
+  return { value: { accounts, index }, raw: entries, faults, warnings }
 })
 
 /**
@@ -136,33 +149,30 @@ export const decodeKeys = Effect.fnUntraced(function*(
   const keys = new Set<string>()
   const faults: Array<Fault> = []
   const warnings: Array<string> = []
-  const kept: Array<Schema.Json> = []
-  if (raw !== undefined && !Array.isArray(raw)) faults.push(fault("keys", "must be an array"))
-  const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
-  yield* forEachSliced(entries, (entry, place) => {
+  const entries = yield* takeEntries("keys", raw, faults, (entry, place) => {
     const result = decodeKey(entry)
     if (Result.isFailure(result)) {
       faults.push(...faultsOf(result.failure, ["keys", place]))
-      return
+      return false
     }
     const key = result.success.trim()
     if (keys.has(key)) {
       if (duplicates === "refuse") faults.push(fault(`keys[${place}]`, "is listed twice"))
       else warnings.push(`keys[${place}] is listed twice`)
-      return
+      return false
     }
     if (isKeyId(key)) {
       had ??= new Set(before)
       if (duplicates === "refuse" && !had.has(key)) {
         faults.push(fault(`keys[${place}]`, `must not be ${keyIdForm}`))
-        return
+        return false
       }
       warnings.push(`keys[${place}] is ${keyIdForm}: replace it by another key`)
     }
     keys.add(key)
-    kept.push(entry)
+    return true
   })
-  return { value: keys, raw: kept.length === entries.length ? entries : kept, faults, warnings }
+  return { value: keys, raw: entries, faults, warnings }
 })
 
 /** Finds an account by email, by mobile in any spelling, or by `token:<hash>`. */

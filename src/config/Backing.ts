@@ -30,7 +30,6 @@ export interface Backing {
     next: Snapshot,
     before: Snapshot
   ) => Effect.Effect<void, ConfigFileError | StoreUnavailable | Superseded>
-  /** Whether saved changes survive a restart of the process. */
   readonly writable: Effect.Effect<boolean>
   /** Emits when there may be an edit. */
   readonly edits: Stream.Stream<void>

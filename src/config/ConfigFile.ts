@@ -15,7 +15,6 @@ import { hash, randomBytes } from "node:crypto"
 import { ConfigFileError } from "./ConfigError.ts"
 import { withFileLock } from "./fileLock.ts"
 
-/** The state of a file at one moment. */
 export interface FileVersion {
   /** SHA-256 of its bytes. */
   readonly digest: string
@@ -23,12 +22,10 @@ export interface FileVersion {
   readonly stamp: string
 }
 
-/** A version of a file with its content. */
 export interface FileContent extends FileVersion {
   readonly text: string
 }
 
-/** A configuration file, which need not exist. */
 export interface ConfigFile {
   readonly path: string
   /** `None` if the file does not exist. */
@@ -42,7 +39,6 @@ export interface ConfigFile {
   readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ConfigFileError, R>
   /** Renames the file to `<path>.invalid`. */
   readonly setAside: Effect.Effect<void, ConfigFileError>
-  /** The current stamp of the file. */
   readonly stamp: Effect.Effect<string>
   /** Whether the folder of the file is writable. */
   readonly writable: Effect.Effect<boolean>

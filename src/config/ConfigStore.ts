@@ -18,17 +18,17 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
-import { patiently, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import { noteRemovedKeys, withoutOwnFields } from "./edit.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
-import { Environment, namedFolder } from "./Environment.ts"
+import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
-import { makeAsking } from "./inSlices.ts"
+import { shareRuns } from "./inSlices.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
@@ -46,7 +46,6 @@ export interface ConfigSource {
   readonly config_path: string
 }
 
-/** A change that took effect. */
 export interface Saved {
   readonly config: GatewayConfig
   /** False if the change is lost when the process ends; in a cluster, when the store and all nodes end. */
@@ -59,7 +58,6 @@ export interface Saved {
 export interface Imported extends Saved {
   readonly imported_keys: number
   readonly imported_accounts: number
-  /** Ignored and unknown fields of the import. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -79,7 +77,6 @@ const askingPause = 100
 /** Maximum merges of a change with concurrent changes. */
 const mostMerges = 5
 
-/** Options of a change. */
 export interface UpdateOptions {
   /** The `configHash` that the change is based on; a different current hash is a conflict. */
   readonly expected?: string | undefined
@@ -92,7 +89,6 @@ interface ConfigStoreShape {
   readonly current: Effect.Effect<GatewayConfig>
   /** Like `current`, synchronous for the hot path. */
   readonly unsafeCurrent: () => GatewayConfig
-  /** The raw configuration, unknown fields included. */
   readonly currentRaw: Effect.Effect<RawConfig>
   /** Emits the configuration in effect and every later one. */
   readonly changes: Stream.Stream<GatewayConfig>
@@ -143,7 +139,6 @@ interface ConfigStoreShape {
   readonly shared: Pick<Shared, "revision" | "keptIn"> | undefined
   /** False while the shared document is invalid for this node. */
   readonly isCurrent: () => boolean
-  /** Logins that ended before they expired. */
   readonly endedLogins: EndedLogins
 }
 
@@ -162,6 +157,13 @@ const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effe
   warnings.length === 0
     ? Effect.void
     : Effect.logWarning(`${path}: ${warnings.slice(0, 10).join("; ")}${warnings.length > 10 ? "; and more" : ""}`)
+
+const sourceOf = (environment: EnvironmentShape, env_backed: boolean): ConfigSource => ({
+  env_backed,
+  env_source_present: environment.configJson !== undefined,
+  env_writeback_enabled: environment.configWriteback,
+  config_path: environment.configPath
+})
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
@@ -212,7 +214,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     return decodeConfig(raw, { previous, generatedKey: previous.config.generated_key, duplicates })
   }
 
-  /** Applies an edit by hand. */
   const adopt = Effect.fnUntraced(function*(edit: FileContent) {
     const raw = yield* parseConfig(backing.place, edit.text)
     const before = SubscriptionRef.getUnsafe(state).raw
@@ -230,7 +231,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
     }
     yield* Effect.logInfo(`${backing.place} was edited: the change is applied`)
     if (previous.config.generated_key !== snapshot.config.generated_key) {
-      yield* Effect.logInfo("The generated business key has ended")
+      yield* Effect.logInfo("The generated business key is no longer accepted")
     }
     return snapshot.raw
   })
@@ -243,7 +244,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
       Effect.catchTag("ConfigInvalid", (error) => {
         backing.refused()
         return new ConfigConflict({
-          message: `${backing.place} was edited and the edit is not valid: correct it first (${error.message})`
+          message: `${backing.place} was edited and the edit is invalid: correct it first (${error.message})`
         })
       })
     )
@@ -328,12 +329,12 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
         ? Effect.void
         : Effect.ignore(writer.withPermit(meetEdit))
     )
-  const newest = shared === undefined ? undefined : yield* makeAsking(
+  const newest = shared === undefined ? undefined : yield* shareRuns(
     Effect.gen(function*() {
       const revision = yield* shared.newestRevision
       yield* reach(revision)
       if (shared.revision() < revision) {
-        return yield* new StoreUnavailable({ message: "The newest configuration cannot be taken" })
+        return yield* new StoreUnavailable({ message: "The newest configuration is invalid for this node" })
       }
     }),
     askingPause
@@ -369,7 +370,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
   }
 })
 
-/** The service of the configuration. */
 export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>()("model-gateway/config/ConfigStore") {
   /** The configuration of the file or the environment (`loadConfig`). Fails if it is invalid. */
   static readonly layer: Layer.Layer<
@@ -387,12 +387,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       return yield* make({
         initial: loaded,
         backing: loaded.envBacked ? memoryBacking : yield* fileBacking(file, loaded.version),
-        source: {
-          env_backed: loaded.envBacked,
-          env_source_present: environment.configJson !== undefined,
-          env_writeback_enabled: environment.configWriteback,
-          config_path: environment.configPath
-        },
+        source: sourceOf(environment, loaded.envBacked),
         adminKey: environment.adminKey,
         // A login must not outlive a generated admin key.
         jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
@@ -421,16 +416,11 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const kept = loaded.envBacked && environment.dataDir === undefined
         ? undefined
         : yield* makeKeptDocument(store, yield* makeConfigFile(join(yield* namedFolder, keptName)))
-      const shared = yield* patiently(loadShared(store, loaded, kept))
+      const shared = yield* retryWhileUnavailable(loadShared(store, loaded, kept))
       const config = yield* make({
         initial: shared.initial,
         backing: shared.backing,
-        source: {
-          env_backed: false,
-          env_source_present: environment.configJson !== undefined,
-          env_writeback_enabled: environment.configWriteback,
-          config_path: environment.configPath
-        },
+        source: sourceOf(environment, false),
         adminKey: environment.adminKey,
         jwtSecret: shared.jwtSecret,
         endedLogins: yield* makeSharedEndedLogins(store),

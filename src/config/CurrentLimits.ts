@@ -1,4 +1,4 @@
-/** The limits in force, for whoever handles a request. */
+/** The limits in effect, and the sum of held bytes, for request handlers. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -6,39 +6,41 @@ import * as Scope from "effect/Scope"
 import { defaultLimits, type Limits } from "../domain/limits.ts"
 import { ConfigStore } from "./ConfigStore.ts"
 
-/** The limits now; the defaults where no configuration is at hand. */
+/** The current limits; the defaults without a configuration. */
 export const CurrentLimits = Context.Reference<() => Limits>("model-gateway/config/Limits", {
   defaultValue: () => () => defaultLimits
 })
 
-/** The limits that the configuration sets, from the next request on. */
+/** The configured limits; a change applies from the next request on. */
 export const layerLimits: Layer.Layer<never, never, ConfigStore> = Layer.effect(
   CurrentLimits,
   Effect.map(ConfigStore, (config) => () => config.unsafeCurrent().limits)
 )
 
-/** Bytes that requests hold in memory: bodies, prompts, whole replies, clients' queues. */
+/** The sum of bytes that requests hold in memory: bodies, prompts, whole replies, response buffers. */
 export interface BufferedBytes {
   used: number
-  /** Bytes of the largest reply that was refused since room was last made. */
+  /** Size of the largest reply that was rejected since the last sweep of connections. */
   refused?: number
 }
 
-/** The sum over all requests of a gateway. */
+/** The sum of the current gateway. */
 export const CurrentBufferedBytes = Context.Reference<BufferedBytes>("model-gateway/config/BufferedBytes", {
   defaultValue: () => ({ used: 0 })
 })
 
-/** A sum of its own for each gateway. */
+/** A separate sum for each gateway. */
 export const layerBufferedBytes: Layer.Layer<never> = Layer.sync(CurrentBufferedBytes, () => ({ used: 0 }))
 
-/** What one request holds of the sum. */
+/** A request's part of the sum. */
 export interface Held {
-  /** Adds bytes; false where the sum is over `buffered_bytes` then. They count all the same, until the scope closes. */
+  /**
+   * Adds bytes. Returns false if the sum then exceeds `buffered_bytes`. The bytes count in any case, until the scope
+   * closes.
+   */
   readonly add: (bytes: number) => boolean
 }
 
-/** What one request holds, until it is released. */
 export class HeldBytes implements Held {
   private readonly sum: BufferedBytes
   private readonly limits: () => Limits
@@ -55,14 +57,14 @@ export class HeldBytes implements Held {
     return this.sum.used <= this.limits().buffered_bytes
   }
 
-  /** Takes all of it off the sum. */
+  /** Subtracts all bytes of the request from the sum. */
   release(): void {
     this.sum.used -= this.held
     this.held = 0
   }
 }
 
-/** Counts what a request holds until its scope closes. */
+/** A request's part of the sum, released when its scope closes. */
 export const holdBytes: Effect.Effect<Held, never, Scope.Scope> = Effect.withFiber((fiber) => {
   const held = new HeldBytes(fiber.getRef(CurrentBufferedBytes), fiber.getRef(CurrentLimits))
   const scope = Context.getUnsafe(fiber.context, Scope.Scope)

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { makeMarks } from "../cluster/store/marks.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { keepTrying } from "./clock/pause.ts"
+import { retryUntilDone } from "./clock/pause.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 
 /** The claims of a login token; times in Unix seconds. */
@@ -50,14 +50,12 @@ const inSeconds = Effect.map(Clock.currentTimeMillis, (now) => Math.floor(now / 
 class Known {
   /** All logins issued up to this time have ended. */
   until = -1
-  /** In the order in which they ended. */
   readonly #ended = new Map<string, LoginToken>()
 
   has({ issuedAt, jti }: LoginToken): boolean {
     return this.#ended.has(jti) || issuedAt <= this.until
   }
 
-  /** The entries that have not expired, in order. */
   all(now: number): ReadonlyArray<LoginToken> {
     return [...this.#ended.values()].filter(({ expiresAt }) => expiresAt > now)
   }
@@ -80,7 +78,6 @@ class Known {
   }
 }
 
-/** Ended logins in memory. */
 export const makeEndedLogins: Effect.Effect<EndedLogins> = Effect.sync(() => {
   const known = new Known()
   return {
@@ -114,7 +111,7 @@ export const makeSharedEndedLogins = Effect.fnUntraced(function*(
         known.add({ jti, issuedAt: Number(issuedAt), expiresAt: until / 1000 }, now / 1000)
       }
     },
-    Effect.logWarning("The store is lost: logins that were ended are written there as soon as it is back")
+    Effect.logWarning("The store is lost: ended logins are written to it when it is back")
   )
   return {
     has: (login) =>
@@ -155,7 +152,7 @@ export const loadEndedLogins = Effect.fnUntraced(function*(
     } else if (Option.isSome(content)) {
       // A damaged file may have ended any login, so all of them end.
       known.until = Math.max(known.until, now)
-      yield* Effect.logWarning(`${path} is damaged: every login of before has ended`)
+      yield* Effect.logWarning(`${path} is damaged: all earlier logins have ended`)
     }
     return Option.isNone(content) && known.until === -1 && known.all(now).length === 0
   })
@@ -165,10 +162,9 @@ export const loadEndedLogins = Effect.fnUntraced(function*(
     const ended = known.all(yield* inSeconds).map(({ expiresAt, issuedAt, jti }) => [jti, issuedAt, expiresAt])
     stamp = (yield* file.replace(`${JSON.stringify({ until: known.until, ended })}\n`)).stamp
   }))
-  const saved = yield* keepTrying(
+  const saved = yield* retryUntilDone(
     save,
-    ({ message }) =>
-      Effect.logWarning(`${message}; logins that were ended are written there as soon as that is possible`)
+    ({ message }) => Effect.logWarning(`${message}; writing the ended logins is retried`)
   )
 
   /** Reads the entries of other processes. */
@@ -180,7 +176,7 @@ export const loadEndedLogins = Effect.fnUntraced(function*(
   yield* Effect.catch(look, ({ message }) =>
     Effect.gen(function*() {
       known.until = yield* inSeconds
-      yield* Effect.logWarning(`${message}; every login of before has ended`)
+      yield* Effect.logWarning(`${message}; all earlier logins have ended`)
     }))
 
   return {

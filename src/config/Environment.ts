@@ -60,6 +60,14 @@ export interface EnvironmentShape {
   readonly releasesUrl: string | undefined
 }
 
+/** A variable of the environment as trimmed text; empty if unset or unreadable. */
+export const textVariable = (name: string): Effect.Effect<string> =>
+  Config.String(name).pipe(
+    Config.withDefault(""),
+    Effect.orElseSucceed(() => ""),
+    Effect.map((value) => value.trim())
+  )
+
 type Read<A> = Effect.Effect<Result.Result<A, string>>
 
 const logLevels: ReadonlyMap<string, LogLevel.LogLevel> = new Map([

@@ -5,7 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Limits } from "../domain/limits.ts"
-import type { MessagesMapping, Model, ModelTable } from "../domain/models.ts"
+import type { Model, ModelTable } from "../domain/models.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
@@ -53,25 +53,31 @@ export interface ConfiguredModel extends Model {
   readonly model: string
 }
 
-/** Time limits in seconds. */
-export type TimeoutsConfig = typeof Groups.Timeouts.Type
-
 export interface UpstreamConfig {
   readonly driver: "embedded" | "session" | "openai"
   /** Without a trailing slash; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
   readonly tools: "native" | "prompt"
-  readonly timeouts: TimeoutsConfig
+  /** Seconds. */
+  readonly timeouts: typeof Groups.Timeouts.Type
 }
 
 export type AutoDeleteMode = "none" | "single" | "all"
 
+type SettingGroups = typeof Groups.settingGroups
+
+/** The groups of the file, decoded. */
+export type DecodedGroups =
+  & { readonly [Name in keyof SettingGroups]: SettingGroups[Name]["Type"] }
+  & { readonly host: typeof Groups.Host.Type }
+
 /** The configuration in effect. Groups and fields have the names of the file. */
-export interface GatewayConfig {
+export interface GatewayConfig
+  extends Omit<DecodedGroups, "admin" | "runtime" | "auto_delete" | "upstream" | "auth" | "model_aliases" | "limits">
+{
   /** All accepted business keys: the configured ones, or the generated one. */
   readonly keys: ReadonlyArray<string>
-  /** The configured keys. */
   readonly configured_keys: ReadonlyArray<string>
   /** The key that a start without keys generated; `undefined` once a key is configured or it is removed. */
   readonly generated_key: string | undefined
@@ -79,32 +85,18 @@ export interface GatewayConfig {
   readonly key_records: KeyRecords
   readonly accounts: ReadonlyArray<Account>
   readonly account_table: AccountTable
-  readonly msgcompat_mapping: MessagesMapping
-  /** The configured aliases. */
   readonly model_aliases: ReadonlyMap<string, string>
   /** Lookup table for model names: the native models, `upstream.models`, and the aliases in normal form. */
   readonly model_table: ModelTable
   readonly admin: AdminConfig
   readonly runtime: RuntimeConfig
-  readonly compat: typeof Groups.Compat.Type
-  readonly responses: typeof Groups.Responses.Type
-  readonly embeddings: typeof Groups.Embeddings.Type
   readonly auto_delete: { readonly mode: AutoDeleteMode }
   readonly upstream: UpstreamConfig
-  readonly captures: typeof Groups.Captures.Type
-  readonly requests: typeof Groups.RequestsGroup.Type
   readonly auth: AuthConfig
-  readonly usage: typeof Groups.UsageGroup.Type
-  readonly metrics: typeof Groups.Metrics.Type
-  readonly console: typeof Groups.ConsoleGroup.Type
-  readonly telemetry: typeof Groups.Telemetry.Type
-  readonly samples: typeof Groups.Samples.Type
-  readonly host: typeof Groups.Host.Type
   /** Limits on data from callers and upstreams. */
   readonly limits: Limits
 }
 
-/** A raw configuration and its decoded form. */
 export interface Snapshot {
   readonly raw: RawConfig
   readonly config: GatewayConfig

@@ -27,6 +27,7 @@ import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type {
   AdminConfig,
   ConfiguredModel,
+  DecodedGroups,
   GatewayConfig,
   RuntimeConfig,
   Snapshot,
@@ -37,7 +38,6 @@ import { decodeKeyRecords, unknownModels } from "./keyRecords.ts"
 import * as Groups from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
 
-/** Options of `decodeConfig`. */
 export interface DecodeOptions {
   /** Name of the file or variable, for error messages. */
   readonly source?: string | undefined
@@ -167,43 +167,33 @@ const unchangedAccounts = ({ config, raw }: Snapshot): Decoded<AccountTable> => 
   warnings: []
 })
 
-const decodeGroups = (raw: RawConfig, faults: Array<Fault>) => {
-  const decode = <S extends Schema.ConstraintDecoder<unknown>>(name: string, schema: S): S["Type"] | undefined => {
-    const value = Object.hasOwn(raw, name) ? raw[name] : {}
-    const result = Schema.decodeUnknownResult(schema)(value, { errors: "all" })
-    if (Result.isSuccess(result)) return result.success
-    faults.push(...faultsOf(result.failure, [name]))
-    return undefined
-  }
-  const mapping = Object.hasOwn(raw, "msgcompat_mapping") ? "msgcompat_mapping" : "msgcompat_model_mapping"
-  return {
-    mapping: decode(mapping, Groups.MessagesMapping),
-    aliases: decode("model_aliases", Groups.ModelAliases),
-    admin: decode("admin", Groups.Admin),
-    runtime: decode("runtime", Groups.Runtime),
-    compat: decode("compat", Groups.Compat),
-    responses: decode("responses", Groups.Responses),
-    embeddings: decode("embeddings", Groups.Embeddings),
-    auto_delete: decode("auto_delete", Groups.AutoDelete),
-    upstream: decode("upstream", Groups.UpstreamGroup),
-    captures: decode("captures", Groups.Captures),
-    requests: decode("requests", Groups.RequestsGroup),
-    auth: decode("auth", Groups.Auth),
-    usage: decode("usage", Groups.UsageGroup),
-    metrics: decode("metrics", Groups.Metrics),
-    console: decode("console", Groups.ConsoleGroup),
-    telemetry: decode("telemetry", Groups.Telemetry),
-    samples: decode("samples", Groups.Samples),
-    host: decode("host", Groups.Host),
-    limits: decode("limits", Groups.LimitsGroup)
-  }
+const groupSchemas: Readonly<Record<string, Schema.ConstraintDecoder<unknown>>> = {
+  ...Groups.settingGroups,
+  host: Groups.Host
 }
 
-type DecodedGroups = ReturnType<typeof decodeGroups>
-type CompleteGroups = { readonly [K in keyof DecodedGroups]: Exclude<DecodedGroups[K], undefined> }
+/** Decodes every group. A group with faults is absent from the result. */
+const decodeGroups = (raw: RawConfig, faults: Array<Fault>): Partial<DecodedGroups> => {
+  const decoded: Record<string, unknown> = {}
+  for (const [name, schema] of Object.entries(groupSchemas)) {
+    const field = name === "msgcompat_mapping" && !Object.hasOwn(raw, name) ? "msgcompat_model_mapping" : name
+    const value = Object.hasOwn(raw, field) ? raw[field] : {}
+    const result = Schema.decodeUnknownResult(schema)(value, { errors: "all" })
+    if (Result.isSuccess(result)) decoded[name] = result.success
+    else faults.push(...faultsOf(result.failure, [field]))
+  }
+  return decoded as Partial<DecodedGroups>
+}
 
-const areComplete = (groups: DecodedGroups): groups is CompleteGroups =>
-  Object.values(groups).every((group) => group !== undefined)
+const areComplete = (groups: Partial<DecodedGroups>, faults: ReadonlyArray<Fault>): groups is DecodedGroups =>
+  faults.length === 0
+
+/** The groups. Each with unchanged content is the previous object. */
+const keepGroups = (groups: DecodedGroups, before: GatewayConfig | undefined): DecodedGroups => {
+  const previous: Readonly<Record<string, unknown>> = { ...before }
+  const kept = Object.entries(groups).map(([name, group]) => [name, keep<unknown>(previous[name], group)])
+  return Object.fromEntries(kept) as DecodedGroups
+}
 
 const toAutoDelete = (group: typeof Groups.AutoDelete.Type): GatewayConfig["auto_delete"] => ({
   mode: group.mode ?? (group.sessions === true ? "all" : "none")
@@ -219,7 +209,6 @@ const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
   generation: group.generation
 })
 
-/** A decoded configuration with its warnings. */
 export interface DecodedConfig {
   readonly snapshot: Snapshot
   readonly warnings: ReadonlyArray<string>
@@ -252,10 +241,10 @@ export const decodeConfig = Effect.fnUntraced(function*(
   if (upstream !== undefined && upstream.base_url !== "" && !namesDriver(raw["upstream"])) {
     faults.push(fault("upstream.driver", "is required with a base_url: session or openai"))
   }
-  const model_aliases = new Map(Object.entries(groups.aliases ?? {}))
+  const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const model_table = toModelTable(model_aliases, upstream, faults)
-  if (groups.mapping !== undefined) checkMapping(groups.mapping, upstream, faults)
-  if (faults.length > 0 || upstream === undefined || !areComplete(groups)) {
+  if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, upstream, faults)
+  if (upstream === undefined || !areComplete(groups, faults)) {
     return yield* ConfigInvalid.of(faults, options.source)
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
@@ -265,6 +254,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     : options.generatedKey
   const runtime = toRuntime(groups.runtime, accounts.value.accounts, upstream.driver)
   const config: GatewayConfig = {
+    ...keepGroups(groups, before),
     keys: keep(before?.keys, generated === undefined ? configured_keys : [generated]),
     configured_keys,
     generated_key: generated,
@@ -273,30 +263,17 @@ export const decodeConfig = Effect.fnUntraced(function*(
       : records.value,
     accounts: accounts.value.accounts,
     account_table: accounts.value,
-    msgcompat_mapping: keep(before?.msgcompat_mapping, groups.mapping),
     model_aliases: keep(before?.model_aliases, model_aliases),
     model_table: keep(before?.model_table, model_table),
     admin: keep(before?.admin, toAdmin(groups.admin)),
     runtime: keep(before?.runtime, runtime),
-    compat: keep(before?.compat, groups.compat),
-    responses: keep(before?.responses, groups.responses),
-    embeddings: keep(before?.embeddings, groups.embeddings),
     auto_delete: keep(before?.auto_delete, toAutoDelete(groups.auto_delete)),
     upstream,
-    captures: keep(before?.captures, groups.captures),
-    requests: keep(before?.requests, groups.requests),
     auth: keep(before?.auth, {
       direct_tokens: groups.auth.direct_tokens ?? upstream.driver !== "openai",
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys
-    }),
-    usage: keep(before?.usage, groups.usage),
-    metrics: keep(before?.metrics, groups.metrics),
-    console: keep(before?.console, groups.console),
-    telemetry: keep(before?.telemetry, groups.telemetry),
-    samples: keep(before?.samples, groups.samples),
-    host: keep(before?.host, groups.host),
-    limits: keep(before?.limits, groups.limits)
+    })
   }
   return {
     snapshot: { raw: withLists(raw, { keys: keys.raw, accounts: accounts.raw }), config },

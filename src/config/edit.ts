@@ -24,7 +24,6 @@ export const setField = (
   return Object.fromEntries(Object.entries(raw).filter(([key]) => key !== name))
 }
 
-/** The entries of `keys`. */
 export const keysOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => Array.isArray(raw["keys"]) ? raw["keys"] : []
 
 /** The entries of `accounts`, in the order of `GatewayConfig.accounts`. */

@@ -21,7 +21,6 @@ const pollMillis = 20
 /** Maximum wait in milliseconds. */
 const patienceMillis = 15_000
 
-/** The lock was not acquired in time. */
 export interface Locked {
   readonly _tag: "Locked"
 }

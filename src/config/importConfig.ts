@@ -22,7 +22,6 @@ export interface ImportResult {
   readonly raw: RawConfig
   readonly imported_keys: number
   readonly imported_accounts: number
-  /** Ignored and unknown fields of the import. */
   readonly warnings: ReadonlyArray<string>
 }
 

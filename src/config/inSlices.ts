@@ -77,7 +77,7 @@ export class Turns {
  * Shares runs of an effect: every waiter gets the result of a run that begins after its call. Runs do not overlap and are
  * `pause` milliseconds apart; all callers in between share the next one.
  */
-export const makeAsking = Effect.fnUntraced(function*<A, E>(ask: Effect.Effect<A, E>, pause: number) {
+export const shareRuns = Effect.fnUntraced(function*<A, E>(ask: Effect.Effect<A, E>, pause: number) {
   const scope = yield* Effect.scope
   const turn = yield* Semaphore.make(1)
   let next: Deferred.Deferred<A, E> | undefined

@@ -25,7 +25,6 @@ const Header = Schema.fromJsonString(Schema.Struct({
   at: Schema.Int
 }))
 
-/** A document with its header. */
 export interface Kept extends Readonly<typeof Header.Type> {
   readonly text: string
 }
@@ -38,7 +37,6 @@ export interface KeptDocument {
   readonly setAside: Effect.Effect<void>
   /** Writes the document of a revision. A failed write is retried until it or a later one succeeds. Never fails. */
   readonly keep: (revision: number, text: string) => Effect.Effect<void>
-  /** Like `keep`, without waiting. */
   readonly keepSoon: (revision: number, text: string) => void
   /** Whether the file holds the last document. */
   readonly isKept: () => boolean
@@ -95,7 +93,7 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
       const opened = Option.flatMap(content, ({ text }) => parse(text))
       if (Option.isSome(content) && Option.isNone(opened)) {
         const message =
-          `${file.path} is sealed with another store key: set GATEWAY_STORE_KEY_PREVIOUS to that key, or remove the file`
+          `${file.path} is encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS to that key, or remove the file`
         return yield* Effect.fail({ message })
       }
       return opened
@@ -108,7 +106,7 @@ export const makeKeptDocument = Effect.fnUntraced(function*(store: StoreShape, f
       }).pipe(
         Effect.catch((error) => {
           Queue.offerUnsafe(signals, undefined)
-          return Effect.logWarning(`The shared configuration is not kept here: ${error.message}`)
+          return Effect.logWarning(`The shared configuration cannot be saved on this node: ${error.message}`)
         })
       ),
     keepSoon: (revision, text) => {

@@ -14,22 +14,20 @@ import {
   resolveModel
 } from "../domain/models.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
+import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { keysOf } from "./edit.ts"
 import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { KeyRecordEntry, type windowNames } from "./schema.ts"
 
-/** A time window of limits. */
 export type WindowName = (typeof windowNames)[number]
 
-/** Limits of a key in one window. */
 export interface KeyLimit {
   readonly window: WindowName
   readonly requests: number | undefined
   readonly tokens: number | undefined
 }
 
-/** Permissions and limits of a key. */
 export interface KeyRecord {
   readonly name: string | undefined
   readonly note: string | undefined
@@ -44,7 +42,6 @@ export interface KeyRecord {
   readonly created_at: string | undefined
 }
 
-/** Records by key id. */
 export type KeyRecords = ReadonlyMap<string, KeyRecord>
 
 /** Decoded records, and the faults of the others. */
@@ -70,11 +67,6 @@ const plain = (raw: unknown): unknown => {
   const record = withoutNulls(raw)
   if (!isJsonObject(record) || !Array.isArray(record["limits"])) return record
   return { ...record, limits: record["limits"].map(withoutNulls) }
-}
-
-const blankToUndefined = (text: string | undefined): string | undefined => {
-  const trimmed = text?.trim()
-  return trimmed === "" ? undefined : trimmed
 }
 
 /** Decodes a record, or returns its faults at `key_records.<id>`. */

@@ -83,7 +83,6 @@ export const AccountEntry = group({
   )
 })
 
-/** A business key. */
 export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
 
 /** The time windows of key limits, shortest first. */
@@ -175,7 +174,7 @@ export const Runtime = group({
   account_max_queue: Schema.optionalKey(
     described(
       integer(0, 200_000),
-      "Requests that may wait for an account; 0: none waits. Unset: as many as all accounts serve at once."
+      "Requests that may wait for an account; 0 disables the queue. Unset: as many as all accounts serve at once."
     )
   ),
   global_max_inflight: Schema.optionalKey(
@@ -211,7 +210,10 @@ export const Responses = group({
 /** Any provider name is valid; an unsupported one fails requests for embeddings. */
 export const Embeddings = group({
   provider: withDefault(
-    described(text, "Who makes embeddings: `builtin`, `upstream` (an OpenAI-compatible server), or empty for nobody."),
+    described(
+      text,
+      "Who makes embeddings: `builtin` or `upstream` (an OpenAI-compatible server); empty disables them."
+    ),
     ""
   )
 })
@@ -227,7 +229,6 @@ export const AutoDelete = group({
   sessions: Schema.optionalKey(flag)
 })
 
-/** Timeouts in seconds. */
 export const Timeouts = group({
   connect: withDefault(described(number(0.01, 86_400), "Seconds to connect to the upstream."), 10),
   first_byte: withDefault(described(number(0.01, 86_400), "Seconds until the upstream begins to reply."), 30),
@@ -280,7 +281,6 @@ export const Captures = group({
 
 const MiB = 1024 * 1024
 
-/** Request records. */
 export const RequestsGroup = group({
   enabled: withDefault(described(flag, "Record what callers ask and how it goes."), true),
   bodies: withDefault(described(flag, "Record bodies and streams of both sides too."), true),

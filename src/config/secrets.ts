@@ -8,7 +8,6 @@ import { hash, randomBytes } from "node:crypto"
 
 const form = /^(?:gw|admin)-[\w-]{32}$/
 const randomSize = 18
-/** Length of the check. */
 const checkLength = 8
 
 const checkOf = (beginning: string): string =>

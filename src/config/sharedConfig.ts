@@ -69,7 +69,6 @@ const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   }
 })
 
-/** A document with its revision. */
 interface Revision {
   readonly revision: number
   readonly text: string
@@ -109,9 +108,9 @@ export const loadShared = Effect.fnUntraced(function*(
   kept: KeptDocument | undefined
 ): Effect.fn.Return<Shared, ConfigInvalid | StoreInvalid | StoreUnavailable, Scope.Scope> {
   let revision = 0
-  const none = -1
+  const noRevision = -1
   /** The last revision that was invalid for this node. */
-  let refused = none
+  let refused = noRevision
   let seen = 0
   let last: Snapshot = loaded.snapshot
   /**
@@ -161,8 +160,8 @@ export const loadShared = Effect.fnUntraced(function*(
       ? Effect.fail(
         new StoreInvalid({
           message:
-            "a node with another store key has sealed the shared configuration last: set GATEWAY_STORE_KEY_PREVIOUS " +
-            "to that key (derived, where it is derived from the admin key)"
+            "the shared configuration was last encrypted with another store key: set GATEWAY_STORE_KEY_PREVIOUS " +
+            "to that key (derived, if it is derived from the admin key)"
         })
       )
       : Effect.succeed(text)
@@ -185,9 +184,10 @@ export const loadShared = Effect.fnUntraced(function*(
       last = initial.snapshot
       store.setRevision(revision)
       if (canonicalJson(raw) !== canonicalJson(ours)) {
-        yield* Effect.logInfo("The shared configuration is in effect; what this node was started with differs").pipe(
-          Effect.annotateLogs({ revision })
-        )
+        yield* Effect.logInfo("The shared configuration is in effect; it differs from this node's own configuration")
+          .pipe(
+            Effect.annotateLogs({ revision })
+          )
       }
       const origin = { revision: there.origin.revision, text: store.open(place, there.origin.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()
@@ -199,7 +199,7 @@ export const loadShared = Effect.fnUntraced(function*(
       }
       if (kept !== undefined && (isForeign || found?._tag === "Failure")) {
         const why = found?._tag === "Failure" ? found.failure.message : `${kept.path} is of another store`
-        yield* Effect.logWarning(`The shared configuration is in effect; a file is put aside: ${why}`)
+        yield* Effect.logWarning(`The shared configuration is in effect; a file is renamed: ${why}`)
         yield* kept.setAside
       }
       // Encrypts with the current key, so that the previous key can be retired.
@@ -221,15 +221,15 @@ export const loadShared = Effect.fnUntraced(function*(
     const source = kept?.path ?? documentName
     initial = yield* decodeConfig(yield* parseConfig(source, own.text), { source, duplicates: "keep-first" })
     if ((yield* write(initial.snapshot, undefined, String(there.revision), own.revision)) !== "ok") continue
-    yield* Effect.logInfo(`The store has the configuration back from ${source}`).pipe(
+    yield* Effect.logInfo(`The configuration of the store is restored from ${source}`).pipe(
       Effect.annotateLogs({ revision })
     )
     break
   }
 
   store.listen((kind, rest) => {
-    const told = Number(rest)
-    if (kind === "config" && told !== revision && told !== refused) Queue.offerUnsafe(signals, undefined)
+    const announced = Number(rest)
+    if (kind === "config" && announced !== revision && announced !== refused) Queue.offerUnsafe(signals, undefined)
   })
 
   const superseded: Superseded = { _tag: "Superseded" }
@@ -251,14 +251,14 @@ export const loadShared = Effect.fnUntraced(function*(
       seen = there.revision
       const text = store.open(place, there.sealed)
       if (text === undefined) {
-        return yield* new StoreUnavailable({ message: "The shared configuration cannot be opened" })
+        return yield* new StoreUnavailable({ message: "The shared configuration cannot be decrypted" })
       }
       return Option.some({ text, digest: String(there.revision), stamp: "" })
     }),
     adopted: (edit, next) => {
       revision = Number(edit.digest)
       last = next
-      refused = none
+      refused = noRevision
       store.setRevision(revision)
       kept?.keepSoon(revision, edit.text)
     },
@@ -280,7 +280,7 @@ export const loadShared = Effect.fnUntraced(function*(
     jwtSecret: Redacted.make<Uint8Array>(Buffer.from(agreedSecret, "base64url")),
     revision: () => revision,
     newestRevision: Effect.map(store.send("HGET", place, "revision"), (reply) => Number(reply ?? 0)),
-    isCurrent: () => refused === none,
+    isCurrent: () => refused === noRevision,
     keptIn: () => kept?.isKept() === true ? kept.path : undefined,
     mergeKept: Effect.fnUntraced(function*(update) {
       if (kept === undefined || later === undefined) return
@@ -289,13 +289,13 @@ export const loadShared = Effect.fnUntraced(function*(
         const [base, ours] = [yield* parseConfig(documentName, origin), yield* parseConfig(kept.path, newer.text)]
         merging = newer
         yield* update((raw) => mergeConfigs(base, ours, raw))
-        yield* Effect.logInfo(`What ${kept.path} has that is newer is merged into the shared configuration`).pipe(
+        yield* Effect.logInfo(`Newer changes of ${kept.path} are merged into the shared configuration`).pipe(
           Effect.annotateLogs({ kept: newer.revision, revision })
         )
       })
       yield* Effect.catch(merge, (error) =>
         Effect.gen(function*() {
-          yield* Effect.logWarning(`${kept.path} is newer and is put aside, since it is not merged: ${error.message}`)
+          yield* Effect.logWarning(`${kept.path} is newer but cannot be merged, and is renamed: ${error.message}`)
           yield* kept.setAside
           yield* kept.keep(revision, yield* stringifyConfig(withoutStore(last.raw), "compact"))
         }))
@@ -319,7 +319,7 @@ export const followFile = Effect.fnUntraced(function*<E extends { readonly messa
     yield* update((raw) => mergeConfigs(base, edited, raw))
     watched.adopted(edit.value)
     base = edited
-    yield* Effect.logInfo(`${file.path} was edited: the change is made for all nodes`)
+    yield* Effect.logInfo(`${file.path} was edited: the change applies to all nodes`)
   })
   yield* watched.edits.pipe(
     Stream.runForEach(() =>

@@ -23,7 +23,6 @@ export const parseVariable = (text: string): Effect.Effect<RawConfig, ConfigInva
     : Effect.fail(ConfigInvalid.of([{ field: "", message: "must be a JSON object or the Base64 of one" }], variable))
 }
 
-/** The loaded configuration. */
 export interface Loaded extends DecodedConfig {
   /** The version of the file, if the configuration is from a file. */
   readonly version: Option.Option<FileVersion>
@@ -74,7 +73,7 @@ export const loadConfig = Effect.fnUntraced(function*(
     Effect.catchTag(
       "ConfigFileError",
       (error) =>
-        Effect.logWarning(`${error.message}; changes will stay in memory`).pipe(
+        Effect.logWarning(`${error.message}; changes stay in memory`).pipe(
           Effect.as<Loaded>({ ...decoded, version: Option.none(), envBacked: true })
         )
     )

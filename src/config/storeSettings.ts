@@ -60,10 +60,10 @@ const previousKeyOf = Effect.fnUntraced(function*(environment: EnvironmentShape)
 /** Error message for a key that cannot decrypt the data in the store. */
 const otherKeyAdvice = (isDerived: boolean): string =>
   isDerived
-    ? "the key derived from GATEWAY_ADMIN_KEY does not open what is in the store: set GATEWAY_STORE_KEY to that of the " +
+    ? "the key derived from GATEWAY_ADMIN_KEY does not decrypt the data in the store: set GATEWAY_STORE_KEY to that of the " +
       "other nodes; where GATEWAY_ADMIN_KEY was changed, set GATEWAY_STORE_KEY_PREVIOUS=derived and " +
       "GATEWAY_ADMIN_KEY_PREVIOUS to the admin key before"
-    : "GATEWAY_STORE_KEY does not open what is in the store: set it to that of the other nodes, or set " +
+    : "GATEWAY_STORE_KEY does not decrypt the data in the store: set it to that of the other nodes, or set " +
       "GATEWAY_STORE_KEY_PREVIOUS to the key before: derived, where that was derived from GATEWAY_ADMIN_KEY " +
       "(from GATEWAY_ADMIN_KEY_PREVIOUS, where the admin key was changed too)"
 

@@ -13,7 +13,6 @@ import { inSlices } from "./inSlices.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { ConfigDocument } from "./schema.ts"
 
-/** Maximum number of reported fields. */
 const mostUnknown = 20
 
 /** The known fields of a value: by name, of any other field, and of list items. */
@@ -23,7 +22,6 @@ export interface Known {
   readonly items: Known | undefined
 }
 
-/** Flattens nested unions. */
 const membersOf = (asts: ReadonlyArray<SchemaAST.AST>): ReadonlyArray<SchemaAST.AST> =>
   asts.flatMap((ast) => SchemaAST.isUnion(ast) ? membersOf(ast.types) : [ast])
 
@@ -87,7 +85,6 @@ class Search {
     this.found.push(fault(field, rule))
   }
 
-  /** Searches a value at every depth. */
   look(value: Schema.Json, within: Known): void {
     if (this.found.length >= mostUnknown) return
     if (Array.isArray(value)) {
@@ -113,7 +110,6 @@ class Search {
     }
   }
 
-  /** Searches an item of a list. */
   lookAt(place: number, item: Schema.Json, within: Known): void {
     if (typeof item !== "object" || item === null || (this.isFile && clean.has(item))) return
     const before = this.found.length

@@ -13,7 +13,6 @@ import { OperatorApi } from "./OperatorApi.ts"
 /** All groups, without the annotations that only the documents need. */
 class Groups extends HttpApi.make(apiId).add(...groupsOf(styles)).addHttpApi(OperatorApi) {}
 
-/** The gateway's API. */
 export class GatewayApi extends Groups.annotateMerge(OpenApi.annotations({
   title: "Model Gateway",
   version: currentVersion,

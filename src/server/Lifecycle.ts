@@ -11,7 +11,6 @@ export class Lifecycle extends Context.Service<Lifecycle, {
   readonly isDraining: () => boolean
   /** Counts a request until the returned function is called, after the body is sent. */
   readonly begin: () => () => void
-  /** Active requests. */
   readonly active: () => number
   /** Completes when the drain begins. */
   readonly draining: Effect.Effect<void>
@@ -25,7 +24,7 @@ export class Lifecycle extends Context.Service<Lifecycle, {
       const begun = yield* Deferred.make<void>()
       let draining = false
       let active = 0
-      const settle = () => {
+      const completeWhenIdle = () => {
         if (draining && active === 0) Deferred.doneUnsafe(idle, Effect.void)
       }
       return Lifecycle.of({
@@ -36,13 +35,13 @@ export class Lifecycle extends Context.Service<Lifecycle, {
           active++
           return () => {
             active--
-            settle()
+            completeWhenIdle()
           }
         },
         drain: Effect.suspend(() => {
           draining = true
           Deferred.doneUnsafe(begun, Effect.void)
-          settle()
+          completeWhenIdle()
           return Deferred.await(idle)
         })
       })

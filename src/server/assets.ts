@@ -9,7 +9,6 @@ import { readFileSync } from "node:fs"
 import { getRawAsset } from "node:sea"
 import { buildInfo } from "../admin/system/build.ts"
 
-/** Assets by name. */
 export type Assets = ReadonlyMap<string, Uint8Array>
 
 const lineFeed = 10

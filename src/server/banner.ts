@@ -11,7 +11,6 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 
-/** Facts for the banner. */
 export interface StartFacts {
   /** The listen address, such as `http://127.0.0.1:5001`. */
   readonly address: string
@@ -42,7 +41,6 @@ export interface StartFacts {
   readonly terminal: boolean
 }
 
-/** Removes credentials from an address. */
 const withoutCredentials = (address: string): string => {
   if (!URL.canParse(address)) return ""
   const { host, pathname, protocol } = new URL(address)
@@ -70,7 +68,7 @@ const configOf = ({ config, shared }: StartFacts): string =>
     ? "GATEWAY_CONFIG_JSON; changes stay in memory"
     : config.exists
     ? config.path
-    : `${config.path} (none yet; the admin API will write it)`
+    : `${config.path} (not created yet; the admin API writes it)`
 
 /** Escapes a key for a double-quoted shell string. */
 const quoted = (key: string): string => key.replaceAll(/["$`\\]/g, "\\$&")

@@ -87,13 +87,13 @@ export const EveryRequest = HttpRouter.middleware(
      * reusing them.
      */
     const named = (response: HttpServerResponse.HttpServerResponse, id: string, path: string) => {
-      const told = HttpServerResponse.setHeaders(
+      const withHeaders = HttpServerResponse.setHeaders(
         response,
         lifecycle.isDraining()
           ? { ...pageHeaders(response), "x-request-id": id, connection: "close" }
           : { ...pageHeaders(response), "x-request-id": id }
       )
-      return isConsolePath(path) ? HttpServerResponse.setHeaders(told, consoleHeaders) : told
+      return isConsolePath(path) ? HttpServerResponse.setHeaders(withHeaders, consoleHeaders) : withHeaders
     }
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
@@ -113,9 +113,9 @@ export const EveryRequest = HttpRouter.middleware(
           const closing = Scope.closeUnsafe(needed, exit) ?? Effect.void
           const ended = () => {
             if (stats.ended === undefined) return Effect.sync(end)
-            const told = endRecord(stats)
+            const recorded = endRecord(stats)
             metrics.count(stats)
-            return Effect.map(told, end)
+            return Effect.map(recorded, end)
           }
           return Exit.isExit(closing) ? ended() : Effect.ensuring(closing, Effect.suspend(ended))
         }

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { createServer, type Server } from "node:http"
-import { CurrentHurry, Shutdown } from "../config/clock/Shutdown.ts"
+import { CurrentForcedShutdown, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -36,7 +36,7 @@ const reasons: Readonly<Record<string, string>> = {
 const cannotListen = ({ descriptor, host, port }: ListenOptions, { cause }: ServeError): CannotListen => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
   if (descriptor !== undefined) {
-    return new CannotListen({ message: `Cannot listen on descriptor ${descriptor}, which was handed over: ${code}` })
+    return new CannotListen({ message: `Cannot listen on descriptor ${descriptor}, which was inherited: ${code}` })
   }
   return new CannotListen({ message: `Cannot listen on ${host} port ${port}: ${reasons[code] ?? code}` })
 }
@@ -53,7 +53,7 @@ const maxHeaderSize = 16 * 1024
 const requestTimeout = 0
 
 /** Time for aborted requests to notify their callers and the upstream. */
-const telling = "3 seconds"
+const notifyTime = "3 seconds"
 
 /** Node reports no address for an inherited local socket; uses `name` instead. */
 const nameAddress = (node: Server, name: string): void => {
@@ -93,28 +93,28 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       const lifecycle = yield* Lifecycle
       const config = yield* ConfigStore
       yield* withinLimits(connections)
-      const hurry = yield* CurrentHurry
-      const hurried = Effect.callback<void>((resume) => {
-        const unwatch = hurry.watch(() => resume(Effect.void))
+      const forced = yield* CurrentForcedShutdown
+      const wasForced = Effect.callback<void>((resume) => {
+        const unwatch = forced.watch(() => resume(Effect.void))
         return Effect.sync(unwatch)
       })
       // Registers a permanent listener, so that a second signal forces the shutdown.
       yield* Effect.acquireRelease(
-        Effect.sync(() => hurry.watch(() => undefined)),
+        Effect.sync(() => forced.watch(() => undefined)),
         (unwatch) => Effect.sync(unwatch)
       )
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
           const limit = Duration.seconds(config.unsafeCurrent().upstream.timeouts.drain)
           if (lifecycle.active() > 0) {
-            yield* Effect.logInfo(`Draining: ${lifecycle.active()} requests under way`)
+            yield* Effect.logInfo(`Draining: ${lifecycle.active()} active requests`)
           }
           connections.closeIdle()
-          yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), hurried)
+          yield* Effect.raceFirst(Effect.timeoutOption(lifecycle.drain, limit), wasForced)
           if (lifecycle.active() > 0) {
-            yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still under way`)
+            yield* Effect.logWarning(`Ending ${lifecycle.active()} requests that are still active`)
             shutdown.now()
-            yield* Effect.timeoutOption(lifecycle.drain, telling)
+            yield* Effect.timeoutOption(lifecycle.drain, notifyTime)
           }
           node.closeIdleConnections()
         })

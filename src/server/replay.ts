@@ -18,7 +18,6 @@ import type { PlayedStyle, SamplePrompt as Ask, Style } from "../styles/Style.ts
 import { styles } from "../styles/styles.ts"
 import { GatewayServices, routerConfig } from "./services.ts"
 
-/** Styles by name. */
 const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
@@ -67,7 +66,7 @@ export const playSample = Effect.fnUntraced(function*(
 ) {
   const handler = yield* playerOf(dir)
   const words = named.get(style)?.ask
-  if (words === undefined) return yield* Effect.die(new Error(`No sample can be played in the style ${style}`))
+  if (words === undefined) return yield* Effect.die(new Error(`No sample can be replayed in the style ${style}`))
   const [route, body] = words({ ...ask, text: `!replay ${id}` })
   const request = new Request(`http://localhost${route}`, {
     method: "POST",

@@ -18,7 +18,6 @@ const allowedHeaders = [
 
 const exposedHeaders = ["X-Request-Id", "Request-Id", "Retry-After", "X-Should-Retry", ...rateLimitHeaderNames]
 
-/** Cross-origin headers of every reply. */
 export const originHeaders = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": exposedHeaders.join(",")

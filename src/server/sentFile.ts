@@ -6,7 +6,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createHash } from "node:crypto"
 import { shareBytes } from "./connections/Connection.ts"
 
-/** A file in all encodings. */
 export interface SentFile {
   readonly plain: Uint8Array
   readonly gz: Uint8Array

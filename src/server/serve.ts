@@ -3,7 +3,6 @@
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -19,7 +18,7 @@ import { GivenNodeId } from "../cluster/nodes/Nodes.ts"
 import { Store } from "../cluster/store/Store.ts"
 import { CurrentShutdown, Shutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { Environment } from "../config/Environment.ts"
+import { Environment, textVariable } from "../config/Environment.ts"
 import { storeSettings } from "../config/storeSettings.ts"
 import { ServerHasServices } from "../http/groupRoutes.ts"
 import { layerUndici } from "../upstream/exchanges/undici.ts"
@@ -39,35 +38,25 @@ import { SharedState } from "./services.ts"
 const files = ["/.dockerenv", "/run/.containerenv"]
 const variables = ["container", "KUBERNETES_SERVICE_HOST"]
 
-const isSet = (name: string) =>
-  Config.String(name).pipe(
-    Config.withDefault(""),
-    Effect.map((value) => value !== ""),
-    Effect.orElseSucceed(() => false)
-  )
-
-export const inContainer: Effect.Effect<boolean> = Effect.map(
-  Effect.forEach(variables, isSet),
-  (set) => set.includes(true) || files.some((file) => existsSync(file))
+const inContainer: Effect.Effect<boolean> = Effect.map(
+  Effect.forEach(variables, textVariable),
+  (values) => values.some((value) => value !== "") || files.some((file) => existsSync(file))
 )
 
 /** Whether an address is reachable only from the same machine or container. */
-export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host)
+const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host)
 
-/** The first inherited descriptor. */
 const firstDescriptor = 3
-
-const text = (name: string) => Config.String(name).pipe(Config.withDefault(""))
 
 /**
  * The descriptor of a socket from systemd's socket activation: set if `LISTEN_PID` is this process and `LISTEN_FDS` is at
  * least 1.
  */
-export const inheritedSocket: Effect.Effect<number | undefined> = Effect.gen(function*() {
-  const pid = yield* text("LISTEN_PID")
-  const count = yield* text("LISTEN_FDS")
+const inheritedSocket: Effect.Effect<number | undefined> = Effect.gen(function*() {
+  const pid = yield* textVariable("LISTEN_PID")
+  const count = yield* textVariable("LISTEN_FDS")
   return pid === String(process.pid) && /^\d+$/.test(count) && Number(count) >= 1 ? firstDescriptor : undefined
-}).pipe(Effect.orElseSucceed(() => undefined))
+})
 
 /** The configured upstream over undici. */
 const NodeUpstream = Layer.provide(UpstreamLayer.layer, layerUndici)
@@ -139,7 +128,6 @@ const Logging = (level: LogLevel.LogLevel) =>
     Layer.succeed(References.MinimumLogLevel, level)
   )
 
-/** Runs until interrupted; then drains. */
 export const serve = Effect.gen(function*() {
   const environment = yield* Environment
   const listen = { port: environment.port, host: environment.host, descriptor: yield* inheritedSocket }

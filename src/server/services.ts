@@ -32,7 +32,6 @@ import { layerRegistry, RequestMetrics } from "./observability/requestMetrics.ts
 /** State that nodes may share. */
 export type GatewayState = Accounts | AdminSecrets | ResponsesStore | Nodes | KeyLimits
 
-/** State in the process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
   Layer.merge(ResponsesStore.layer),

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { parseStoreAddress } from "../../src/cluster/store/connection.ts"
-import { makeSeals } from "../../src/cluster/store/encryption.ts"
+import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { collectLogs } from "../config/support.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
@@ -29,30 +29,30 @@ describe("an address of a store", () => {
     })
   })
 
-  it("of another form is none", () => {
+  it("of another form is rejected", () => {
     for (const text of ["", "store", "http://store", "redis://", "redis://h/x", "unix://relative"]) {
       assert.isUndefined(parseStoreAddress(text), text)
     }
   })
 })
 
-describe("seals", () => {
-  it("open what they sealed, at its place and with their key only", () => {
-    const seals = makeSeals("the key", undefined)
+describe("encryption of values in the store", () => {
+  it("decrypts a value only at its place and with its key", () => {
+    const seals = makeEncryption("the key", undefined)
     const sealed = seals.seal("here", "a secret ü")
     assert.strictEqual(seals.open("here", sealed), "a secret ü")
     assert.notInclude(Buffer.from(sealed, "base64url").toString("latin1"), "secret")
     assert.notStrictEqual(seals.seal("here", "a secret ü"), sealed)
     assert.isUndefined(seals.open("there", sealed))
-    assert.isUndefined(makeSeals("another key", undefined).open("here", sealed))
+    assert.isUndefined(makeEncryption("another key", undefined).open("here", sealed))
     const other = sealed.at(-2) === "A" ? "B" : "A"
     assert.isUndefined(seals.open("here", sealed.slice(0, -2) + other + sealed.slice(-1)))
     assert.isUndefined(seals.open("here", ""))
   })
 
-  it("open what the previous key sealed, and know it", () => {
-    const old = makeSeals("old", "new")
-    const rotated = makeSeals("new", "old")
+  it("decrypts and recognizes values of the previous key", () => {
+    const old = makeEncryption("old", "new")
+    const rotated = makeEncryption("new", "old")
     const sealed = old.seal("here", "text")
     assert.strictEqual(rotated.open("here", sealed), "text")
     assert.isTrue(rotated.isOld("here", sealed))
@@ -62,7 +62,7 @@ describe("seals", () => {
 })
 
 describe("a node of the store", () => {
-  it.live("shares names with the others and is there once", () =>
+  it.live("shares pseudonyms with other nodes and has a unique id", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       const one = yield* storeNode(server, "one")
@@ -70,13 +70,13 @@ describe("a node of the store", () => {
       assert.strictEqual(one.store.nameOf("account"), two.store.nameOf("account"))
       assert.deepInclude(one.store.status(), { state: "up", url: server.url })
       const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
-      assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a node that runs")
-      // What it had to leave for is still there.
+      assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a running node")
+      // The reason for its departure is still in effect.
       yield* one.store.run("cleaned", "nothing")
       yield* until(() => two.heard.includes("cleaned nothing"))
     }))
 
-  it.live("is refused with another key, or where the server may forget", () =>
+  it.live("is rejected with another key, or if the server may evict keys", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       yield* Effect.scoped(storeNode(server, "one"))
@@ -89,12 +89,12 @@ describe("a node of the store", () => {
       for (const policy of ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random"]) {
         yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", policy]))
         const evicting = yield* Effect.flip(Effect.scoped(storeNode(server, "two")))
-        assert.include(evicting.message, `may throw keys away (maxmemory-policy ${policy}): use noeviction`)
+        assert.include(evicting.message, `may evict keys (maxmemory-policy ${policy}): use noeviction`)
       }
       client.destroy()
     }))
 
-  it.live("says within a minute that the server may forget from now on", () =>
+  it.live("reports within a minute that the server may evict keys", () =>
     Effect.gen(function*() {
       const clock = makeMovedClock()
       const logs: Array<string> = []
@@ -109,15 +109,15 @@ describe("a node of the store", () => {
         yield* untilTrue(Effect.promise(async () =>
           String(await command(client, "INFO", "commandstats")).includes("cmdstat_info:calls=2")
         ))
-        // Without a bound of memory it forgets nothing.
+        // Without a memory limit the server evicts nothing.
         assert.isUndefined(store.status().detail)
         yield* set("maxmemory", "100mb")
         clock.move(60_000)
-        const told = "The store may throw keys away (maxmemory-policy volatile-lru): use noeviction"
+        const detail = "The store may evict keys (maxmemory-policy volatile-lru): use noeviction"
         yield* until(() =>
-          store.status().detail === told
+          store.status().detail === detail
         )
-        assert.include(logs, told)
+        assert.include(logs, detail)
         yield* set("maxmemory-policy", "noeviction")
         clock.move(60_000)
         yield* until(() => store.status().detail === undefined)
@@ -136,12 +136,12 @@ describe("a node of the store", () => {
       assert.strictEqual(ready.store.nameOf("account"), name)
       assert.strictEqual(rotated.store.nameOf("account"), name)
       assert.strictEqual(ready.store.open("place", rotated.store.seal("place", "text")), "text")
-      // What the old key sealed has been sealed anew: the old key is not needed any longer.
+      // All values are encrypted with the new key, so the old one is no longer needed.
       const last = yield* storeNode(server, "four", { key: next })
       assert.strictEqual(last.store.nameOf("account"), name)
     }))
 
-  it.live("finds the store lost and comes back to it, with its data or without", () =>
+  it.live("detects the loss of the store and reattaches, with its data or without", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       const { heard, store } = yield* storeNode(server, "one")
@@ -169,7 +169,7 @@ describe("a node of the store", () => {
 })
 
 describe("a node whose channel is refused", () => {
-  it.live("listens as soon as it may", () =>
+  it.live("subscribes as soon as it is permitted", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const operator = yield* Effect.promise(() => connect(server.socket))
@@ -178,7 +178,7 @@ describe("a node whose channel is refused", () => {
       yield* say("AUTH", "operator", "any")
       const { heard, store } = yield* storeNode(server, "one")
       yield* say("ACL", "SETUSER", "default", "resetchannels")
-      // Its data is gone, so that it asks for another channel.
+      // The data is gone, so the node subscribes to another channel.
       yield* say("FLUSHALL")
       yield* until(() => heard.includes("restored"))
       yield* say("ACL", "SETUSER", "default", "allchannels")

@@ -1,12 +1,14 @@
-/** Questions of one node to another over a store. */
+/**
+ * Queries between nodes over a store.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePeers } from "../../src/cluster/nodes/asking.ts"
 import { pieceBytes } from "../../src/cluster/store/encryption.ts"
 import { sentDuring, settledServer, storeNode } from "./support.ts"
 
-describe("questions of one node to another", () => {
-  it.live("are answered in pieces, however long the answer is", () =>
+describe("queries between nodes", () => {
+  it.live("get replies of any length in chunks", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const fork = (effect: Effect.Effect<void>) => void Effect.runFork(effect)

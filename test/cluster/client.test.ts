@@ -7,7 +7,7 @@ import { parseStoreAddress } from "../../src/cluster/store/connection.ts"
 import { makeScript } from "../../src/cluster/store/scripts.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
 
-/** A client of a server that takes commands and answers none. */
+/** A client of a server that accepts commands and never replies. */
 const ofSilent = Effect.fnUntraced(function*(timeoutMillis: number) {
   const server = yield* redisServer()
   const client = yield* makeClient(parseStoreAddress(server.url)!, timeoutMillis)
@@ -21,7 +21,7 @@ const ofSilent = Effect.fnUntraced(function*(timeoutMillis: number) {
 })
 
 describe("a store that is silent", () => {
-  it.effect("has failed a command after the time that one may take, and is lost after three", () =>
+  it.effect("fails a command after its timeout, and is lost after three failures", () =>
     Effect.gen(function*() {
       for (const millis of [250, 1_500]) {
         const client = yield* ofSilent(millis)
@@ -36,7 +36,7 @@ describe("a store that is silent", () => {
       }
     }))
 
-  it.effect("is not lost because large values take too long", () =>
+  it.effect("is not lost when large values time out", () =>
     Effect.gen(function*() {
       const client = yield* ofSilent(250)
       for (let i = 0; i < 5; i++) {
@@ -53,7 +53,7 @@ describe("a store that is silent", () => {
       }
     }))
 
-  it.effect("has longer for what is large", () =>
+  it.effect("has a longer timeout for large values", () =>
     Effect.gen(function*() {
       const client = yield* ofSilent(250)
       const large = makeScript("large", "return 1", 2_000)

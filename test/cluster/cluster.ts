@@ -1,4 +1,6 @@
-/** Gateways as processes of their own over one store and one reference upstream, whose report is the truth. */
+/**
+ * Gateways as processes over one store and one reference upstream, whose report is the ground truth.
+ */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,7 +18,7 @@ import { adminKey, businessKey } from "../support/gateway.ts"
 import { command, connect, listOf, type RedisClient, type RedisServer, redisServer } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
 
-/** The key that seals what lies in the store. */
+/** The store key. */
 export const clusterKey = "the key of the store of the tests"
 
 /** A gateway's process. */
@@ -25,7 +27,7 @@ export interface ClusterNode {
   readonly url: string
   readonly running: Running
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Kills it and waits until it is gone. */
+  /** Kills the process and waits for its end. */
   readonly kill: () => Promise<void>
 }
 
@@ -44,11 +46,11 @@ export interface ClusterOptions {
   readonly nodes: number
   readonly config: RawConfig
   readonly reference?: ReferenceOptions
-  /** Seconds, by the configuration's names. */
+  /** Timeouts in seconds, by their names in the configuration. */
   readonly timeouts?: Readonly<Record<string, number>>
-  /** What a command of the store may take; as long as can be where it is not said: it may have to wait for its turn here. */
+  /** Timeout of a store command; by default the maximum, because the machine may be busy. */
   readonly storeTimeoutMillis?: number
-  /** The store in the place of a plain one, the address by which nodes reach it, and what they need for that. */
+  /** A replacement for the plain store: its address, and what the nodes need for it. */
   readonly store?: Effect.Effect<
     { readonly server: RedisServer; readonly url: string; readonly env: Readonly<Record<string, string>> },
     never,
@@ -134,10 +136,10 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   return cluster
 }
 
-/** The queue as a node shows it. */
+/** The queue as a node reports it. */
 export const queueAt = ({ url }: ClusterNode) => admin(url, "GET", "/admin/queue/status")
 
-/** Asks a node until the queue is as it should be: it tells nobody when it changes. */
+/** Polls a node until the queue matches, because a change of the queue causes no event. */
 export const untilQueueAt = async (node: ClusterNode, expected: Readonly<Record<string, unknown>>): Promise<void> => {
   await untilHolds(async () => {
     const status = await queueAt(node).catch(() => ({} as Record<string, unknown>))
@@ -145,7 +147,7 @@ export const untilQueueAt = async (node: ClusterNode, expected: Readonly<Record<
   })
 }
 
-/** Waits until nothing is in use and nobody waits, at both ends and on every node. */
+/** Waits until no slot is in use and the queue is empty, at the upstream and on every node. */
 export const untilIdle = async (cluster: Cluster): Promise<Report> => {
   const living = cluster.nodes.filter(({ running }) =>
     running.child.exitCode === null && running.child.signalCode === null
@@ -161,6 +163,6 @@ export const untilIdle = async (cluster: Cluster): Promise<Report> => {
   return report
 }
 
-/** Waits until a node takes requests. */
+/** Waits until a node accepts requests. */
 export const untilReady = ({ url }: ClusterNode): Promise<void> =>
   untilHolds(async () => (await fetch(`${url}/readyz`)).status === 200)

@@ -1,4 +1,6 @@
-/** Logins that were ended, as the nodes of a store know them. */
+/**
+ * Ended logins in a cluster.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makeSharedEndedLogins } from "../../src/config/EndedLogins.ts"
@@ -10,14 +12,14 @@ const place = "gw:{main}:marks:ended-logins"
 const now = Math.floor(Date.now() / 1000)
 const login = (jti: string) => ({ jti, issuedAt: now - 60, expiresAt: now + 3_600 })
 
-/** A node with the ended logins that it knows. */
+/** A node with its ended logins. */
 const nodeOf = Effect.fnUntraced(function*(server: RedisServer, name: string) {
   const { heard, store } = yield* storeNode(server, name)
   return { heard, logins: yield* makeSharedEndedLogins(store) }
 })
 
 describe("logins that were ended at a node of a store", () => {
-  it.live("are known to every node, and brought back to a store that has lost its data", () =>
+  it.live("are known to every node, and restored to a store that has lost its data", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const client = yield* Effect.promise(() => connect(server.socket))
@@ -30,7 +32,8 @@ describe("logins that were ended at a node of a store", () => {
         assert.isFalse(yield* two.logins.has(login("another")))
         yield* until(() => two.heard.some((line) => line.startsWith("mark ended-logins ")))
       }))
-      // The node that ended it is gone, and so is the data. No eviction takes what has no time to live of its own.
+      // The node that ended the login is gone, and so is the data. An eviction policy for volatile keys spares the key,
+      // which has no TTL.
       assert.strictEqual(yield* say("PTTL", place), -1)
       yield* say("FLUSHALL")
       assert.isTrue(yield* two.logins.has(login("ended")))
@@ -41,7 +44,7 @@ describe("logins that were ended at a node of a store", () => {
       client.destroy()
     }))
 
-  it.live("while the store is lost are written there when it is back, and are said to be pending", () =>
+  it.live("are reported as pending while the store is lost, and written when it is back", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* nodeOf(server, "one")
@@ -58,7 +61,7 @@ describe("logins that were ended at a node of a store", () => {
       client.destroy()
     }))
 
-  it.live("are forgotten when they would have ended by themselves", () =>
+  it.live("are forgotten when they expire", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* nodeOf(server, "one")

@@ -1,4 +1,6 @@
-/** The shared configuration after all nodes and the store have stopped. */
+/**
+ * The shared configuration survives a stop of all nodes and the store.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -20,7 +22,7 @@ import { command, connect, type RedisServer } from "../support/redisServer.ts"
 import { until } from "../support/until.ts"
 import { settledServer, storeLayer } from "./support.ts"
 
-/** Data folders by name, gone with the scope. */
+/** Data folders by name, removed with the scope. */
 const folders = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(path.join(tmpdir(), "kept-"))),
@@ -29,7 +31,7 @@ const folders = Effect.map(
   (root) => (name: string) => path.join(root, name)
 )
 
-/** A node that runs until it is stopped; `folder` is its data folder. */
+/** A running node; `folder` is its data folder. */
 const startNode = Effect.fnUntraced(function*(
   server: RedisServer,
   id: string,
@@ -62,12 +64,12 @@ const startNode = Effect.fnUntraced(function*(
   }
 })
 
-/** Takes the store's data away, as a server without persistence does that is started anew. */
+/** Removes the store's data, like a restart of a server without persistence. */
 const empty = Effect.fnUntraced(function*(server: RedisServer) {
   yield* Effect.promise(async () => {
     const client = await connect(server.socket)
     await command(client, "FLUSHALL")
-    // Nodes then wait for nobody who might bring something back.
+    // Ends the quiet period, so that nodes do not wait for others.
     await command(client, "SET", "gw:{main}:epoch", `after ${Date.now()}`)
     await command(client, "HSET", "gw:{main}:lim", "since", String(Date.now() + 1_000))
     client.destroy()
@@ -75,7 +77,7 @@ const empty = Effect.fnUntraced(function*(server: RedisServer) {
 })
 
 describe("the shared configuration", () => {
-  it.live("is brought by a node that starts alone on an empty store", () =>
+  it.live("is restored by a node that starts alone on an empty store", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const folder = (yield* folders)("one")
@@ -93,7 +95,7 @@ describe("the shared configuration", () => {
       assert.strictEqual(after.store.shared?.keptIn(), file)
     }))
 
-  it.live("is kept by a node that was only told of a change", () =>
+  it.live("is kept by a node that only received a change", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -102,7 +104,7 @@ describe("the shared configuration", () => {
       yield* one.setKeys("second")
       yield* until(() => other.store.shared?.revision() === 2 && other.store.shared?.keptIn() !== undefined)
       yield* one.stop
-      // It is there while the store loses its data, and brings what is in effect.
+      // The node runs while the store loses its data, and restores the configuration.
       yield* empty(server)
       yield* until(() => other.keys().length === 1)
       const third = yield* startNode(server, "third", at("third"))
@@ -112,7 +114,7 @@ describe("the shared configuration", () => {
       assert.deepStrictEqual((yield* startNode(server, "other", at("other"))).keys(), ["second"])
     }))
 
-  it.live("takes a newer document that comes later as an edit, once", () =>
+  it.live("merges a newer kept document that arrives later, once", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -132,13 +134,13 @@ describe("the shared configuration", () => {
       const newer = yield* startNode(server, "second", at("newer"))
       assert.sameMembers([...newer.keys()], ["stays", "is added", "is added meanwhile"])
       yield* until(() => older.keys().length === 3 && !older.keys().includes("is deleted"))
-      // What is taken away afterwards does not come back with another node of that time.
+      // A later removal is not undone by another node of that time.
       yield* older.setKeys("stays")
       const again = yield* startNode(server, "third", at("newer still there"))
       assert.deepStrictEqual(again.keys(), ["stays"])
     }))
 
-  it.live("takes what a node has kept also where another without a folder was first", () =>
+  it.live("merges a node's kept document although another node without a folder started first", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -153,7 +155,7 @@ describe("the shared configuration", () => {
       assert.sameMembers([...one.keys()], ["of the file", "of an operator", "meanwhile"])
     }))
 
-  it.live("is not taken from another store", () =>
+  it.live("ignores the kept document of another store", () =>
     Effect.gen(function*() {
       const [here, there] = [yield* settledServer, yield* settledServer]
       const at = yield* folders
@@ -163,7 +165,7 @@ describe("the shared configuration", () => {
       const before = yield* startNode(here, "one", at("one"))
       for (const key of ["a", "b", "c"]) yield* before.setKeys(key)
       yield* before.stop
-      // The other one has had its data since before that.
+      // The data of the other store is older.
       const client = yield* Effect.promise(() => connect(there.socket))
       yield* Effect.promise(() => command(client, "HSET", "gw:{main}:lim", "since", "1000"))
       client.destroy()
@@ -174,7 +176,7 @@ describe("the shared configuration", () => {
       assert.isTrue(existsSync(`${file}.invalid`))
     }))
 
-  it.live("is not begun anew where the folder has one that cannot be opened", () =>
+  it.live("is not initialized if the kept document cannot be decrypted", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const folder = (yield* folders)("one")
@@ -183,15 +185,15 @@ describe("the shared configuration", () => {
       yield* empty(server)
       const key = Redacted.make("another key, long enough")
       const error = yield* Effect.flip(startNode(server, "one", folder, { key }))
-      assert.include(error.message, `the store is empty, and ${path.join(folder, keptName)} is sealed with another`)
-      // Where the store has one, it goes on, and the file is put aside.
+      assert.include(error.message, `the store is empty, and ${path.join(folder, keptName)} is encrypted with another`)
+      // The store's own document stays, and the file is renamed.
       yield* startNode(server, "two", undefined, { key })
       const after = yield* startNode(server, "one", folder, { key })
       assert.deepStrictEqual(after.keys(), ["of the file"])
       assert.isTrue(existsSync(path.join(folder, `${keptName}.invalid`)))
     }))
 
-  it.live("is said to last only where something keeps it", () =>
+  it.live("counts as durable only if a file or the store keeps it", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const folder = (yield* folders)("a folder")

@@ -1,4 +1,6 @@
-/** Other keys for the store, node after node: from the one that is derived from the admin key to one of its own. */
+/**
+ * Rotation of the store key, node after node: from the key derived from the admin key to an explicit one.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -52,7 +54,7 @@ const admin = { GATEWAY_ADMIN_KEY: "an admin key" }
 const own = { GATEWAY_STORE_KEY: "a key of the store's own" }
 
 describe("the store key", () => {
-  it.live("becomes one of its own, while nodes of the step before run and change the configuration", () =>
+  it.live("changes from derived to explicit while nodes of the previous step run and change the configuration", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const derived = yield* startNode(server, "one", admin)
@@ -79,7 +81,7 @@ describe("the store key", () => {
       assert.strictEqual(alone.name, derived.name)
     }))
 
-  it.live("that is another one is refused by the names of what was set, and of what to set", () =>
+  it.live("that is wrong is rejected with the variables that are set and those to set", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const node = yield* startNode(server, "one", admin)
@@ -93,7 +95,7 @@ describe("the store key", () => {
         ofDerived,
         /^the key derived from GATEWAY_ADMIN_KEY does not open.*GATEWAY_STORE_KEY_PREVIOUS=derived/
       )
-      // As it says.
+      // Follow the advice of the message.
       const changed = yield* startNode(server, "two", {
         GATEWAY_ADMIN_KEY: "another admin key",
         GATEWAY_ADMIN_KEY_PREVIOUS: admin.GATEWAY_ADMIN_KEY,
@@ -102,13 +104,13 @@ describe("the store key", () => {
       assert.strictEqual(changed.name, node.name)
     }))
 
-  it.live("of a node that goes on with the step before is what the next start has to know", () =>
+  it.live("of the last writer must be known to a node that starts", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const ready = yield* startNode(server, "one", { ...admin, GATEWAY_STORE_KEY_PREVIOUS: own.GATEWAY_STORE_KEY })
       yield* startNode(server, "two", { ...admin, ...own, GATEWAY_STORE_KEY_PREVIOUS: "derived" })
       yield* ready.setKeys("second")
       const { message } = yield* Effect.flip(startNode(server, "three", own))
-      assert.match(message, /^a node with another store key has sealed the shared configuration last/)
+      assert.match(message, /^the shared configuration was last encrypted with another store key/)
     }))
 })

@@ -1,4 +1,6 @@
-/** A key that one node has just been given, and another that has not heard of it. */
+/**
+ * A key that one node has just added and another has not received yet.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -13,7 +15,7 @@ import { withVariables } from "../config/support.ts"
 import type { RedisServer } from "../support/redisServer.ts"
 import { settledServer, storeLayer } from "./support.ts"
 
-/** A node that hears of no change; what it asks of the store is in `asked`. */
+/** A node that receives no messages. `asked` records its commands to the store. */
 const deafNode = Effect.fnUntraced(function*(server: RedisServer, id: string) {
   const asked: Array<string> = []
   let isLost = false
@@ -60,11 +62,11 @@ const two = Effect.fnUntraced(function*() {
 })
 
 describe("a bearer that a node does not know", () => {
-  it.live("is a key where another node has added it, and a token where none has", () =>
+  it.live("is a key if another node has added it, else a token", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two()
       for (const key of ["second", "third", "fourth"]) {
-        // Just before the key is added the configuration is looked at.
+        // Reads the configuration just before the key is added.
         assert.strictEqual(yield* other.identify(`no-${key}`), "Direct")
         yield* one.setKeys("first", key)
         assert.strictEqual(yield* other.identify(key), "Managed")
@@ -72,7 +74,7 @@ describe("a bearer that a node does not know", () => {
       assert.strictEqual(yield* other.identify("a-token"), "Direct")
     }))
 
-  it.live("waits for one question together with others, and is asked about once", () =>
+  it.live("shares one query with concurrent requests", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two()
       yield* one.setKeys("first", "second")
@@ -85,7 +87,7 @@ describe("a bearer that a node does not know", () => {
       assert.strictEqual(other.questions(), before)
     }))
 
-  it.live("is refused while the store is lost, as a key is not", () =>
+  it.live("is rejected while the store is lost, unlike a known key", () =>
     Effect.gen(function*() {
       const { other } = yield* two()
       other.lose()

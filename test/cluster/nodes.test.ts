@@ -1,4 +1,6 @@
-/** Four gateways as processes, one store, one upstream that tells the truth. */
+/**
+ * Four gateways as processes, one store, one upstream that reports the ground truth.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { accounts, admin, chat, emailOf, type Said, send, textOf, times } from "../gateway/support.ts"
@@ -12,7 +14,7 @@ const all = 8
 const queue = 100
 const names = ["a", "b", "c", "d"]
 
-/** A stream that goes on until it is ended, and the words that it had to tell. */
+/** A stream that runs until it is ended, with its text. */
 const holdAt = async (url: string, target?: string) => {
   const abort = new AbortController()
   const response = await send(url, "!say one\n!fault hang-mid-stream after=1", {
@@ -24,7 +26,7 @@ const holdAt = async (url: string, target?: string) => {
   return { response, end: () => abort.abort() }
 }
 
-/** Asks as a client does that comes again when it is told to. */
+/** Sends a request and retries after `Retry-After`, like a client. */
 const persistent = async (url: string, prompt: string, options?: Parameters<typeof chat>[2]): Promise<Said> => {
   let said: Said | undefined
   await untilHolds(async () => {
@@ -34,14 +36,14 @@ const persistent = async (url: string, prompt: string, options?: Parameters<type
   return said!
 }
 
-/** Asks until the answer is so: a node that is slow to answer another one is missing from what that one tells. */
+/** Repeats a request until the reply matches: a slow node is missing from another node's report. */
 const replyWith = async <A>(ask: () => Promise<A>, holds: (reply: A) => boolean): Promise<A> => {
   let reply = await ask()
   await untilHolds(async () => holds(reply) || (reply = await ask(), false))
   return reply
 }
 
-/** The same until these are missing, or nobody. */
+/** Repeats a request until the given nodes are missing. */
 const replyOfAll = <A extends { readonly nodes_missing: ReadonlyArray<string> }>(
   ask: () => Promise<A>,
   but: ReadonlyArray<string> = []
@@ -83,7 +85,7 @@ describe("four gateways over one store", () => {
 
   it("reach the limits and never exceed them, log in once an account, and know one another", async () => {
     for (const { end } of await Promise.all(times(all, (i) => holdAt(node(i).url)))) end()
-    // A machine that has no time for the store is told of as one whose store does not answer.
+    // On a busy machine the store seems not to answer.
     const answers = await Promise.all(
       times(100, (i) => persistent(node(i).url, `!pace 4\n!count ${3 + i % 5}`, { stream: i % 2 === 0 }))
     )
@@ -93,7 +95,7 @@ describe("four gateways over one store", () => {
     for (const name of names) {
       assert.strictEqual(report.mostAtOnce[emailOf(name)], perAccount)
       assert.strictEqual(report.logins[emailOf(name)], 1)
-      // Rotation is even: every account serves its share, give or take those that it was busy for.
+      // Rotation is even: every account serves its share, minus the requests for which it was busy.
       const served = report.requests.filter(({ account, call }) => call === "completion" && account === emailOf(name))
       assert.isAtLeast(served.length, 15)
     }
@@ -102,7 +104,7 @@ describe("four gateways over one store", () => {
         readonly nodes: ReadonlyArray<{ readonly id: string; readonly self: boolean; readonly state: string }>
         readonly store: { readonly url: string }
       }>
-    // One that a busy machine kept from its beat is late for a while.
+    // A node whose heartbeat is delayed by a busy machine is late for a while.
     const { nodes, store } = await replyWith(list, (reply) => reply.nodes.every(({ state }) => state !== "late"))
     assert.deepStrictEqual(
       nodes.map(({ id, self, state }) => [id, self, state]),
@@ -111,7 +113,7 @@ describe("four gateways over one store", () => {
     assert.strictEqual(store.url, cluster.store.url)
   })
 
-  it("serve all who wait in the order in which they came, and refuse those beyond the queue's bound", async () => {
+  it("serve waiters in order of arrival, and reject requests beyond the queue's limit", async () => {
     const held = await Promise.all(times(all, (i) => holdAt(node(i).url)))
     const waiting: Array<Promise<unknown>> = []
     for (let i = 0; i < 24; i++) {
@@ -139,7 +141,7 @@ describe("four gateways over one store", () => {
     assert.deepStrictEqual(order, times(24, String))
   })
 
-  it("free what a killed node had, and keep the places of the others", async () => {
+  it("release the leases of a killed node, and keep the order of the other waiters", async () => {
     const killed = await cluster.add("killed")
     const held = await Promise.all(times(all, (i) => holdAt(i < 5 ? killed.url : node(i).url)))
     const lost = times(3, () => chat(killed.url, "!say lost").catch(() => "lost"))
@@ -153,7 +155,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("go on when nobody could be told for a while", async () => {
+  it("go on after a period in which messages were lost", async () => {
     const client = await cluster.client()
     const held = await Promise.all(times(all, (i) => holdAt(node(i).url)))
     const waiting = times(12, (i) => chat(node(i).url, `!say ${i}`))
@@ -165,7 +167,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("refuse at once while the store is gone, end what runs, and go on when it is back without its data", async () => {
+  it("reject new requests while the store is lost, finish running ones, and go on when it is back without its data", async () => {
     const held = await holdAt(node(0).url)
     const running = chat(node(1).url, "!count 60\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 2 })
@@ -190,7 +192,7 @@ describe("four gateways over one store", () => {
     assert.strictEqual(textOf(await running), times(60, (n) => String(n + 1)).join(" "))
     await cluster.store.start()
     for (const one of cluster.nodes.slice(0, 4)) await untilReady(one)
-    // Those who come now wait until all nodes are back with what they have; who is told to come again does.
+    // New requests wait until all nodes have reattached; rejected ones retry.
     const after = times(8, (i) => persistent(node(i).url, `!say ${i}`))
     assert.deepStrictEqual((await Promise.all(after)).map(textOf), times(8, String))
     held.end()
@@ -201,7 +203,7 @@ describe("four gateways over one store", () => {
 
   it("share the configuration and the operators' logins", async () => {
     await admin(node(0).url, "POST", "/admin/keys", { key: "another-key" })
-    // It is told by a message: until then the key is a caller's own token.
+    // The node learns of the key by a message; until then it is a caller's own token.
     await untilHolds(async () => (await chat(node(3).url, "!say hello", { key: "another-key" })).status === 200)
     const login = await fetch(`${node(1).url}/admin/login`, {
       method: "POST",
@@ -214,7 +216,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("count wrong logins together: who has guessed at one is slowed at all", async () => {
+  it("count failed logins together: failures at one node throttle all", async () => {
     const guess = (i: number) =>
       fetch(`${node(i).url}/admin/login`, {
         method: "POST",
@@ -233,7 +235,7 @@ describe("four gateways over one store", () => {
     }
   })
 
-  it("store responses for all: what one node streams, another gives, continues and deletes", async () => {
+  it("share stored responses: another node returns, continues and deletes what one has streamed", async () => {
     const ask = (i: number, method: string, path: string, body?: unknown) =>
       fetch(`${node(i).url}/v1/responses${path}`, {
         method,
@@ -256,7 +258,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("leave nothing in clear in the store", async () => {
+  it("store no plain text in the store", async () => {
     const client = await cluster.client()
     const seen: Array<string> = []
     const monitor = await connect(cluster.store.socket)
@@ -292,7 +294,7 @@ describe("four gateways over one store", () => {
     for (const secret of secrets) assert.notInclude(text, secret)
   })
 
-  it("hold a key to its limits over all of them, and tell what it used on each", async () => {
+  it("enforce the limits of a key over all nodes, and report its usage on each", async () => {
     const key = "a key that has limits"
     const { id } = await admin(node(0).url, "POST", "/admin/keys", {
       key,
@@ -320,7 +322,7 @@ describe("four gateways over one store", () => {
       }
       return items[0]
     }
-    /** Waits until the key is so on every node: a change takes a moment to be everywhere. */
+    /** Waits until the key matches on every node, because a change takes a moment to spread. */
     const untilShown = async (holds: (item: NonNullable<Awaited<ReturnType<typeof shown>>>) => boolean) => {
       for (const i of times(4, Number)) {
         await untilHolds(async () => {
@@ -330,7 +332,7 @@ describe("four gateways over one store", () => {
       }
     }
     await untilShown(() => true)
-    // All at once on all nodes: as many as the month allows, and not one more.
+    // Concurrently on all nodes: exactly as many as the limit of the month.
     const said = await Promise.all(times(24, (i) => chat(node(i).url, "!say one", { key })))
     assert.deepStrictEqual(
       [200, 429].map((status) => said.filter((one) => one.status === status).length),
@@ -343,7 +345,7 @@ describe("four gateways over one store", () => {
       }
       return rows[0]
     }
-    // Each node writes what it had within a second.
+    // Each node writes its usage within a second.
     for (const i of times(4, Number)) {
       await untilHolds(async () => (await used(i))?.requests === 24)
       assert.strictEqual((await used(i))?.counted_requests, 10)
@@ -360,7 +362,7 @@ describe("four gateways over one store", () => {
     const refused = await chat(node(3).url, "!say no", { key })
     assert.deepStrictEqual([refused.status, refused.retryAfter], [429, "1"])
     assert.strictEqual((await shown(3))?.usage.in_flight, 3)
-    // A node that dies gives its places back.
+    // The slots of a dead node are released.
     await other.kill()
     await untilShown(({ usage }) => usage.in_flight === 2)
     assert.strictEqual(textOf(await chat(node(3).url, "!say yes", { key })), "yes")
@@ -369,7 +371,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("show the requests and captures of all of them as one, by ids that any of them takes", async () => {
+  it("show the requests and captures of all nodes, with ids that every node accepts", async () => {
     for (const url of times(4, (i) => node(i).url)) await admin(url, "DELETE", "/admin/requests")
     const words = times(9, (i) => `word${i}`)
     for (const [i, word] of words.entries()) assert.strictEqual(textOf(await chat(node(i).url, `!say ${word}`)), word)
@@ -391,7 +393,7 @@ describe("four gateways over one store", () => {
         "GET",
         `/admin/requests?limit=4${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
       ) as unknown as Promise<Page>
-    // Page by page, each asked of another node.
+    // Each page is read from another node.
     const items: Array<Item> = []
     let cursor: string | null = null
     for (let i = 0; i === 0 || cursor !== null; i++) {
@@ -413,7 +415,7 @@ describe("four gateways over one store", () => {
       }
     }
 
-    // The captures, and a chain that another node saves where it is.
+    // The captures, and a chain that another node saves.
     interface Capture {
       readonly id: string
       readonly node: string
@@ -456,7 +458,7 @@ describe("four gateways over one store", () => {
     })
     assert.strictEqual(unknown.status, 404)
 
-    // One that hangs is told, and not waited for.
+    // A node that hangs is listed as missing, without a wait.
     node(3).signal("SIGSTOP")
     const without = await replyOfAll(() => page(0, null), ["n4"])
     assert.deepStrictEqual(without.items.map((item) => item.node), ["n1", "n3", "n2", "n1"])
@@ -476,12 +478,12 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("drain: a node that is asked to stop ends what runs and is gone from the list", async () => {
+  it("drain: a stopping node finishes its requests and leaves the list", async () => {
     const leaving = await cluster.add("leaving")
     const running = chat(leaving.url, "!count 40\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 1 })
     leaving.signal("SIGTERM")
-    await leaving.running.printed(/Draining: 1 requests under way/)
+    await leaving.running.printed(/Draining: 1 active requests/)
     await cluster.until(({ streams }) => streams === 1)
     await Effect.runPromise(cluster.reference.cut())
     assert.strictEqual(textOf(await running), times(40, (n) => String(n + 1)).join(" "))

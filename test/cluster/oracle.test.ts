@@ -1,5 +1,6 @@
 /**
- * The pool's scripts on a real server against `PoolState`: the same operations, the same answers in the same order.
+ * Compares the pool's scripts on a real server with `PoolState`: the same operations give the same results in the same
+ * order.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -21,10 +22,10 @@ import { runs } from "../support/effort.ts"
 import { connect, type RedisClient, type RedisServer, redisServer } from "../support/redisServer.ts"
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
-/** Tickets are asked for by several nodes in turn: their waiters are one queue. */
+/** Several nodes request in turn: their waiters form one queue. */
 const nodes = ["one", "two", "three"]
 
-/** What became of a ticket: its account (`undefined`: none needed), or why it was refused. */
+/** The outcome of a ticket: its account (`undefined` without one), or the reason of its refusal. */
 type Outcome = readonly [id: number, outcome: string | undefined, refusal?: string | undefined]
 
 let scope: Scope.Closeable
@@ -44,11 +45,11 @@ const wishText = (wish: Wish): string => {
   return wish.avoid.size === 0 ? "A" : `A:${[...wish.avoid].sort().join(",")}`
 }
 
-/** The scripts with the pool's own interface; every call gives what it settled, in order. */
+/** The scripts with the pool's interface. Every call returns the outcomes that it caused, in order. */
 class SharedPool {
   now = 0
   #sent = new Map<string, number>()
-  /** Nodes that hold a ticket. */
+  /** The nodes of tickets. */
   readonly owners = new Map<number, string>()
   revision = 0
 
@@ -63,7 +64,7 @@ class SharedPool {
     await this.configure(names, limits, [])
   }
 
-  /** What the nodes have been told since the last look; grants in the order of their fences. */
+  /** The messages to the nodes since the last call; grants in the order of their fences. */
   async #told(): Promise<ReadonlyArray<Outcome>> {
     const grants: Array<{ readonly fence: number; readonly outcome: Outcome }> = []
     const refusals: Array<Outcome> = []
@@ -88,7 +89,7 @@ class SharedPool {
     const ask = () => run(scripts.acquire, this.now, node, String(id), wishText(wish), String(patience), "", "chat")
     const reply = await ask()
     if (reply[0] === "waiting") {
-      // A repeated ticket gets the same answer.
+      // A repeated ticket gets the same result.
       assert.deepStrictEqual(await ask(), reply)
       return []
     }
@@ -130,7 +131,7 @@ class SharedPool {
   }
 }
 
-/** Runs the same operations on both and compares what each of them settles. */
+/** Runs the same operations on both and compares the outcomes. */
 const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
   const pool = new PoolState<string>(first)
   const shared = new SharedPool()
@@ -173,13 +174,13 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
         live.splice(live.indexOf(id), 1)
         pool.close(tickets.get(id)!)
         actual = await shared.close(id)
-        // Closing again does nothing.
+        // A repeated close does nothing.
         assert.deepStrictEqual(await shared.close(id), [])
         break
       }
       case "Suspend": {
         const slot = pool.get(op.key)
-        // Every script brings back what is due; the pool does when it is told to.
+        // Every script recovers due accounts; the pool does so on request.
         const until = now + Math.max(1, op.delay)
         if (slot !== undefined) pool.suspend(slot, op.state, until)
         actual = (await shared.oracle("suspend", op.key, op.state, String(until))).told
@@ -248,7 +249,7 @@ describe("the scripts of the pool", () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("answer as PoolState does under any interleaving", async () => {
+  it("give the same results as PoolState under any interleaving", async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(operation, { maxLength: 120, size: "max" }), compare),
       { numRuns: runs(60) }

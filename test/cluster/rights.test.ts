@@ -1,4 +1,6 @@
-/** Credentials that were right at one node of a store have their lane at every node. */
+/**
+ * A credential that was accepted by one node has its own lane of login throttling on every node.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,7 +20,7 @@ const nodeOf = (server: RedisServer, name: string) =>
   )
 
 describe("a credential that was right at a node", () => {
-  it.live("is known to the others by its address and no other, and brought back to a store that has lost its data", () =>
+  it.live("is known to the other nodes for its address only, and restored to a store that has lost its data", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const client = yield* Effect.promise(() => connect(server.socket))

@@ -1,6 +1,5 @@
 /**
- * Two gateways over a store that is reached by TLS, as a user who may do no more than the README says: what they do for one
- * another beside requests.
+ * Two gateways over a store with TLS, as a user with only the documented rights: their interaction beyond requests.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -9,7 +8,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { makeSeals } from "../../src/cluster/store/encryption.ts"
+import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { accounts, admin, chat, emailOf, send, textOf } from "../gateway/support.ts"
 import { businessKey } from "../support/gateway.ts"
 import { command, redisServer, speaksTls, tlsServer } from "../support/redisServer.ts"
@@ -19,7 +18,7 @@ import { type Cluster, clusterKey, startCluster, untilIdle, untilReady } from ".
 const rights = "~gw:* &gw:* +@read +@write +@scripting +@pubsub +@connection +@transaction +info +time"
 const user = ["--user", "gateway", "on", ">a-password", ...rights.split(" ")]
 
-/** Where servers have no TLS, the user alone is what is tested. */
+/** Without TLS support in the server, only the user is tested. */
 const secured = speaksTls()
   ? Effect.map(tlsServer(...user), ({ cert, server }) => ({
     server,
@@ -35,7 +34,7 @@ const secured = speaksTls()
 describe("two gateways over a store with TLS and a user of few rights", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "secured-"))
   const file = path.join(folder, "config.json")
-  /** What nodes have sent to the collector of traces. */
+  /** The traces that the collector has received. */
   const exported: Array<string> = []
   const collector = createServer((request, response) => {
     let body = ""
@@ -56,7 +55,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", () => resolve()))
     cluster = await startCluster({ nodes: 1, config, store: secured })
     const { port } = collector.address() as AddressInfo
-    // The file of the second node: the upstream is the store's.
+    // The file of the second node; its upstream comes from the store.
     writeFileSync(file, JSON.stringify({ ...config, model_aliases: { "of-the-file": "upstream-chat" } }))
     await cluster.add("n2", {
       GATEWAY_CONFIG_JSON: "",
@@ -71,7 +70,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("are one gateway, and need no right that the README does not name", async () => {
+  it("act as one gateway with the rights that the README names", async () => {
     for (const i of [0, 1]) assert.strictEqual(textOf(await chat(urlOf(i), "!say one")), "one")
     const { nodes, store } = await admin(urlOf(1), "GET", "/admin/nodes") as {
       readonly nodes: ReadonlyArray<{ readonly id: string }>
@@ -79,7 +78,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     }
     assert.deepStrictEqual(nodes.map(({ id }) => id), ["n1", "n2"])
     assert.strictEqual(store.url, `${speaksTls() ? "rediss" : "redis"}://127.0.0.1:${cluster.store.port}`)
-    // Of each thing that the store is for.
+    // Covers every use of the store.
     const made = await fetch(`${urlOf(0)}/v1/responses`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
@@ -104,7 +103,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     await untilIdle(cluster)
   })
 
-  it("tell by which of them a trace was made", async () => {
+  it("name the node in each trace", async () => {
     await untilHolds(async () => {
       await chat(urlOf(1), "!say one")
       return exported.some((body) => body.includes("service.instance.id"))
@@ -121,7 +120,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     })
   })
 
-  it("delete all sessions of an account once neither has a lease on it", async () => {
+  it("delete all sessions of an account once no node has a lease on it", async () => {
     await admin(urlOf(0), "PUT", "/admin/settings", { auto_delete: { mode: "all" } })
     await untilHolds(async () => {
       const { auto_delete } = await admin(urlOf(1), "GET", "/admin/settings") as {
@@ -132,7 +131,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     const before = (await cluster.report()).calls.delete_all
     const held = await send(urlOf(0), "!say one\n!fault hang-mid-stream after=1", { stream: true })
     assert.strictEqual(held.status, 200)
-    // What ends on one node waits for the lease of the other.
+    // The clean-up on one node waits for the lease of the other.
     assert.strictEqual(textOf(await chat(urlOf(1), "!say two", { target: emailOf("a") })), "two")
     assert.strictEqual(textOf(await chat(urlOf(0), "!say three")), "three")
     assert.strictEqual((await cluster.report()).calls.delete_all, before)
@@ -142,10 +141,10 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     await untilIdle(cluster)
   })
 
-  it("make an edit of one node's file a change for both, beside what others have changed", async () => {
+  it("apply an edit of one node's file to both, merged with other changes", async () => {
     await admin(urlOf(0), "POST", "/admin/keys", { key: "of an operator" })
     writeFileSync(file, JSON.stringify({ ...config, keys: [businessKey, "of the file"] }))
-    await cluster.nodes[1]!.running.printed(/was edited: the change is made for all nodes/)
+    await cluster.nodes[1]!.running.printed(/was edited: the change applies to all nodes/)
     for (const i of [0, 1]) {
       await untilHolds(async () => {
         const { keys } = await admin(urlOf(i), "GET", "/admin/config") as { readonly keys: ReadonlyArray<string> }
@@ -154,16 +153,16 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     }
     assert.strictEqual(textOf(await chat(urlOf(0), "!say hello", { key: "of the file" })), "hello")
     assert.strictEqual(textOf(await chat(urlOf(1), "!say hello", { key: "of an operator" })), "hello")
-    // One that cannot be is refused in words, and changes nothing.
+    // An invalid document is rejected with a message and changes nothing.
     writeFileSync(file, JSON.stringify({ ...config, runtime: { account_max_inflight: "many" } }))
     await cluster.nodes[1]!.running.printed(/The edit is not applied: [^\n]*runtime\.account_max_inflight/)
     assert.strictEqual(textOf(await chat(urlOf(1), "!say hello", { key: "of the file" })), "hello")
     await untilIdle(cluster)
   })
 
-  it("are not ready while the shared document is one that they cannot take, and stay on the last", async () => {
+  it("are not ready while the shared document is invalid for them, and keep the last valid one", async () => {
     const client = await cluster.client()
-    const seals = makeSeals(clusterKey, undefined)
+    const seals = makeEncryption(clusterKey, undefined)
     const place = "gw:{main}:config"
     const document = seals.open(place, String(await command(client, "HGET", place, "document"))) ?? ""
     const put = async (text: string) => {
@@ -171,7 +170,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
       await command(client, "HSET", place, "document", seals.seal(place, text), "revision", revision)
       await command(client, "HSET", "gw:{main}:lim", "revision", revision)
     }
-    // As a node of another version might save it.
+    // Saved as by a node of another version.
     await put(JSON.stringify({ ...JSON.parse(document) as object, runtime: { account_max_inflight: "many" } }))
     for (const { running, url } of cluster.nodes) {
       await running.printed(/runtime\.account_max_inflight/)

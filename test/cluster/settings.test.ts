@@ -1,4 +1,6 @@
-/** What stops a node's start, in one line each, without a credential. */
+/**
+ * Invalid store settings stop a node's start with one line each, without credentials.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -12,7 +14,7 @@ const rows: ReadonlyArray<{
   readonly says: string
 }> = [
   {
-    about: "an address of another form",
+    about: "a malformed address",
     env: { GATEWAY_STORE_URL: "http://user:hidden@host", GATEWAY_ADMIN_KEY: "admin" },
     says: "GATEWAY_STORE_URL must be redis://"
   },
@@ -23,12 +25,12 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_STORE_KEY must have at least 16 characters"
   },
   {
-    about: "a short key before",
+    about: "a short previous key",
     env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_KEY_PREVIOUS: "hidden" },
     says: "GATEWAY_STORE_KEY_PREVIOUS must be derived or have at least 16 characters"
   },
   {
-    about: "a derived key before, of no admin key",
+    about: "a derived previous key without an admin key",
     env: {
       GATEWAY_STORE_URL: "redis://127.0.0.1:1",
       GATEWAY_STORE_KEY: "a key of one's own",
@@ -37,12 +39,12 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_STORE_KEY_PREVIOUS=derived needs GATEWAY_ADMIN_KEY_PREVIOUS"
   },
   {
-    about: "a name that none can have",
+    about: "an invalid node id",
     env: { GATEWAY_STORE_URL: "redis://127.0.0.1:1", GATEWAY_ADMIN_KEY: "admin", GATEWAY_NODE_ID: "a b" },
     says: "GATEWAY_NODE_ID must be 1 to 64"
   },
   {
-    about: "a timeout that is longer than a node is missed",
+    about: "a timeout that exceeds the lifetime of a silent node",
     env: {
       GATEWAY_STORE_URL: "redis://127.0.0.1:1",
       GATEWAY_ADMIN_KEY: "a long admin key",
@@ -51,13 +53,13 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500"
   },
   {
-    about: "another way to lose the store",
+    about: "another value of store.on_loss",
     env: { GATEWAY_ADMIN_KEY: "admin" },
     file: { store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } },
     says: "store.on_loss must be closed"
   },
   {
-    about: "another way to lose the store that a variable names",
+    about: "another value of store.on_loss beside a variable with the address",
     env: { GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1" },
     file: { store: { on_loss: "open" } },
     says: "store.on_loss must be closed"
@@ -77,7 +79,7 @@ describe("a node does not start with", () => {
   })
 })
 
-it("check-config refuses another way to lose the store", async () => {
+it("check-config rejects another value of store.on_loss", async () => {
   const checked = await run(["check-config"], {
     env: { GATEWAY_CONFIG_JSON: JSON.stringify({ store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } }) }
   })

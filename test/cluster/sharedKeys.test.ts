@@ -1,4 +1,6 @@
-/** The limits of keys over two nodes on a real server, held against a plain model; times are given to the script. */
+/**
+ * Compares the limits of keys over two nodes on a real server with a plain model; the times are script arguments.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -60,7 +62,7 @@ type Act =
     readonly most: number | undefined
     readonly limits: ReadonlyArray<KeyLimit>
   }
-  /** The store drops a node that lives, or that is gone. */
+  /** The store drops a live node, or a dead one. */
   | { readonly _tag: "drop"; readonly node: number; readonly dies: boolean }
 
 const node = fc.nat({ max: 1 })
@@ -103,10 +105,10 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ _tag: fc.constant("drop" as const), node, dies: fc.boolean() }) }
 )
 
-/** Near the ends of minutes, days, weeks and months, leap days among them. */
+/** Times near the ends of minutes, days, weeks and months, including leap days. */
 const beginnings = ["2028-02-28T23:59:58Z", "2028-02-29T23:59:59Z", "2027-12-31T23:58:00Z", "2026-11-22T23:00:00Z"]
 
-/** A request of the model. */
+/** A request in the model. */
 interface Known {
   readonly node: number
   readonly key: string
@@ -214,7 +216,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         await attach(name)
         if (step.dies) {
           nodes[step.node] = makeNode(name)
-          // What its requests were admitted with stays used.
+          // The usage of its admitted requests stays.
           for (const one of known) if (one.node === step.node) one.open = false
         } else nodes[step.node]!.say("dropped")
         break
@@ -245,7 +247,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
         )))
         losesAnswers = false
         if (isLost) {
-          // It may have been admitted: nobody knows, and it is given back.
+          // Its admission is unknown, so it is released.
           assert.strictEqual(codeOf(admitted), "store_unavailable")
           await end(nothingUsed)
           break
@@ -256,7 +258,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
           await end(nothingUsed)
           break
         }
-        // What no limit stands against is counted when it is over.
+        // Requests without limits are counted at their end.
         known.push({ node: step.node, key, at: now, end, tokens: estimated, counts: isLimited, open: true })
         break
       }

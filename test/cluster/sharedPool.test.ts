@@ -1,4 +1,6 @@
-/** Two nodes in one process over a real server: what the pool promises holds over both. */
+/**
+ * Two nodes in one process over a real server: the guarantees of the pool hold over both.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -32,7 +34,7 @@ import type { RedisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeLayer } from "./support.ts"
 
-/** A node with a pool of its own over the shared store. */
+/** A node with its own pool over the shared store. */
 const node = Effect.fnUntraced(function*(
   server: RedisServer,
   id: string,
@@ -96,7 +98,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(one.pool)
     }))
 
-  it.live("serves pinned requests and callers with a token of their own, and gives up what is interrupted", () =>
+  it.live("serves pinned requests and callers with their own tokens, and releases interrupted ones", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({
         accounts: accounts("a", "b"),
@@ -115,7 +117,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(one.pool)
     }))
 
-  it.live("logs in once for all nodes, and tells all of a refusal", () =>
+  it.live("logs in once for all nodes, and all get the rejection of a login", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } }, driver)
@@ -125,7 +127,7 @@ describe("a pool that two nodes share", () => {
         concurrency: 2
       })
       assert.deepStrictEqual(tokens, ["a-1", "a-1"])
-      // The upstream refuses it to both; only the first to say so logs in anew.
+      // The upstream rejects the token of both; only the first to report it logs in again.
       assert.strictEqual(yield* first.lease.credential.renew("a-1"), "a-2")
       assert.strictEqual(yield* second.lease.credential.renew("a-1"), "a-2")
       assert.deepStrictEqual(calls, ["login a", "login a"])
@@ -133,7 +135,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(other.pool)
     }))
 
-  it.live("takes an account out of rotation for all nodes, and one of them tries it", () =>
+  it.live("takes an account out of rotation for all nodes, and one of them probes it", () =>
     Effect.gen(function*() {
       let works = false
       const { driver } = makeDriver()
@@ -152,7 +154,7 @@ describe("a pool that two nodes share", () => {
       assert.notStrictEqual(next.lease.identifier, first.lease.identifier)
       yield* next.free
       works = true
-      // Its time comes at once.
+      // The probe is due at once.
       const name = one.store.nameOf(first.lease.account ?? "")
       yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
       const again = other.pool.describe([first.lease.identifier ?? ""])
@@ -160,7 +162,7 @@ describe("a pool that two nodes share", () => {
       assert.isAbove(server.port, 0)
     }))
 
-  it.live("brings an account back whose try was not heard of at once", () =>
+  it.live("returns an account to rotation although the first report of its probe is lost", () =>
     Effect.gen(function*() {
       let works = false
       let lost = 0
@@ -170,7 +172,7 @@ describe("a pool that two nodes share", () => {
         login: (login) => works ? driver.login(login) : Effect.fail(wrongCredentials)
       }
       const server = yield* settledServer
-      /** A store that does not answer when it is told of a try first. */
+      /** A store that fails the first report of a probe. */
       const deaf = Layer.effect(
         Store,
         Effect.map(Store, (store): Store["Service"] => ({
@@ -192,7 +194,7 @@ describe("a pool that two nodes share", () => {
       assert.strictEqual(lost, 2)
     }))
 
-  it.live("says when it tries again and what is wrong, where no account is in rotation", () =>
+  it.live("reports the cause and the next probe if no account is in rotation", () =>
     Effect.gen(function*() {
       const refusing: Driver = { ...makeDriver().driver, login: () => Effect.fail(wrongCredentials) }
       const { one, other } = yield* two({ accounts: accounts("a") }, refusing)
@@ -202,16 +204,16 @@ describe("a pool that two nodes share", () => {
       for (const { pool } of [one, other]) {
         const { message, retryAfter = 0 } = yield* Effect.flip(hold(pool))
         assert.strictEqual(message, "No upstream account can be used: the upstream refuses its login")
-        // Tried again after a minute and up to a quarter more.
+        // The next probe follows after 60 to 75 seconds.
         assert.isTrue(retryAfter >= 50 && retryAfter <= 75, String(retryAfter))
         assert.strictEqual((yield* pool.status).reason, "the upstream refuses its login")
       }
-      // A try that is under way, or due, may be over at any moment.
+      // A due or running probe may end at any moment.
       yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.nameOf(first.lease.account ?? ""))
       assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
     }))
 
-  it.live("goes by one configuration, whichever node changes it", () =>
+  it.live("applies one configuration, whichever node changes it", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const caller: Caller = { _tag: "Managed", owner: hash("sha256", "k"), target: undefined, key: "k" }
@@ -227,7 +229,7 @@ describe("a pool that two nodes share", () => {
       })
       yield* until(() => one.configuration.unsafeCurrent().keys.length === 2)
       yield* until(() => other.configuration.unsafeCurrent().accounts.length === 2)
-      // A key that is gone does not get the lease that its request waited for.
+      // The request of a removed key does not get the lease that it waited for.
       yield* one.change({ accounts: accounts("a"), runtime: { account_max_inflight: 2 } })
       const late = yield* ask(one.pool, caller)
       yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
@@ -238,7 +240,7 @@ describe("a pool that two nodes share", () => {
       assert.strictEqual(one.store.revision(), other.store.revision())
     }))
 
-  it.live("serves a caller within the process whose wait saw another configuration come", () =>
+  it.live("serves an in-process caller that waits across a change of the configuration", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const held = yield* hold(one.pool)
@@ -250,7 +252,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(other.pool)
     }))
 
-  it.live("tells those who wait at a node that it stops, and keeps the places of the others", () =>
+  it.live("rejects the waiters of a stopping node, and keeps the order of the others", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { driver } = makeDriver()
@@ -266,14 +268,14 @@ describe("a pool that two nodes share", () => {
       shutdown.now()
       assert.strictEqual(yield* errorOf(Fiber.join(told)), "shutting_down")
       yield* untilTrue(Effect.map(other.pool.status, ({ waiting }) => waiting === 1))
-      // Nobody begins to wait any more.
+      // New requests are not queued.
       assert.strictEqual(yield* errorOf(hold(one.pool)), "shutting_down")
       yield* held.free
       yield* (yield* Fiber.join(waiting)).free
       yield* idle(other.pool)
     }))
 
-  it.live("frees what a node that is gone had", () =>
+  it.live("releases the leases of a node that is gone", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { driver } = makeDriver()

@@ -35,7 +35,7 @@ const response = (id: string, body = "{\"status\":\"completed\"}") => ({
   items: [{ role: "user", content: "ü" }]
 })
 
-/** The stored responses of a node whose store does some things in another way. */
+/** The stored responses of a node with a modified store. */
 const responsesOver = (store: StoreShape, other: Partial<StoreShape>) =>
   Effect.map(
     Layer.build(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 } })),
@@ -44,10 +44,10 @@ const responsesOver = (store: StoreShape, other: Partial<StoreShape>) =>
 
 const unavailable = Effect.fail(new StoreUnavailable({ message: "The store does not answer" }))
 
-/** A body of two pieces. */
+/** A body of two chunks. */
 const ofTwoPieces = `${"x".repeat(pieceBytes)}${"y".repeat(9)}`
 
-/** The pieces that the server has. */
+/** The chunks on the server. */
 const piecesAt = (server: RedisServer) =>
   Effect.promise(async () => {
     const client = await connect(server.socket)
@@ -72,7 +72,7 @@ describe("stored responses of two nodes", () => {
       assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
     }))
 
-  it.live("are there before what tells of them may leave, and are final in the same way", () =>
+  it.live("are stored before their id is sent, and stored again before the final event is sent", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one")
@@ -85,7 +85,7 @@ describe("stored responses of two nodes", () => {
       yield* open.written() ?? Effect.die("nothing to do")
       assert.isUndefined(open.written())
       assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, "completed")
-      // One that was removed meanwhile does not come back.
+      // A response that was removed in between is not restored.
       const removed = one.openUnsafe("alice", response("resp_2"))
       yield* removed.written() ?? Effect.void
       yield* other.remove("alice", "resp_2")
@@ -128,20 +128,20 @@ describe("stored responses of two nodes", () => {
       const bytes = Effect.map(one.held, (held) => held.bytes)
       yield* put(one, 100)
       const first = yield* bytes
-      // Ten turns more, each of the whole conversation so far, from either node.
+      // Ten more turns, each with the whole conversation, from alternating nodes.
       for (let turns = 110; turns <= 200; turns += 10) yield* put(turns % 20 === 0 ? one : other, turns)
       assert.isBelow(yield* bytes, 3.5 * first)
       for (const turns of [100, 150, 200]) {
         assert.deepStrictEqual((yield* other.get("alice", `resp_${turns}`))?.items, items.slice(0, turns))
       }
-      // Nobody else's, whatever is the same in it.
+      // Another owner's equal items are separate.
       yield* one.put("bob", { id: "resp_bob", body: "{}", items: items.slice(0, 100) })
       yield* one.remove("bob", "resp_bob")
       for (let turns = 100; turns < 200; turns += 10) yield* other.remove("alice", `resp_${turns}`)
       assert.deepStrictEqual((yield* one.get("alice", "resp_200"))?.items, items)
       yield* one.remove("alice", "resp_200")
       assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
-      // What a node remembers to be there is given again where it is not.
+      // A node writes chunks again that the store has lost.
       yield* put(one, 100)
       assert.lengthOf((yield* other.get("alice", "resp_100"))?.items ?? [], 100)
       yield* one.remove("alice", "resp_100")
@@ -152,7 +152,7 @@ describe("stored responses of two nodes", () => {
       assert.deepStrictEqual(own, ["gw:{main}:resp-bytes"])
     }))
 
-  it.live("go to the store and come back in pieces, on a connection that scripts do not use", () =>
+  it.live("are written and read in chunks, on a connection that scripts do not use", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one")
@@ -183,7 +183,7 @@ describe("stored responses of two nodes", () => {
       assert.isAbove(writes.length, 10)
       assert.lengthOf(reads, writes.length - 1)
       for (const { args } of scripts) assert.isBelow(longest(args), 16_384)
-      // A piece, its nonce and its tag, in Base64.
+      // A chunk with its nonce and tag, in Base64.
       for (const { args } of sent) assert.isAtMost(longest(args), Math.ceil((pieceBytes + 28) * 4 / 3))
       const running = new Set(scripts.map(({ from }) => from))
       for (const { from } of [...writes, ...reads]) assert.isFalse(running.has(from))
@@ -191,7 +191,7 @@ describe("stored responses of two nodes", () => {
       assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
     }))
 
-  it.live("are visible once all pieces are there, and the pieces of a node that stops in the middle expire", () =>
+  it.live("are visible once all chunks are stored, and the chunks of a node that stops in between expire", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { store } = yield* storeNode(server, "one")
@@ -210,24 +210,24 @@ describe("stored responses of two nodes", () => {
       const seconds = Number(yield* Effect.promise(() => command(client, "TTL", pieces[0]!)))
       assert.isTrue(seconds > 0 && seconds <= 120)
       client.destroy()
-      // What was left is as good as what is written anew.
+      // Remaining chunks are reused.
       yield* other.put("alice", { ...response("resp_1"), body: ofTwoPieces })
       assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, ofTwoPieces)
     }))
 
-  it.live("leave no piece where they are not stored in the end", () =>
+  it.live("leave no chunk behind if they are not stored in the end", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { store } = yield* storeNode(server, "one")
       const other = yield* responses(server, "other")
-      // It was removed while it was made.
+      // Removed while it was generated.
       const removed = other.openUnsafe("alice", response("resp_1", "in progress"))
       yield* removed.written() ?? Effect.void
       yield* other.remove("alice", "resp_1")
       removed.settleUnsafe(ofTwoPieces)
       yield* removed.written() ?? Effect.void
       assert.deepStrictEqual(yield* piecesAt(server), [])
-      // The store takes no more of it, or the request is given up.
+      // The store rejects the next chunk, or the request is aborted.
       for (const ending of [unavailable, Effect.interrupt]) {
         let left = 1
         const one = yield* responsesOver(store, { bulk: (commands) => left-- > 0 ? store.bulk(commands) : ending })
@@ -237,7 +237,7 @@ describe("stored responses of two nodes", () => {
       }
     }))
 
-  it.live("are read as they are then where they change while they are read", () =>
+  it.live("are read in their new version if they change during the read", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { store } = yield* storeNode(server, "one")
@@ -250,7 +250,7 @@ describe("stored responses of two nodes", () => {
       assert.strictEqual((yield* reader.get("alice", "resp_1"))?.body, "completed")
     }))
 
-  it.live("make room for large ones at the expense of who holds most", () =>
+  it.live("make room for large ones by removing from the owner with the most bytes", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one", { stored_bytes: 1_048_576 })
@@ -262,11 +262,11 @@ describe("stored responses of two nodes", () => {
       assert.isDefined(yield* one.get("bob", "resp_bob"))
       assert.isDefined(yield* one.get("alice", "resp_9"))
       assert.isUndefined(yield* one.get("alice", "resp_7"))
-      // Two bodies of two pieces each, one small body, and an item of either owner.
+      // Two bodies of two chunks each, one small body, and an item of each owner.
       assert.lengthOf(yield* piecesAt(server), 7)
     }))
 
-  it.live("make room for many, however little of it one call of the store does", () =>
+  it.live("make room for many in several bounded calls", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const many = yield* responses(server, "one")
@@ -277,14 +277,14 @@ describe("stored responses of two nodes", () => {
       assert.strictEqual((yield* few.held).count, 10)
     }))
 
-  it.live("make room at the expense of who holds most", () =>
+  it.live("make room by removing from the owner with the most responses", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one", { stored_responses: 10 })
       yield* one.put("bob", response("resp_bob"))
       for (let i = 0; i < 30; i++) yield* one.put("alice", response(`resp_${i}`))
       assert.isDefined(yield* one.get("bob", "resp_bob"))
-      // Strangers share one share: each new one of theirs pushes out another of theirs.
+      // Callers without a key have one share: each new response removes their oldest one.
       for (let i = 0; i < 30; i++) yield* one.put(`stranger ${i}`, response(`resp_s${i}`), "direct")
       assert.isDefined(yield* one.get("bob", "resp_bob"))
       assert.isDefined(yield* one.get("alice", "resp_29"))
@@ -302,7 +302,7 @@ describe("stored responses of two nodes", () => {
           node: fc.nat({ max: 1 }),
           owner: fc.constantFrom("alice", "bob"),
           id: fc.nat({ max: 5 }),
-          // Conversations that begin alike, so that pieces are shared, repeated and left.
+          // Conversations with common beginnings, so that chunks are shared, repeated and removed.
           items: fc.tuple(fc.nat({ max: 70 }), fc.constantFrom("a", "b")),
           act: fc.constantFrom("put", "put", "settle", "remove")
         })

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const unavailable = new StoreUnavailable({ message: "lost" })
 
-/** A node of the store, without the life of one: `lost` says what becomes of answers. */
+/** A store without heartbeats; `lost` drops replies. */
 const nodeStore = (node: string, lost: () => boolean = () => false) => {
   const send = (command: string, ...args: ReadonlyArray<string>) =>
     Effect.tryPromise({
@@ -56,7 +56,7 @@ const inStore: Made = Effect.gen(function*() {
   }
 })
 
-// What keys have used of their windows is counted where they are admitted.
+// Usage in windows is counted at admission.
 storeSuite("redis", inStore, { counts: false })
 
 describe("usage of several nodes", () => {
@@ -79,7 +79,7 @@ describe("usage of several nodes", () => {
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
     }))
 
-  it.effect("is written once, whether an answer was lost or a node has gone on without one", () =>
+  it.effect("is written once, also after a lost reply", () =>
     Effect.gen(function*() {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)
@@ -98,7 +98,7 @@ describe("usage of several nodes", () => {
       assert.isNull((yield* one.status).detail)
     }))
 
-  it.effect("is kept no longer where no history is wanted", () =>
+  it.effect("is not kept if the history is disabled", () =>
     Effect.gen(function*() {
       let enabled = false
       const store = yield* makeRedisStore(nodeStore("one"), { enabled: () => enabled })

@@ -1,4 +1,6 @@
-/** Nodes of a store, in the test's own process. */
+/**
+ * Nodes of a store in the test's process.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,7 +20,7 @@ export const storeLayer = (server: RedisServer, node: string, options: Partial<S
     ...options
   })
 
-/** A server that has data: its nodes wait for nobody who might bring some back. */
+/** A server with data, so that its nodes skip the quiet period. */
 export const settledServer = Effect.tap(redisServer(), (server) =>
   Effect.promise(async () => {
     const client = await connect(server.socket)
@@ -26,7 +28,7 @@ export const settledServer = Effect.tap(redisServer(), (server) =>
     client.destroy()
   }))
 
-/** A store's node with the lines that it has heard. */
+/** A node with the messages that it has received. */
 export const storeNode = Effect.fnUntraced(
   function*(server: RedisServer, node: string, options: Partial<StoreOptions> = {}) {
     const store = Context.get(yield* Layer.build(storeLayer(server, node, options)), Store)
@@ -36,7 +38,7 @@ export const storeNode = Effect.fnUntraced(
   }
 )
 
-/** What the server was sent while an effect ran: who sent it, the command, and its arguments. */
+/** The commands that the server received while an effect ran: sender, command and arguments. */
 export const sentDuring = Effect.fnUntraced(function*<A, E>(server: RedisServer, effect: Effect.Effect<A, E>) {
   const lines: Array<string> = []
   const monitor = yield* Effect.promise(() => connect(server.socket))

@@ -1,4 +1,6 @@
-/** Imported before all else: tells at the end whether the Redis client was loaded. */
+/**
+ * Imported first: prints at the end whether the Redis client was loaded.
+ */
 import { registerHooks } from "node:module"
 
 let redis = false

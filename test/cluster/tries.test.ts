@@ -1,4 +1,6 @@
-/** Tries and clean-ups of accounts: none is left to a node that does not make it. */
+/**
+ * Probes and clean-ups of accounts are always assigned to a node that performs them.
+ */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -36,7 +38,7 @@ describe("an account", () => {
       JSON.stringify(["a"]),
       JSON.stringify(disabled)
     )
-  /** What a node that has heard so many lines is to try. */
+  /** The probes assigned to a node that has received so many lines. */
   const triesAt = async (node: string, heard: number) =>
     (await run(scripts.beat, node, String(heard), "up", "0")).filter((line) => line.startsWith("due "))
 
@@ -60,7 +62,7 @@ describe("an account", () => {
     now = 10
   })
 
-  it("that is out is its node's to try until the node has heard so", async () => {
+  it("that is out stays assigned to a node until it has received the request for a probe", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     // The reply was lost.
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
@@ -68,43 +70,43 @@ describe("an account", () => {
     assert.deepStrictEqual(await triesAt("one", 1), [])
   })
 
-  it("that is out is its node's to try when that comes back to the store", async () => {
+  it("that is out is assigned again to a node that reattaches", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     assert.include(await attach("one", "0"), "due a")
     assert.notInclude(await attach("other", "0"), "due a")
   })
 
-  it("that is out is another's to try when it was disabled meanwhile and its node has died", async () => {
+  it("that is out is assigned to another node after it was disabled and its node has died", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     await configure(["a"])
     now = 1_900
     assert.deepStrictEqual(await triesAt("other", 0), [])
-    // Nobody listens for the first one, which has shown no life for two seconds.
+    // The first node has no subscription and no heartbeat for two seconds.
     now = 2_100
     await configure([], "other")
     assert.deepStrictEqual(await triesAt("other", 0), ["due a"])
   })
 
-  it("that is to be emptied is not given to a node that has nothing to do it with", async () => {
+  it("with sessions to delete is not assigned to a node that cannot delete them", async () => {
     await run(oracle, "one", "restore", "a")
     await configure([], "one", "2")
     const ask = async (ticket: string) => {
       const [outcome] = await run(scripts.acquire, "one", ticket, "A", "1000", "", "chat")
       assert.strictEqual(outcome, "granted")
     }
-    /** What became of it, and the account that this node is to empty. */
+    /** The outcome, and the account whose sessions this node must delete. */
     const release = async (ticket: string, unclean: string) =>
       (await run(scripts.release, "one", ticket, unclean, "", "", "", "", "", "", "", "")).slice(0, 2)
     await ask("used")
     await ask("left")
     assert.deepStrictEqual(await release("used", "1"), ["granted", ""])
-    // Whoever asked left before there was a lease.
+    // The caller disconnected before the lease.
     assert.deepStrictEqual(await release("left", ""), ["granted", ""])
     await ask("next")
     assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
   })
 
-  it("that is to be emptied is its node's to empty though the reply that said so was lost", async () => {
+  it("with sessions to delete stays assigned to its node after a lost reply", async () => {
     await run(oracle, "one", "restore", "a")
     assert.strictEqual((await run(scripts.acquire, "one", "used", "A", "1000", "", "chat"))[0], "granted")
     const release = async () =>

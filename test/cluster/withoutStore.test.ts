@@ -1,4 +1,6 @@
-/** Without a store nothing of it is loaded; a node has its name all the same. */
+/**
+ * Without a store its client is not loaded, and a node still has a name.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -12,7 +14,7 @@ import { adminKey, businessKey } from "../support/gateway.ts"
 import { redisServer } from "../support/redisServer.ts"
 import { untilHolds } from "../support/until.ts"
 
-/** What a gateway has printed that was started, announced itself and was asked to stop. */
+/** The output of a gateway from its start to its stop. */
 const printed = async (env: Readonly<Record<string, string>>): Promise<string> => {
   const folder = mkdtempSync(path.join(tmpdir(), "without-store-"))
   const gateway = start(
@@ -46,7 +48,7 @@ describe("the Redis client", () => {
 })
 
 describe("a node without a store", () => {
-  it("has the name that it was given in its log lines, in /admin/nodes and in what it exports", async () => {
+  it("has its configured name in log lines, /admin/nodes and exports", async () => {
     const exported: Array<string> = []
     const collector = createServer((request, response) => {
       request.on("data", (chunk: Buffer) => exported.push(chunk.toString()))

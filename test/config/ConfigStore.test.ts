@@ -16,7 +16,7 @@ const setInflight = (store: ConfigStore["Service"], value: number) =>
 
 layer(NodeServices.layer)("ConfigStore", (it) => {
   describe("starting", () => {
-    it.effect("without any configuration makes up a business key and an admin key, and saves neither", () =>
+    it.effect("without a configuration generates a business key and an admin key, and saves neither", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const path = yield* configFile()
@@ -36,7 +36,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(yield* readJson(path), { keys: ["first"] })
       }))
 
-    it.effect("takes the keys that are configured and makes up none", () =>
+    it.effect("uses the configured keys and generates none", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["k"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path, GATEWAY_ADMIN_KEY: "root" })
@@ -52,7 +52,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         })
       }))
 
-    it.effect("refuses a file that is not valid, naming it and every field, and no value", () =>
+    it.effect("rejects an invalid file with its name and every field, without values", () =>
       Effect.gen(function*() {
         const refusal = Effect.fnUntraced(function*(content: RawConfig | string) {
           const path = yield* configFile(content)
@@ -71,14 +71,14 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.strictEqual(yield* refusal(""), "FILE: the configuration is not valid JSON")
       }))
 
-    it.effect("says so when the path is a folder", () =>
+    it.effect("reports a path that is a folder", () =>
       Effect.gen(function*() {
         const path = yield* folder
         const error = yield* Effect.flip(startStore({ GATEWAY_CONFIG_PATH: path }))
         assert.strictEqual(error.message, `${path} is a folder, not a file`)
       }))
 
-    it.effect("says so when the path is a pipe, and waits for nobody to write to it", () =>
+    it.effect("reports a path that is a pipe, without reading it", () =>
       Effect.gen(function*() {
         const path = `${yield* folder}/pipe.json`
         execFileSync("mkfifo", [path])
@@ -89,7 +89,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         )
       }))
 
-    it.effect("fails a change where a pipe has taken the file's place", () =>
+    it.effect("fails a change if a pipe has replaced the file", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["first"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -99,7 +99,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.include(error.message, "is not a regular file")
       }))
 
-    it.effect("leaves out repeated accounts of a file with a warning", () => {
+    it.effect("drops repeated accounts of a file with a warning", () => {
       const logs: Array<string> = []
       return Effect.gen(function*() {
         const path = yield* configFile({
@@ -112,7 +112,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
       }).pipe(Effect.provide(collectLogs(logs)))
     })
 
-    it.effect("removes what a process that died while it saved left behind, once it is old", () =>
+    it.effect("removes old temporary files of a crashed process", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const path = yield* configFile({ keys: ["k"] })
@@ -128,7 +128,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
   })
 
   describe("saving", () => {
-    it.effect("keeps fields that it does not know, at every level, and is readable by its owner alone", () =>
+    it.effect("keeps unknown fields at every level, in a file that only its owner can read", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const raw = {
@@ -151,7 +151,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(yield* again.currentRaw, yield* store.currentRaw)
       }))
 
-    it.effect("runs updates one after another: of fifty at once none is lost", () =>
+    it.effect("runs updates one after another, so that none of fifty concurrent ones is lost", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["first"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -175,7 +175,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(Array.from(configs, (config) => config.keys.length), [1, 2, 3])
       }))
 
-    it.effect("refuses a change that is not valid, and changes nothing", () =>
+    it.effect("rejects an invalid change and changes nothing", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["a"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -188,7 +188,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(yield* readJson(path), { keys: ["a"] })
       }))
 
-    it.effect("makes the folder of a file that is not there yet", () =>
+    it.effect("creates the folder of a missing file", () =>
       Effect.gen(function*() {
         const path = `${yield* folder}/a/b/config.json`
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -197,7 +197,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(yield* readJson(path), { keys: ["k"] })
       }))
 
-    it.effect("replaces what a link points to, and leaves the link", () =>
+    it.effect("replaces the target of a symbolic link and keeps the link", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const target = yield* configFile({ keys: ["k"] })

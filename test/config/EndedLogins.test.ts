@@ -31,7 +31,7 @@ describe("ended logins", () => {
       })
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("are kept in memory where nothing can be written", () =>
+  it.effect("stay in memory if the file is not writable", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = `${yield* fs.makeTempDirectoryScoped()}/no-folder`
@@ -41,7 +41,7 @@ describe("ended logins", () => {
       assert.deepEqual([yield* ended.has(login(1)), yield* ended.has(login(2))], [true, false])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("are written as soon as that is possible where it was not, and are said to be pending", () =>
+  it.effect("report a failed write as pending and are written once the file is writable again", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
@@ -71,7 +71,7 @@ describe("ended logins", () => {
       assert.isTrue(yield* ended.end(login(3)))
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("are those of every process of the file, at once", () =>
+  it.effect("are visible at once to every process with the same file", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
@@ -80,7 +80,7 @@ describe("ended logins", () => {
       assert.isTrue(yield* two.has(login(1)))
       yield* two.end(login(2))
       assert.isTrue(yield* one.has(login(2)))
-      // What is removed while they run is written again.
+      // A removed file is written again.
       yield* fs.remove(`${config}.ended-logins`)
       assert.isTrue(yield* one.has(login(1)))
       const three = yield* loadEndedLogins(config)
@@ -91,7 +91,7 @@ describe("ended logins", () => {
       ])
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("are all of before where the file is damaged", () =>
+  it.effect("include all earlier logins if the file is damaged", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const config = `${yield* fs.makeTempDirectoryScoped()}/config.json`
@@ -103,7 +103,7 @@ describe("ended logins", () => {
       assert.deepEqual([yield* issued(1_999), yield* issued(2_000), yield* issued(2_001)], [true, true, false])
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("beyond their bound take those that are as old with them, and none comes back", () =>
+  it.effect("above the maximum end all logins of the same age, and stay ended", () =>
     Effect.gen(function*() {
       const ended = yield* makeEndedLogins
       for (let n = 0; n < 10_050; n++) yield* ended.end(login(n))

@@ -62,7 +62,7 @@ describe("Environment", () => {
       assert.notInclude(JSON.stringify(environment), "host-token")
     }))
 
-  it.effect("names each bad variable in a line of its own", () =>
+  it.effect("names each invalid variable on a separate line", () =>
     Effect.gen(function*() {
       const lines = (variables: Readonly<Record<string, string>>) =>
         Effect.map(Effect.flip(read(variables)), (error) => error.message.split("\n"))

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { emptyConfig, killWhileSaving } from "./crash/kill.ts"
 import { configFile, NodeServices, startStore } from "./support.ts"
 
-/** How many keys a gateway finds that starts on the file now. */
+/** The number of keys that a gateway finds at a start with the file. */
 const keysAfterRestart = (path: string) =>
   Effect.scoped(
     Effect.gen(function*() {

@@ -11,7 +11,7 @@ const decode = (raw: RawConfig) =>
 const faults = (raw: RawConfig) =>
   Effect.map(Effect.flip(decode(raw)), (error) => error.faults.map((fault) => fault.message))
 
-/** A configuration with one field set, the field given as in a fault. */
+/** A configuration with one field set; the path is that of a fault. */
 const withField = (field: string, value: RawConfig[string]): RawConfig =>
   field.split(".").reduceRight<RawConfig[string]>((inner, name) => ({ [name]: inner }), value) as RawConfig
 
@@ -106,7 +106,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.samples, { dir: "tests/raw_stream_samples" })
     }))
 
-  it.effect("takes the ends of every range and names the range beyond them", () =>
+  it.effect("accepts the bounds of every range and names the range for values beyond", () =>
     Effect.gen(function*() {
       for (const [field, minimum, maximum] of ranges) {
         yield* decode(withField(field, minimum))
@@ -121,7 +121,7 @@ describe("decodeConfig", () => {
       }
     }))
 
-  it.effect("refuses a wrong type in every field, naming it", () =>
+  it.effect("rejects a wrong type in every field by name", () =>
     Effect.gen(function*() {
       const integers = ranges.map(([field]) => field)
       for (const field of integers) {
@@ -181,7 +181,7 @@ describe("decodeConfig", () => {
       ])
     }))
 
-  it.effect("reports all faults at once, each with its place, and no value", () =>
+  it.effect("reports all faults at once with their places and without values", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(decode({
         keys: [7],
@@ -211,7 +211,7 @@ describe("decodeConfig", () => {
       assert.match(error.message, /further fields are wrong too$/)
     }))
 
-  it.effect("lets queue and global limit follow the accounts unless they are set", () =>
+  it.effect("derives the unset queue and global limits from the accounts", () =>
     Effect.gen(function*() {
       const accounts = [{ email: "a" }, { email: "b" }, { email: "c" }]
       const session = { driver: "session", base_url: "http://127.0.0.1" }
@@ -231,7 +231,7 @@ describe("decodeConfig", () => {
       assert.strictEqual(own.recommended_concurrency, 2)
     }))
 
-  it.effect("lets more run at once on a server that asks for no key, unless the limit is set", () =>
+  it.effect("allows more concurrency for a server without API keys, unless the limit is set", () =>
     Effect.gen(function*() {
       const upstream = { driver: "openai", base_url: "http://127.0.0.1:8000/v1" }
       for (const accounts of [[], [{ token: "none" }]]) {
@@ -263,7 +263,7 @@ describe("decodeConfig", () => {
       assert.strictEqual((yield* decode({ upstream: { ...upstream, tools: "prompt" } })).upstream.tools, "prompt")
     }))
 
-  it.effect("wants an http address where the driver needs one", () =>
+  it.effect("requires an http address for drivers that need one", () =>
     Effect.gen(function*() {
       for (const driver of ["session", "openai"]) {
         assert.deepStrictEqual(yield* faults({ upstream: { driver } }), [
@@ -277,7 +277,7 @@ describe("decodeConfig", () => {
       }
     }))
 
-  it.effect("serves the models that the upstream is configured with beside the natives", () =>
+  it.effect("adds the configured upstream models to the native ones", () =>
     Effect.gen(function*() {
       const config = yield* decode({
         upstream: {
@@ -300,7 +300,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "local-model" })
     }))
 
-  it.effect("refuses aliases and mappings to what is no model, and aliases that are one", () =>
+  it.effect("rejects aliases and mappings to unknown models, and empty or repeated aliases", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* faults({ model_aliases: { a: "gpt-4", b: "c", c: "upstream-chat", "": "upstream-chat" } }),
@@ -318,7 +318,7 @@ describe("decodeConfig", () => {
       ])
     }))
 
-  it.effect("takes names that objects inherit or are built with for what they are", () =>
+  it.effect("treats names of inherited object properties as ordinary names", () =>
     Effect.gen(function*() {
       const raw = JSON.parse(`{"model_aliases": {"__proto__": "upstream-chat", "constructor": "upstream-chat"},
         "upstream": {"models": {"toString": "x"}}, "__proto__": {"keys": ["polluted"]}}`)
@@ -328,7 +328,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.upstream.models.map((model) => model.id), ["toString"])
     }))
 
-  it.effect("takes the older names of the mapping and of session deletion", () =>
+  it.effect("accepts the older names of the mapping and of session deletion", () =>
     Effect.gen(function*() {
       const config = yield* decode({
         msgcompat_model_mapping: { fast: "upstream-chat-search" },
@@ -342,7 +342,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual((yield* decode({ auto_delete: { sessions: false } })).auto_delete, { mode: "none" })
     }))
 
-  it.effect("knows an account by email, by any spelling of its mobile, and by its token's hash", () =>
+  it.effect("finds an account by email, by any spelling of its mobile, and by its token's hash", () =>
     Effect.gen(function*() {
       const { account_table: table } = yield* decode({
         accounts: [
@@ -366,7 +366,7 @@ describe("decodeConfig", () => {
       assert.notInclude(JSON.stringify(table.accounts), "bare-token\"")
     }))
 
-  it.effect("refuses a new key in the form of a key id; one that a file has stays, with a warning", () =>
+  it.effect("rejects a new key in the form of a key id, and keeps an existing one with a warning", () =>
     Effect.gen(function*() {
       const raw = { keys: ["k", "0123456789abcdef"] }
       const rule = "16 hex digits, which is the form of key ids"
@@ -379,7 +379,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(changed.snapshot.config.keys, next.keys)
     }))
 
-  it.effect("refuses a repeated key or account, or leaves it out with a warning", () =>
+  it.effect("rejects a repeated key or account, or drops it with a warning", () =>
     Effect.gen(function*() {
       const raw = {
         keys: ["k", "l", " k "],

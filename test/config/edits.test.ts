@@ -10,7 +10,7 @@ import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { until } from "../support/until.ts"
 import { addKey, collectLogs, configFile, failing, NodeServices, readJson, startStore } from "./support.ts"
 
-/** The services of the platform; what is logged is not shown. */
+/** The services of the platform, without log output. */
 const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
 
 const edit = Effect.fnUntraced(function*(path: string, content: RawConfig | string) {
@@ -38,7 +38,7 @@ describe("edits by hand", () => {
       yield* untilConfig(store, (config) => config.keys[0] === "d")
     }).pipe(Effect.provide(quiet)))
 
-  it.live("are noticed when the file is replaced, and when it is made after the start", () =>
+  it.live("are noticed when the file is replaced, and when it is created after the start", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile()
@@ -47,12 +47,12 @@ describe("edits by hand", () => {
         yield* edit(`${path}.new`, { keys: [key] })
         yield* fs.rename(`${path}.new`, path)
         yield* untilConfig(store, (config) => config.keys[0] === key)
-        // The key that the start generated ends with the first edit.
+        // The generated key ends with the first edit.
         assert.deepInclude(yield* store.current, { keys: [key], generated_key: undefined })
       }
     }).pipe(Effect.provide(quiet)))
 
-  it.live("that take a key out are kept with the key's digest, as a removal by the admin is", () =>
+  it.live("that remove a key record its digest, like a removal in the admin API", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["a", "b"], unknown: 1 })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -67,7 +67,7 @@ describe("edits by hand", () => {
       assert.deepStrictEqual((yield* store.current).auth.removed_keys, [sha256Hex("a")])
     }).pipe(Effect.provide(quiet)))
 
-  it.live("are refused, and never saved over, when they are not in UTF-8", () =>
+  it.live("in another encoding than UTF-8 are rejected and never overwritten", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: ["a"] })
@@ -86,7 +86,7 @@ describe("edits by hand", () => {
       assert.deepStrictEqual((yield* store.current).keys, ["a", "schlüssel", "b"])
     }).pipe(Effect.provide(quiet)))
 
-  it.live("are refused with a log line when they are not valid, and never saved over", () => {
+  it.live("that are invalid are rejected with a log line and never overwritten", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       const path = yield* configFile({ keys: ["a"] })
@@ -107,19 +107,19 @@ describe("edits by hand", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.live("that are not valid are logged by the watcher", () => {
+  it.live("that are invalid are logged by the watcher", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       const path = yield* configFile({ keys: ["a"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
       yield* edit(path, "{ broken")
       yield* until(() => logs.length > 0)
-      assert.match(logs.join("\n"), /The edit is not applied: .*config\.json was edited and the edit is not valid/)
+      assert.match(logs.join("\n"), /The edit is not applied: .*config\.json was edited and the edit is invalid/)
       assert.deepStrictEqual((yield* store.current).keys, ["a"])
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("that a change meets are merged with it, whatever they touch", () =>
+  it.effect("are merged with a concurrent change of other fields", () =>
     Effect.gen(function*() {
       const path = yield* configFile({
         keys: ["a", "b"],
@@ -151,7 +151,7 @@ describe("edits by hand", () => {
       assert.strictEqual((yield* store.current).runtime.account_max_queue, 7)
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("collide with a change of the same field: the change is refused, the edit stands, and a second try works", () =>
+  it.effect("win over a concurrent change of the same field, and a retry of the change succeeds", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["a"], accounts: [{ email: "x", password: "1" }] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -179,7 +179,7 @@ describe("edits by hand", () => {
       )
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("that take the file away are made good by the next save", () =>
+  it.effect("that remove the file are undone by the next save", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: ["a"] })

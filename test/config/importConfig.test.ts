@@ -27,7 +27,7 @@ const current = {
 
 const withoutOldMapping = ({ msgcompat_model_mapping: _mapping, ...rest }: RawConfig): RawConfig => rest
 
-/** Imports into `current`: what came of it. */
+/** Imports into `current` and returns the result. */
 const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig = current) =>
   Effect.gen(function*() {
     const store = yield* ConfigStore
@@ -36,7 +36,7 @@ const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig 
   }).pipe(Effect.provide(ConfigStore.layerJson(raw)))
 
 describe("import", () => {
-  it.effect("merge adds what is new, lays given fields over known accounts, and keeps the rest", () =>
+  it.effect("with merge adds new entries, updates known accounts, and keeps the rest", () =>
     Effect.gen(function*() {
       const { imported_accounts, imported_keys, raw } = yield* importing({
         keys: ["k1", "k2", "k3"],
@@ -66,11 +66,11 @@ describe("import", () => {
         runtime: { account_max_inflight: 4, account_max_queue: 8, future: 1 },
         responses: { store_ttl_seconds: 60 }
       })
-      // The second and third only spell otherwise what is known.
+      // The second and third are known accounts in another spelling.
       assert.strictEqual(imported_accounts, 2)
     }))
 
-  it.effect("merge of what is there already imports nothing", () =>
+  it.effect("with merge of existing entries changes nothing", () =>
     Effect.gen(function*() {
       const { imported_accounts, imported_keys, raw } = yield* importing(
         { keys: current["keys"], accounts: current["accounts"] },
@@ -80,7 +80,7 @@ describe("import", () => {
       assert.deepStrictEqual(raw, current)
     }))
 
-  it.effect("replace puts the import in the place of every group that it may take, and leaves the others", () =>
+  it.effect("with replace replaces every importable group and keeps the others", () =>
     Effect.gen(function*() {
       const { config, imported_accounts, imported_keys, raw } = yield* importing({
         keys: ["n1", "n2"],
@@ -104,7 +104,7 @@ describe("import", () => {
       assert.strictEqual(config.msgcompat_mapping.slow, "upstream-reasoner")
     }))
 
-  it.effect("ignores what no import takes: compat, upstream, captures, auth, the tool-call policy, the unknown", () =>
+  it.effect("ignores compat, upstream, captures, auth, the tool-call policy and unknown fields", () =>
     Effect.gen(function*() {
       for (const mode of ["merge", "replace"] as const) {
         const ignored = {
@@ -121,13 +121,13 @@ describe("import", () => {
       }
     }))
 
-  it.effect("says that sessions are deleted although a mode is set", () =>
+  it.effect("converts the older flag for session deletion although a mode is set", () =>
     Effect.gen(function*() {
       const { config } = yield* importing({ auto_delete: { sessions: true } }, "merge")
       assert.strictEqual(config.auto_delete.mode, "all")
     }))
 
-  it.effect("never takes the admin password away, nor its generation back", () =>
+  it.effect("never removes the admin password or decreases its generation", () =>
     Effect.gen(function*() {
       for (const mode of ["merge", "replace"] as const) {
         const { config } = yield* importing(
@@ -157,7 +157,7 @@ describe("import", () => {
       assert.strictEqual(same.config.admin.generation, 4)
     }))
 
-  it.effect("of a password hash that no password could match is refused, so that nobody is locked out", () =>
+  it.effect("of a malformed password hash is rejected, because it would lock out every admin", () =>
     Effect.gen(function*() {
       for (
         const password_hash of [
@@ -179,7 +179,7 @@ describe("import", () => {
       }
     }))
 
-  it.effect("is refused as a whole for anything that is wrong in it, by the import's own places", () =>
+  it.effect("is rejected as a whole for any fault, with its place in the import", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const before = yield* store.currentRaw
@@ -218,7 +218,7 @@ describe("import", () => {
       }
     }).pipe(Effect.provide(ConfigStore.layerJson(current))))
 
-  it.effect("takes an export back as it was, without the host sync's own fields", () =>
+  it.effect("restores an export, without the state of the host sync", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const exported = yield* store.exportConfig
@@ -234,7 +234,7 @@ describe("import", () => {
 })
 
 describe("the configuration's hash", () => {
-  it.effect("follows content, not the order of fields, and leaves the host sync's own fields out", () =>
+  it.effect("depends on content, not on the order of fields or the state of the host sync", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const hash = yield* store.configHash
@@ -247,7 +247,7 @@ describe("the configuration's hash", () => {
       )
       assert.notStrictEqual(yield* store.hashOf({ ...current, keys: ["k2"] }), hash)
       assert.notStrictEqual(yield* store.hashOf({ ...current, unknown: { kept: false } }), hash)
-      // Canonical JSON is plain enough to be worked out by anybody.
+      // Canonical JSON can be computed without the gateway.
       assert.strictEqual(
         yield* store.hashOf({ b: [1, { d: 1, c: "x" }], a: {} }),
         "e5ba18b541fd5ec6564e759007f13e80303d27cde6295b120d18164f7abece47"

@@ -32,7 +32,7 @@ describe("key records", () => {
     assert.strictEqual(idOf("  sk-team-a\n"), teamA)
   })
 
-  it.effect("mean what they say; null says that a field is absent", () =>
+  it.effect("are decoded; null means an absent field", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* recordOf({}), nothing)
       assert.deepStrictEqual(
@@ -67,7 +67,7 @@ describe("key records", () => {
       )
     }))
 
-  it.effect("are refused where they are wrong, at the field that is", () =>
+  it.effect("are rejected with the name of the invalid field", () =>
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [record: RawConfig[string], fault: string]> = [
         ["text", " must be an object"],
@@ -102,10 +102,10 @@ describe("key records", () => {
       assert.notInclude(mistaken, "sk-secret")
     }))
 
-  it.effect("take 100 characters that are two units each as 100", () =>
+  it.effect("count 100 surrogate pairs as 100 characters", () =>
     Effect.map(recordOf({ name: "😀".repeat(100) }), (record) => assert.strictEqual(record?.name, "😀".repeat(100))))
 
-  it.effect("may name models that nothing resolves to: these are told, and allow nothing", () =>
+  it.effect("may name unknown models, which cause a warning and allow nothing", () =>
     Effect.gen(function*() {
       const { warnings } = yield* decode({
         model_aliases: { mine: "upstream-chat" },
@@ -114,7 +114,7 @@ describe("key records", () => {
       assert.deepStrictEqual(warnings, [`key_records.${teamA}.models[3] names no model and allows nothing`])
     }))
 
-  it.effect("are the same objects in the next configuration where they did not change", () =>
+  it.effect("stay the same objects in the next configuration if unchanged", () =>
     Effect.gen(function*() {
       const raw: RawConfig = { key_records: { [teamA]: { name: "a" }, [idOf("b")]: { name: "b" } } }
       const first = yield* decode(raw)
@@ -158,7 +158,7 @@ describe("an import of key records", () => {
       return yield* store.currentRaw
     }).pipe(Effect.provide(ConfigStore.layerJson(current)))
 
-  it.effect("takes each record whole when it merges", () =>
+  it.effect("replaces each imported record as a whole in merge mode", () =>
     Effect.gen(function*() {
       const raw = yield* importing(
         { keys: ["c"], key_records: { [idOf("a")]: { note: "n" }, [idOf("c")]: {} } },
@@ -171,7 +171,7 @@ describe("an import of key records", () => {
       })
     }))
 
-  it.effect("replaces them all, and drops none of a key that stays where it says nothing of records", () =>
+  it.effect("replaces all records, and keeps those of remaining keys if it has no records", () =>
     Effect.gen(function*() {
       const replaced = yield* importing({ keys: ["a", "b"], key_records: { [idOf("b")]: { name: "new" } } }, "replace")
       assert.deepStrictEqual(replaced["key_records"], { [idOf("b")]: { name: "new" } })
@@ -179,7 +179,7 @@ describe("an import of key records", () => {
       assert.deepStrictEqual(silent["key_records"], { [idOf("a")]: { name: "A", max_inflight: 1 } })
     }))
 
-  it.effect("refuses wrong records whole, at the field", () =>
+  it.effect("rejects invalid records with the name of the field", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       const error = yield* Effect.flip(

@@ -14,7 +14,7 @@ const account = (index: number) =>
     ? { mobile: `138${String(index).padStart(8, "0")}`, password: `password-${index}` }
     : { token: `token-${index}-${"x".repeat(40)}` }
 
-/** Runs `self`, and gives what it came to and how often the accounts were gone through in slices, none too large. */
+/** Runs `self` and returns its result and how often the accounts were processed in slices of bounded size. */
 const sliced = <A, E, R>(self: Effect.Effect<A, E, R>) => {
   const slices: Array<SliceSize> = []
   return self.pipe(
@@ -51,7 +51,7 @@ describe("a hundred thousand accounts", () => {
       assert.strictEqual(yield* again.value.configHash, hashed.value)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("are refused as a whole for one that is wrong", () =>
+  it.live("are rejected as a whole for one invalid account", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["k"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })

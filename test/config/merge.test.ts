@@ -22,7 +22,7 @@ const config: fc.Arbitrary<RawConfig> = fc.record({
 const listed = (value: RawConfig[string] | undefined): ReadonlyArray<RawConfig[string]> =>
   Array.isArray(value) ? value : []
 
-/** Equal but for the order of keys and accounts, which a merge does not promise. */
+/** Equality without the order of keys and accounts, which a merge does not guarantee. */
 const assertSame = (actual: RawConfig, expected: RawConfig) => {
   assert.sameDeepMembers([...listed(actual["keys"])], [...listed(expected["keys"])])
   assert.sameDeepMembers([...listed(actual["accounts"])], [...listed(expected["accounts"])])
@@ -38,7 +38,7 @@ describe("mergeConfigs", () => {
     }))
   })
 
-  it("loses no key that either side added and keeps none that either removed", () => {
+  it("keeps every key that a side added and drops every key that a side removed", () => {
     fc.assert(fc.property(keys, keys, keys, (base, ours, theirs) => {
       const merged = merge({ keys: base }, { keys: ours }, { keys: theirs })["keys"]
       const expected = names.filter((key) =>

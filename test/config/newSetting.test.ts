@@ -1,11 +1,12 @@
-/** A new setting is one entry: a field with its words in a group of the configuration, and all else follows. */
+/**
+ * A new setting is one entry, a described field in a group of the configuration; everything else is derived from it.
+ */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { OpenApi } from "effect/http-api"
 import type * as Real from "../../src/config/schema.ts"
 import type { RunningGateway } from "../support/gateway.ts"
 
-/** The entry. */
 const entry = {
   toy_count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }, { message: "must be between 1 and 9" }))
     .annotate({ description: "How many toys there are." })

@@ -12,7 +12,7 @@ const equal = (a: Redacted.Redacted<Uint8Array>, b: Redacted.Redacted<Uint8Array
 const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
 
 describe("GATEWAY_CONFIG_JSON", () => {
-  // The blanks and characters make every alphabet and padding matter.
+  // The text differs in every alphabet and padding of Base64.
   const raw = { keys: ["k?>~ü", "ÿÿÿ"], pad: "" }
 
   it.effect("is raw JSON, or Base64 of either alphabet, padded or not, wrapped or not", () =>
@@ -35,7 +35,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       }
     }))
 
-  it.effect("is refused by a line that names it, and shows nothing of it", () =>
+  it.effect("is rejected by a line with its name and without its value", () =>
     Effect.gen(function*() {
       const bad = [
         "hunter2",
@@ -53,7 +53,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.strictEqual(error.message, "GATEWAY_CONFIG_JSON: captures.limit must be between 1 and 50")
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("without write-back is the source: the file is neither read nor written, and changes say so", () =>
+  it.effect("without write-back is the source: the file is neither read nor written, and changes report it", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["file"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path, GATEWAY_CONFIG_JSON: `{"keys": ["env"]}` })
@@ -71,14 +71,14 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.isTrue(saved.needs_host_sync)
       assert.deepStrictEqual(yield* readJson(path), { keys: ["file"] })
 
-      // Once it was synced, nothing is left to sync.
+      // After a sync, nothing remains to be synced.
       const hash = yield* store.configHash
       const synced = yield* store.update((raw) => Effect.succeed({ ...raw, host: { last_synced_hash: hash } }))
       assert.isFalse(synced.needs_host_sync)
       assert.isTrue((yield* addKey(store, "later")).needs_host_sync)
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("with write-back gives way to a valid file", () =>
+  it.effect("with write-back yields to a valid file", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["file"] })
       const store = yield* startStore({
@@ -92,7 +92,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.isTrue(store.source.env_writeback_enabled)
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("with write-back is written where there is no file, which then holds every change", () =>
+  it.effect("with write-back is written to a missing file, which then holds every change", () =>
     Effect.gen(function*() {
       const path = yield* configFile()
       const variables = {
@@ -109,7 +109,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.deepStrictEqual((yield* (yield* startStore(variables)).current).keys, ["env", "more"])
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("with write-back takes the place of a file that is not valid, which is kept aside", () =>
+  it.effect("with write-back replaces an invalid file, which is renamed", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile("{ broken")
@@ -122,7 +122,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.strictEqual(yield* fs.readFileString(`${path}.invalid`), "{ broken")
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("with write-back stays the source where nothing can be written", () =>
+  it.effect("with write-back stays the source if the file is not writable", () =>
     Effect.gen(function*() {
       const path = yield* configFile()
       const store = yield* startStore({
@@ -136,7 +136,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
 })
 
 describe("the secret of admin JWTs", () => {
-  it.effect("outlives the process in a file of its own, for its owner alone", () =>
+  it.effect("survives the process in a separate file that only its owner can read", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: ["k"] })
@@ -155,7 +155,7 @@ describe("the secret of admin JWTs", () => {
       assert.isTrue(equal(third.jwtSecret, (yield* startStore(variables)).jwtSecret))
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("ends with the process where the admin key does, or where nothing is written", () =>
+  it.effect("ends with the process if the admin key is generated or the file is not writable", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: ["k"] })

@@ -1,4 +1,6 @@
-/** What tests of the configuration share: a folder of their own, and a store that runs on its files. */
+/**
+ * Support of the configuration's tests: a temporary folder, and a store on its files.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -11,11 +13,11 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 
-/** Runs with the environment variables given, and no others. */
+/** Runs with only the given environment variables. */
 export const withVariables = (variables: Readonly<Record<string, string>>) =>
   ConfigProvider.layer(ConfigProvider.fromEnvRecord({ ...variables }))
 
-/** A store as the service has it, for the length of the scope; `faulty` wraps the file system that it works on. */
+/** A store like the service's, until the end of the scope; `faulty` wraps its file system. */
 export const startStore = (
   variables: Readonly<Record<string, string>>,
   faulty?: Layer.Layer<FileSystem.FileSystem, never, FileSystem.FileSystem>
@@ -52,10 +54,10 @@ export const failing = (method: "rename" | "open", code: string) =>
       }))
   )
 
-/** A folder that is gone afterwards. */
+/** A temporary folder. */
 export const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped({ prefix: "config-" }))
 
-/** A configuration file in a folder of its own, with the text given or none. */
+/** A configuration file in a temporary folder, with the given text; missing without one. */
 export const configFile = Effect.fnUntraced(function*(content?: RawConfig | string) {
   const fs = yield* FileSystem.FileSystem
   const path = `${yield* folder}/config.json`
@@ -65,7 +67,7 @@ export const configFile = Effect.fnUntraced(function*(content?: RawConfig | stri
   return path
 })
 
-/** What a file holds as JSON. */
+/** The parsed JSON of a file. */
 export const readJson = Effect.fnUntraced(function*(path: string) {
   const fs = yield* FileSystem.FileSystem
   const value: unknown = JSON.parse(yield* fs.readFileString(path))

@@ -1,4 +1,6 @@
-/** Several gateways on one configuration file: nothing that one of them has said to have saved is lost by another. */
+/**
+ * Several gateways with one configuration file: no acknowledged change of one is lost by another.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,7 +14,7 @@ const keysIn = (path: string) =>
   Effect.map(readJson(path), (raw) => isJsonObject(raw) && Array.isArray(raw["keys"]) ? raw["keys"] : [])
 
 describe("two stores on one file", () => {
-  it.live("keep every key that either was told to add, whatever their order", () =>
+  it.live("keep every key that either adds, in any order", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: [] })
       const stores = [
@@ -31,14 +33,14 @@ describe("two stores on one file", () => {
       assert.isFalse(yield* fs.exists(`${path}.lock`))
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.live("wait for the one that is at it", () =>
+  it.live("wait for the one that is saving", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: [] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
       yield* fs.writeFileString(`${path}.lock`, "another process")
       const saving = yield* Effect.forkChild(addKey(store, "mine"))
-      // Meanwhile the other saves, and is done.
+      // The other process completes its save.
       yield* fs.writeFileString(path, JSON.stringify({ keys: ["theirs"] }))
       assert.isUndefined(saving.pollUnsafe())
       yield* fs.remove(`${path}.lock`)
@@ -46,7 +48,7 @@ describe("two stores on one file", () => {
       assert.sameMembers([...(yield* keysIn(path))], ["theirs", "mine"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.live("take over the lock of a process that is no more at once", () =>
+  it.live("take over the lock of a dead process at once", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: [] })
@@ -57,7 +59,7 @@ describe("two stores on one file", () => {
       assert.deepEqual(yield* keysIn(path), ["mine"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.live("take over a lock that has been left for long", () =>
+  it.live("take over a stale lock", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: [] })

@@ -1,4 +1,6 @@
-/** Misspelt configuration: what is told, where, and what the file's schema says. */
+/**
+ * Misspelt configuration: the warnings and the schema of the file.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
@@ -13,7 +15,7 @@ import { collectLogs, configFile, NodeServices, startStore } from "./support.ts"
 const toldOf = (raw: unknown) => Effect.runSync(unknownFields(raw))
 
 describe("unknown fields", () => {
-  it("are told with their place and with what they were probably meant to be", () => {
+  it("are reported with their place and a suggestion", () => {
     assert.sameMembers(
       [...toldOf({
         upstreams: {},
@@ -37,7 +39,7 @@ describe("unknown fields", () => {
     )
   })
 
-  it("are none among the names that operators choose, nor $schema", () => {
+  it("do not include operator-defined names or $schema", () => {
     assert.deepEqual(
       toldOf({
         $schema: "https://example.com/schema.json",
@@ -52,14 +54,14 @@ describe("unknown fields", () => {
     )
   })
 
-  it("are told twenty at most, and never with a long name whole", () => {
+  it("are reported up to twenty, with long names cut", () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`f${n}${"x".repeat(500)}`, n]))
-    const told = toldOf(many)
-    assert.strictEqual(told.length, 20)
-    for (const sentence of told) assert.isBelow(sentence.length, 200)
+    const found = toldOf(many)
+    assert.strictEqual(found.length, 20)
+    for (const sentence of found) assert.isBelow(sentence.length, 200)
   })
 
-  it("are found for every setting there is when one letter is lost", () => {
+  it("include every setting name with one letter missing", () => {
     for (const [group, { ast }] of Object.entries(settingGroups)) {
       if (ast._tag !== "Objects") continue
       for (const { name } of ast.propertySignatures) {
@@ -72,7 +74,7 @@ describe("unknown fields", () => {
     }
   })
 
-  it.effect("are one warning at the start and one at an edit, and stay in the file", () =>
+  it.effect("cause one warning at the start and one at an edit, and stay in the file", () =>
     Effect.gen(function*() {
       const logs: Array<string> = []
       const path = yield* configFile({ upstreams: {}, runtime: { acount_max_inflight: 3 } })
@@ -80,7 +82,7 @@ describe("unknown fields", () => {
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
         assert.strictEqual(logs.length, 1)
         assert.match(logs[0]!, /upstreams is not .* did you mean upstream\?; runtime\.acount_max_inflight/)
-        // An edit that a change meets is applied before it.
+        // An edit is applied before a concurrent change.
         writeFileSync(path, JSON.stringify({ keys: ["by-hand"], captures: { limits: 5 } }))
         yield* store.update((raw) => Effect.succeed({ ...raw, embeddings: { provider: "builtin" } }))
         assert.strictEqual(logs.filter((line) => line.includes("captures.limits is not")).length, 1)
@@ -90,7 +92,7 @@ describe("unknown fields", () => {
 })
 
 describe("an address without a driver", () => {
-  it.effect("is refused: the embedded upstream would answer in its place", () =>
+  it.effect("is rejected, because the embedded upstream would answer instead", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(
         Effect.provide(ConfigStore, ConfigStore.layerJson({ upstream: { base_url: "http://127.0.0.1:8000/v1" } }))
@@ -102,7 +104,7 @@ describe("an address without a driver", () => {
 describe("nearest", () => {
   const word = fc.stringMatching(/^[a-z_]{4,20}$/)
 
-  it("finds a word with one slip among others, whatever the slip", () => {
+  it("finds a word with any single typo", () => {
     fc.assert(fc.property(word, fc.nat(), fc.constantFrom("drop", "double", "replace", "swap"), (name, at, slip) => {
       const place = at % (name.length - 1)
       const [before, letter, next, after] = [
@@ -122,14 +124,14 @@ describe("nearest", () => {
     }))
   })
 
-  it("finds nothing for what is like nothing, and compares no long names", () => {
+  it("finds nothing for a dissimilar word, and skips long names", () => {
     assert.deepEqual(nearest("zzzzzz", ["runtime", "upstream"]), [])
     assert.deepEqual(nearest("r".repeat(65), [`r${"r".repeat(64)}`]), [])
   })
 })
 
 describe("the file's JSON Schema", () => {
-  it("names every group and every field, and takes no others", () => {
+  it("names every group and field, and forbids others", () => {
     const schema = configJsonSchema()
     const at = (...path: ReadonlyArray<string>): unknown =>
       path.reduce<unknown>((found, name) => isJsonObject(found) ? found[name] : undefined, schema)

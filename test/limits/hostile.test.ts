@@ -1,4 +1,6 @@
-/** Bodies of every shape, large and hostile: served or refused with a 4xx, in slices, and the honest giants still work. */
+/**
+ * Large and hostile bodies of every shape are served or rejected with a 4xx, in slices; large honest ones still work.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
@@ -26,7 +28,7 @@ const post = async (path: string, body: unknown) => {
 }
 
 const size = 8 * 1024 * 1024
-/** Enough for many slices; such texts cost the most. */
+/** Enough for many slices; these texts are the most expensive. */
 const less = 2 * 1024 * 1024
 const repeat = <A>(count: number, item: A): ReadonlyArray<A> => Array.from({ length: count }, () => item)
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))

@@ -1,4 +1,6 @@
-/** Work over a request is linear: steps at n, 2n and 4n, and a prompt that is at most six times what was sent. */
+/**
+ * The work for a request is linear: steps at n, 2n and 4n; the prompt has at most six times the size of the request.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { Conversation, JsonSchema, Part, Turn } from "../../src/domain/Conversation.ts"

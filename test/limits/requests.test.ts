@@ -1,4 +1,6 @@
-/** Every limit of a request at its number, and one above, in each style's own shape and by its own field's name. */
+/**
+ * Every limit of a request, at the limit and one above, in each style's error format and with its own field name.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 
@@ -47,7 +49,7 @@ const ask = async (path: string, body: unknown): Promise<Told> => {
 
 type Body = Record<string, unknown>
 
-/** A style's ways to write what is limited. */
+/** How a style expresses the limited parts. */
 interface Style {
   readonly path: string
   readonly turns: string

@@ -1,4 +1,6 @@
-/** What a release is packed in: archives that any tar reads, and whose bytes follow from their content. */
+/**
+ * Release archives: readable by any tar, with bytes that depend only on the content.
+ */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -87,7 +89,7 @@ describe.skipIf(process.platform !== "linux" || process.arch !== "x64")("the ima
     assert.isTrue(fileIn(own, "usr/local/bin/model-gateway")?.equals(program))
     assert.match(String(fileIn(base, "etc/passwd")), /^nonroot:x:65532:65532:/)
     assert.strictEqual(String(fileIn(base, "licenses/THIRD_PARTY_LICENSES.txt")), "the notices")
-    // What the loader is told to load is there, and nothing of a shell.
+    // The loader's files are present, and no shell.
     const { libraries, loader } = needsOf(program)
     assert.include(libraries, "libc.so.6")
     assert.isDefined(fileIn(base, loader!.slice(1)))

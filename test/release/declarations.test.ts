@@ -1,4 +1,6 @@
-/** The compiler's declarations come in any order of their unions' members, and go out in one. */
+/**
+ * The compiler emits union members in any order; the release sorts them.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { anyTypes, importedModules, sortUnions } from "../../scripts/release/declarations.ts"

@@ -1,4 +1,6 @@
-/** The single executable of this machine: alone in an empty folder it says its version, answers, and has its pages. */
+/**
+ * The single executable of this machine, alone in an empty folder: it prints its version, answers, and serves its pages.
+ */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -28,7 +30,7 @@ describe.skipIf(platform === undefined || node === undefined || "reason" in node
     chmodSync(file, 0o755)
     await tryExecutable(file, manifest.version)
 
-    // Called by its name alone, with nothing in its environment.
+    // Called by its bare name with an empty environment.
     const run = (...args: ReadonlyArray<string>) =>
       spawnSync(file, args, { cwd: folder, env: {}, argv0: "gateway", encoding: "utf8" })
     assert.match(run("--version").stdout, /\(commit 0123456789ab, built 2026-01-02, node v.*, executable\)\n$/)

@@ -1,4 +1,6 @@
-/** The texts for containers, services and charts: what they name is what the gateway has. */
+/**
+ * The files for containers, services and charts match the gateway's commands and variables.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import { readFileSync } from "node:fs"

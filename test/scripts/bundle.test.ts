@@ -1,4 +1,6 @@
-/** The bundle, and `scripts/start`: what it runs, when it bundles anew, and what it does where it cannot. */
+/**
+ * The bundle and `scripts/start`: what it runs, when it bundles again, and its fallback.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
@@ -25,7 +27,7 @@ const bundles = () =>
 const building = "Building the service…\n"
 const version = path.join("src", "admin/system/build.ts")
 
-/** Makes the version another one, by the sources. */
+/** Changes the version in the sources. */
 const edit = (to: string) => {
   const file = path.join(folder, version)
   const text = readFileSync(file, "utf8")
@@ -38,7 +40,7 @@ describe("the bundle of scripts/start", () => {
     assert.match(first.stdout, /^model-gateway v\d.*, bundle\)\n$/)
     assert.deepEqual([first.code, first.stderr], [0, building])
 
-    // Times say nothing.
+    // Modification times are irrelevant.
     utimesSync(path.join(folder, version), new Date(), new Date())
     assert.deepEqual(await start("--version"), { ...first, stderr: "" })
 
@@ -92,7 +94,7 @@ describe("the bundle", () => {
       assert.includeMembers([...assets.keys()], ["swagger.json.br", "console/index.html", "THIRD_PARTY_LICENSES.txt"])
       assert.isBelow(code.length, 3e6)
       assert.match(code, /^[\0-\x7f]*$/)
-      // What is loaded with the bundle whatever it is to do: Node's own modules, and no database.
+      // Modules that every command of the bundle loads: Node's own, without a database.
       const imports = [...code.matchAll(/(?:^|;|\n)import(?:[^"';()]*from)?\s*"([^"]+)"/g)].map(([, name = ""]) => name)
       assert.deepEqual(imports.filter((name) => !name.startsWith("node:") || name === "node:sqlite"), [])
     }

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const root of roots.splice(0)) rmSync(root, { recursive: true })
 })
 
-/** What is reported of a repository whose src holds these files. */
+/** The violations of a repository with these files in src. */
 const violationsIn = (files: Readonly<Record<string, string>>): Array<string> => {
   const root = mkdtempSync(path.join(tmpdir(), "floors-"))
   roots.push(root)

@@ -1,4 +1,6 @@
-/** What the scripts install: nothing where everything is there already, and never less than before. */
+/**
+ * The scripts install nothing if everything is present, and never remove packages.
+ */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import {
@@ -18,12 +20,12 @@ let folder: string
 beforeEach(() => {
   folder = unstamped()
   mkdirSync(path.join(folder, "bin"))
-  // npm, which says what it is asked for and does nothing.
+  // A fake npm that records its arguments.
   writeFileSync(path.join(folder, "bin/npm"), `#!/bin/sh\necho "$*" >>"${folder}/asked"\nexit 1\n`, { mode: 0o755 })
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Installs for a scope; returns the commands that npm was given. */
+/** Installs for a scope; returns the recorded npm commands. */
 const install = (scope: string) => {
   const { status, stderr } = spawnSync("sh", ["-euc", `scope=${scope}; . ./scripts/install.sh; "$node" --version`], {
     cwd: folder,
@@ -39,19 +41,19 @@ const nothing = { status: 0, stderr: "", commands: [] }
 
 type Packages = Record<string, Record<string, unknown>>
 
-/** Changes what a lock file says of its packages. */
+/** Changes the packages in a lock file. */
 const edit = (name: string, change: (packages: Packages) => void): void => {
   const file = path.join(folder, name)
   const lock = JSON.parse(readFileSync(file, "utf8")) as { readonly packages: Packages }
   change(lock.packages)
-  // The repository's own, which the link leads to, stays as it is.
+  // The repository's folder behind the link is unchanged.
   unlinkSync(file)
   writeFileSync(file, JSON.stringify(lock))
 }
 
 const hidden = "node_modules/.package-lock.json"
 
-/** Leaves what npm knows after an installation without the packages for development. */
+/** The state that npm records after an installation without development packages. */
 const dropDevelopment = () =>
   edit(hidden, (packages) => {
     for (const [at, { dev }] of Object.entries(packages)) if (dev === true) delete packages[at]
@@ -110,7 +112,7 @@ describe("scripts/install.sh", () => {
 
   it("installs nothing with scope none, which tests use", () => {
     rmSync(path.join(folder, "node_modules"), { recursive: true })
-    // The machine's own Node, which may be an older one elsewhere.
+    // The machine's own Node, which may be older.
     symlinkSync(process.execPath, path.join(folder, "bin/node"))
     assert.deepInclude(install("none"), nothing)
   })

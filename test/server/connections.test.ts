@@ -1,4 +1,6 @@
-/** What a client may do on its connection: send ahead, send what is no request, and close its sending half. */
+/**
+ * Client behaviour on a connection: pipelining, malformed input, and half-close.
+ */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { once } from "node:events"
@@ -49,7 +51,7 @@ const open = () => {
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: gateway\r\n\r\n`
 
-/** Another client's whole request: by then the server has seen what was sent before. */
+/** A complete request of another client: the server has then seen all earlier input. */
 const others = async () => {
   const before = serve
   serve = (request, response) => request.url === "/others" ? response.end() : before(request, response)
@@ -65,8 +67,8 @@ const paths = () => asked.map(({ request }) => request.url).filter((path) => pat
 const answer = (index: number, body: string) =>
   asked.filter(({ request }) => request.url !== "/others")[index]!.response.end(body)
 
-describe("requests that are sent ahead", () => {
-  it("are taken one by one, each when the reply before it is written", async () => {
+describe("pipelined requests", () => {
+  it("are processed one by one, each after the previous reply", async () => {
     serve = () => {}
     const client = open()
     client.end(get("/1") + get("/2") + get("/3"))
@@ -81,7 +83,7 @@ describe("requests that are sent ahead", () => {
     assert.deepStrictEqual(all.match(/reply \/\d/g), ["reply /1", "reply /2", "reply /3"])
   })
 
-  it("with bodies are the same however they arrive", async () => {
+  it("with bodies are read in any segmentation", async () => {
     serve = (request, response) => void text(request).then((body) => response.end(`[${request.url} ${body}]`))
     const sized = (path: string, body: string) =>
       `POST ${path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: ${body.length}\r\n\r\n${body}`
@@ -114,20 +116,20 @@ describe("requests that are sent ahead", () => {
     )
   })
 
-  it("wait on the socket beyond a few", async () => {
+  it("stay on the socket beyond the held bytes", async () => {
     serve = () => {}
     const client = open()
     const many = get("/1").repeat(2000)
     client.write(many)
     await untilHolds(() => paths().length === 1)
-    // More than the systems of both sides keep for a socket that is not read.
+    // More than both systems buffer for a socket that is not read.
     while (client.write(many)) await others()
     assert.lengthOf(paths(), 1)
   })
 })
 
-describe("connections that have sent ahead", () => {
-  it("are served a few in each turn of the event loop, in order, each once", async () => {
+describe("pipelining connections", () => {
+  it("are served in order, a few in each turn of the event loop", async () => {
     const turns = new Turns(8)
     const served: Array<number> = []
     const perTurn: Array<number> = []
@@ -145,7 +147,7 @@ describe("connections that have sent ahead", () => {
     assert.deepStrictEqual(perTurn.filter((count) => count > 0), [8, 8, 4])
   })
 
-  it("keep no other client waiting", async () => {
+  it("do not block other clients", async () => {
     serve = (_, response) => response.end("ok")
     const many = 500
     for (let i = 0; i < 20; i++) open().end(get("/1").repeat(many)).resume()
@@ -155,8 +157,8 @@ describe("connections that have sent ahead", () => {
   })
 })
 
-describe("what is no request", () => {
-  it("does not replace the reply to the request before it", async () => {
+describe("malformed input behind a request", () => {
+  it("does not replace the reply to that request", async () => {
     serve = () => {}
     const client = open()
     const reply = text(client)
@@ -177,13 +179,13 @@ describe("a client that closes its sending half", () => {
     const reply = text(client)
     client.end(get("/1"))
     await untilHolds(() => paths().length === 1)
-    // The server has sent all that it may send ahead.
+    // The server has sent all early bytes.
     await untilHolds(() => client.bytesRead >= 3)
     answer(0, "late")
     assert.match(await reply, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nlate$/)
   })
 
-  it("gets a reply in chunks, however late they come", async () => {
+  it("gets all chunks of a reply, however late", async () => {
     serve = (_, response) => response.write("first ")
     const client = open()
     const reply = text(client)
@@ -194,11 +196,11 @@ describe("a client that closes its sending half", () => {
     const { response } = asked[0]!
     response.end("second")
     const [, body] = (await reply).split(/\r\n\r\n([^]*)/)
-    // A length with zeros before it is the same length.
+    // Leading zeros do not change a length.
     assert.match(body ?? "", /^6\r\nfirst \r\n0{1,9}6\r\nsecond\r\n0\r\n\r\n$/)
   })
 
-  it("and has left is noticed, before a reply and in its midst", async () => {
+  it("and then disconnects is noticed, before and during a reply", async () => {
     for (const begins of [false, true]) {
       serve = (_, response) => void (begins && response.write("first"))
       const client = open()

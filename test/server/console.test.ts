@@ -20,7 +20,7 @@ interface Got {
   readonly body: Buffer
 }
 
-/** As the bytes come: no redirect is followed, nothing is decompressed. */
+/** The raw response: redirects are not followed, and nothing is decompressed. */
 const ask = (url: string, headers: Record<string, string> = {}, method = "GET"): Promise<Got> =>
   new Promise((resolve, reject) => {
     httpRequest(url, { method, headers }, (response) => {
@@ -42,13 +42,13 @@ const assets = async (): Promise<Array<string>> => {
 }
 
 describe("the console's routes", () => {
-  it("send to the page from the address without a slash, by a relative address", async () => {
+  it("redirect the address without a slash to the page, by a relative address", async () => {
     const { headers, status } = await ask(`${gateway.url}/console`)
     assert.strictEqual(status, 308)
     assert.strictEqual(headers.location, "console/")
   })
 
-  it("serve the page to be asked for each time, and all that it names to be kept for ever", async () => {
+  it("serve the page for revalidation and its assets as immutable", async () => {
     const page = await ask(`${gateway.url}/console/`)
     assert.strictEqual(page.status, 200)
     assert.strictEqual(page.headers["content-type"], "text/html; charset=utf-8")
@@ -63,7 +63,7 @@ describe("the console's routes", () => {
     }
   })
 
-  it("answer 304 to who has the page, in the encoding that it was given", async () => {
+  it("return 304 for a current copy of the page in the same encoding", async () => {
     for (const encoding of ["br", "gzip", "identity"]) {
       const first = await ask(`${gateway.url}/console/`, { "accept-encoding": encoding })
       const again = await ask(`${gateway.url}/console/`, {
@@ -82,7 +82,7 @@ describe("the console's routes", () => {
     assert.strictEqual(new Set(etags).size, 3)
   })
 
-  it("choose the compression that the browser takes", async () => {
+  it("choose a compression that the browser accepts", async () => {
     const plain = await ask(`${gateway.url}/console/`)
     assert.strictEqual(plain.headers["content-encoding"], undefined)
     for (
@@ -110,7 +110,7 @@ describe("the console's routes", () => {
     assert.strictEqual(head.headers["content-length"], String(body.length))
   })
 
-  it("have the policy on every reply, whatever it is", async () => {
+  it("set the content security policy on every reply", async () => {
     const [asset] = await assets()
     for (
       const [path, method, status] of [
@@ -136,7 +136,7 @@ describe("the console's routes", () => {
     }
   })
 
-  it("have it on the refusals that no route of theirs gives, too", async () => {
+  it("set the content security policy on errors outside of their routes too", async () => {
     const site = await startGateway()
     const refusals = [
       await ask(`${site.url}/console/${"x".repeat(5_000)}`),
@@ -154,7 +154,7 @@ describe("the console's routes", () => {
     await site.stop()
   })
 
-  it("are gone when the console is switched off, and come back without a restart", async () => {
+  it("disappear when the console is disabled, and return without a restart", async () => {
     for (const path of ["/console", "/console/", "/console/assets/x.js", "/admin/session"]) {
       assert.strictEqual((await ask(`${without.url}${path}`)).status, 404, path)
     }

@@ -1,4 +1,6 @@
-/** The API documents and the typed client, against a gateway that runs. */
+/**
+ * The API documents and the typed client, against a running gateway.
+ */
 import { NodeHttpClient } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
@@ -33,7 +35,7 @@ const everyOperation = () =>
 
 const takesBody = (method: string) => ["post", "put", "patch"].includes(method)
 
-/** Ids that no gateway has. */
+/** Unknown ids. */
 const withParameters = (path: string) => path.replaceAll("{model}", "upstream-chat").replaceAll(/\{\w+\}/g, "none")
 
 const call = (path: string, method: string, headers: Record<string, string>, body?: unknown) =>
@@ -62,7 +64,7 @@ describe("/openapi.json", () => {
     assert.deepEqual([result.valid, result.errors, document.openapi], [true, undefined, "3.1.0"])
   })
 
-  it("has every endpoint, each with what it does and nobody's internals", () => {
+  it("describes every endpoint without internals", () => {
     const endpoints = new Set<string>()
     HttpApi.reflect(GatewayApi, {
       onGroup: () => undefined,
@@ -96,11 +98,11 @@ describe("/openapi.json", () => {
     ])
   })
 
-  it("says truly which operations need a credential, and which kinds they take", async () => {
+  it("lists the accepted credentials of every operation correctly", async () => {
     for (const { method, operation, path } of everyOperation()) {
       const { status } = await call(path, method, {}, takesBody(method) ? {} : undefined)
       const refused = status === 401
-      // Login has no scheme: it is where credentials are sent in the body. So have sessions, which ask for an origin.
+      // Login and sessions have no security scheme: credentials are in the body, and a session requires an origin.
       if (["admin-auth.login", "admin-session.create", "admin-session.end"].includes(operation.operationId)) continue
       assert.strictEqual(refused, operation.security.length > 0, `${method} ${path}: ${status}`)
       for (const scheme of operation.security.flatMap(Object.keys)) {
@@ -113,9 +115,9 @@ describe("/openapi.json", () => {
     }
   })
 
-  it("gives examples that the gateway accepts, and lists every status that it answers with", async () => {
+  it("has examples that the gateway accepts, and lists every status that it returns", async () => {
     for (const { method, operation, path } of everyOperation()) {
-      // One ends every login, and the other has no end.
+      // One ends every login, and the other is an endless stream.
       if (["admin-settings.password", "admin-events.stream"].includes(operation.operationId)) continue
       const [requirement] = operation.security
       const headers = requirement === undefined ? {} : credentials[Object.keys(requirement)[0]!] ?? {}
@@ -126,7 +128,7 @@ describe("/openapi.json", () => {
         await response.arrayBuffer()
         const listed = operation.responses[response.status]
         assert.isDefined(listed, `${method} ${path} answered ${response.status}`)
-        // A sync needs credentials of a hosting platform, which this gateway has none of.
+        // This gateway has no credentials of a hosting platform for a sync.
         const accepts = example !== undefined && body === example && operation.operationId !== "admin-host.sync"
         if (accepts) assert.notInclude([400, 415, 422], response.status, `${method} ${path}`)
         const [type = ""] = response.headers.get("content-type")?.split(";") ?? []
@@ -143,7 +145,7 @@ describe.each(["/openapi.json", "/docs"])("%s", (path) => {
     return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
   }
 
-  it("is compressed as the client takes it, and not sent to a client that has it", async () => {
+  it("is compressed as the client accepts, and not sent to a client with a current copy", async () => {
     const plain = await ask({})
     const gz = await ask({ "accept-encoding": "gzip" })
     const br = await ask({ "accept-encoding": "gzip, br" })
@@ -189,7 +191,7 @@ describe("every reply", () => {
 })
 
 describe("/docs", () => {
-  it("runs the script that is in it, and no other", async () => {
+  it("allows only its inline script", async () => {
     const response = await fetch(`${gateway.url}/docs`)
     const policy = response.headers.get("content-security-policy") ?? ""
     const scripts = [...(await response.text()).matchAll(/<script>([^]*?)<\/script>/g)].map(([, script]) => script!)
@@ -199,13 +201,13 @@ describe("/docs", () => {
     assert.include(policy, "default-src 'none'")
   })
 
-  it("has no example that adds a key which everybody can read here", () => {
+  it("has no example that adds a publicly known key", () => {
     for (const path of ["/admin/config", "/admin/config/import", "/admin/import", "/admin/keys"]) {
       assert.notMatch(JSON.stringify(bodyOf(document.paths[path]!.post!)), /"keys?":/, path)
     }
   })
 
-  it("has no example of a password that the gateway would take", () => {
+  it("has no example of an acceptable password", () => {
     const example = bodyOf(document.paths["/admin/settings/password"]!.post!)
     assert.deepStrictEqual(example, { current_password: "", new_password: "" })
   })
@@ -221,7 +223,7 @@ describe("/docs", () => {
 })
 
 describe("the typed admin client", () => {
-  it("calls a running gateway, and gets values and the gateway's own errors", () =>
+  it("calls a running gateway, and returns values and the gateway's errors", () =>
     Effect.runPromise(
       Effect.gen(function*() {
         const admin = yield* makeAdminClient({ baseUrl: gateway.url, credential: adminKey })

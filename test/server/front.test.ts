@@ -1,4 +1,6 @@
-/** What people see first: the start's words, a line a request, where the address leads, and hints for what is nearly right. */
+/**
+ * First impressions: the banner, one log line for each request, redirects, and hints for near misses.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { bannerLines, type StartFacts } from "../../src/server/banner.ts"
@@ -120,7 +122,7 @@ describe("what is nearly right", () => {
     return error.message
   }
 
-  it("in an address is told what to drop or to add", async () => {
+  it("in an address gets a hint what to drop or add", async () => {
     assert.match(
       await message("POST", "/v1/v1/chat/completions"),
       /There is no route POST \/v1\/v1\/chat\/completions: the client adds \/v1 to its base address itself; drop it there/
@@ -131,7 +133,7 @@ describe("what is nearly right", () => {
     assert.match(await message("GET", "/nothing/like/it"), /There is no route GET \/nothing\/like\/it$/)
   })
 
-  it("in a model's name is told the nearest ones, in each style", async () => {
+  it("in a model's name gets the nearest names, in each style", async () => {
     const messages = [{ role: "user", content: "Hello" }]
     assert.strictEqual(
       await message("POST", "/v1/chat/completions", { model: "hose-model", messages }),

@@ -1,4 +1,6 @@
-/** `/metrics`, read by a Prometheus parser, beside what was done. */
+/**
+ * `/metrics`, read by a Prometheus parser and compared with the requests.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import parsePrometheusTextFormat from "parse-prometheus-text-format"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -26,7 +28,7 @@ const labelsOf = (line: string): ReadonlyArray<readonly [string, string]> =>
 const has = (given: ReadonlyArray<readonly [string, string]>, labels: Labels): boolean =>
   Object.entries(labels).every(([name, value]) => given.some(([own, its]) => own === name && its === value))
 
-/** The parser keeps one series of a histogram, whatever its labels: it is given one series, without them. */
+/** The parser keeps one series per histogram, so it gets one series without labels. */
 const histogramSeries = (text: string, name: string, labels: Labels) => {
   const lines = text.split("\n").filter((line) => /^\w+/.exec(line)?.[0].replace(/_(?:bucket|sum|count)$/, "") === name)
   const series = lines.filter((line) => has(labelsOf(line), labels)).map((line) => {
@@ -56,7 +58,7 @@ const scrape = async () => {
 
 type Scrape = Awaited<ReturnType<typeof scrape>>
 
-/** Counters count on through all tests of the process: what matters is what was added. */
+/** Counters accumulate over all tests of the process, so only differences matter. */
 const added = (before: Scrape, after: Scrape) => ({
   count: (name: string, labels?: Labels) => after.value(name, labels) - before.value(name, labels),
   observed: (name: string, labels?: Labels) =>
@@ -83,7 +85,7 @@ const call = {
 }
 
 describe("/metrics", () => {
-  it("agrees with what was done", async () => {
+  it("counts the requests that were made", async () => {
     const before = await scrape()
 
     upstream.answer((request) =>
@@ -96,7 +98,7 @@ describe("/metrics", () => {
     for (let i = 0; i < 3; i++) assert.strictEqual((await chat({ stream: i > 0 })).status, 200)
     const tools = [{ type: "function", function: { name: "weather" } }]
     await chat({ messages: [{ role: "user", content: "call" }], tools })
-    // Accounts take turns, so the first is asked once at least.
+    // Accounts rotate, so the first one serves at least one request.
     for (let i = 0; i < 2; i++) await chat({ messages: [{ role: "user", content: "fail over" }] })
     assert.strictEqual((await chat({ model: "nonsense" })).status, 400)
     assert.strictEqual((await fetch(`${gateway.url}/v1/chat/completions`, { method: "POST" })).status, 401)
@@ -122,7 +124,7 @@ describe("/metrics", () => {
     assert.strictEqual(observed("gateway_queue_wait_seconds"), 6)
     assert.strictEqual(observed("gen_ai_server_time_to_first_token_seconds", own), 6)
     assert.strictEqual(observed("gen_ai_server_request_duration_seconds", { ...own, style: "chat" }), 6)
-    // A health check and a list ask no model.
+    // A health check and a list use no model.
     assert.strictEqual(
       observed("gen_ai_server_request_duration_seconds", { gen_ai_request_model: "none", style: "chat" }),
       1
@@ -146,7 +148,7 @@ describe("/metrics", () => {
     assert.match(text, /^gateway_build_info\{version="\d[^"]*",commit="unknown",form="source"\} 1$/m)
   })
 
-  it("has buckets that add up, a help text for every family, and nothing of whoever called", async () => {
+  it("has consistent buckets, a help text for every family, and nothing about callers", async () => {
     await chat({ model: "a-name-that-somebody-made-up" })
     const { families, histogram, text } = await scrape()
     for (const { help, name, type } of families) {
@@ -170,7 +172,7 @@ describe("/metrics", () => {
     }
   })
 
-  it("is for operators unless the configuration says otherwise", async () => {
+  it("requires the admin key unless metrics.public is set", async () => {
     assert.strictEqual((await fetch(`${gateway.url}/metrics`)).status, 401)
     const open = await startGateway({ metrics: { public: true } })
     assert.strictEqual((await fetch(`${open.url}/metrics`)).status, 200)

@@ -1,4 +1,6 @@
-/** What operators go by: hashes that log, list and metrics share, counters, the words of changes, and documents behind a path. */
+/**
+ * Consistency for operators: hashes in log, list and metrics, counters, logged changes, and documents behind a prefix.
+ */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import parsePrometheusTextFormat from "parse-prometheus-text-format"
@@ -99,7 +101,7 @@ describe("metrics", () => {
     for (
       const [style, operation] of [["generate", "generate_content"], ["embeddings", "embeddings"], ["messages", "chat"]]
     ) {
-      // Of the requests of this process: embeddings are to be had in another style too.
+      // Embeddings are also available in another style in this process.
       const lines = text.split("\n").filter((each) =>
         each.startsWith("gen_ai_server_request_duration_seconds_count") && each.includes(`style="${style}"`)
       )

@@ -47,13 +47,13 @@ describe("cross-origin requests", () => {
     assert.strictEqual(refused.status, 401)
     assert.strictEqual(refused.headers.get("access-control-allow-origin"), "*")
     assert.isNull(refused.headers.get("access-control-allow-credentials"))
-    // All that the vendors' clients look at, whatever the style.
+    // Everything that the vendors' clients depend on, in every style.
     const exposed = refused.headers.get("access-control-expose-headers")!.toLowerCase().split(",")
     assert.includeMembers(exposed, ["x-request-id", "request-id", "retry-after", "x-should-retry"])
   })
 })
 
-/** Sends a request as it is written, and gives the status. */
+/** Sends a raw request and returns the status. */
 const raw = async (head: string) => {
   const { hostname, port } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
@@ -73,8 +73,8 @@ describe("any Host", () => {
   })
 })
 
-describe("what no route answers", () => {
-  it("is told in the gateway's own words on probes and unknown methods of models too", async () => {
+describe("a request without a route", () => {
+  it("gets the gateway's own error on probes and unknown model methods too", async () => {
     const put = await send("PUT", "/healthz", { "x-request-id": "mine-7" })
     assert.strictEqual(put.status, 405)
     assert.strictEqual(put.headers.get("x-request-id"), "mine-7")
@@ -86,7 +86,7 @@ describe("what no route answers", () => {
     }
   })
 
-  it("is a 404 in the shape of its family", async () => {
+  it("gets 404 in the error format of its family", async () => {
     const shapes: ReadonlyArray<readonly [string, (body: Record<string, unknown>) => boolean]> = [
       ["/nope", (body) => (body["error"] as { code: string }).code === "not_found"],
       ["/admin/nope", (body) => typeof body["detail"] === "string"],
@@ -100,7 +100,7 @@ describe("what no route answers", () => {
     }
   })
 
-  it("is a 404 where the operation on responses does not exist", async () => {
+  it("gets 404 for an unknown operation on responses", async () => {
     for (const operation of ["compact", "input_tokens"]) {
       const response = await send("POST", `/v1/responses/${operation}`)
       assert.strictEqual(response.status, 404)
@@ -113,7 +113,7 @@ describe("what no route answers", () => {
     assert.strictEqual(stored.headers.get("allow"), "GET, DELETE, HEAD")
   })
 
-  it("is a 405 with Allow where another method would do", async () => {
+  it("gets 405 with Allow if the path has another method", async () => {
     const response = await send("GET", "/v1/chat/completions")
     assert.strictEqual(response.status, 405)
     assert.strictEqual(response.headers.get("allow"), "POST")
@@ -131,7 +131,7 @@ describe("what no route answers", () => {
     }
   })
 
-  it("is a 404 where a part of the path is too long or no valid encoding", async () => {
+  it("gets 404 if a part of the path is too long or malformed", async () => {
     for (const path of ["/v1/models/%ZZ", `/v1/models/${"x".repeat(5000)}`]) {
       const response = await send("GET", path)
       assert.strictEqual(response.status, 404, path.slice(0, 20))
@@ -144,7 +144,7 @@ describe("what no route answers", () => {
     assert.deepStrictEqual(await key.json(), { detail: "There is no route DELETE /admin/keys/100%" })
   })
 
-  it("has the headers of its family's replies", async () => {
+  it("gets the headers of its family", async () => {
     for (const [method, path] of [["GET", "/msgcompat/v1/nope"], ["PUT", "/v1/messages"]] as const) {
       const response = await send(method, path)
       const id = response.headers.get("request-id")
@@ -159,7 +159,7 @@ describe("what no route answers", () => {
 })
 
 describe("request ids", () => {
-  it("are on every reply, and a caller's own is kept when it is one", async () => {
+  it("are on every reply, and a caller's valid id is kept", async () => {
     for (const path of ["/healthz", "/v1/models", "/nope", "/v1/chat/completions"]) {
       assert.match((await send("GET", path)).headers.get("x-request-id") ?? "", /^req_[0-9a-f]{32}$/, path)
     }
@@ -172,7 +172,7 @@ describe("request ids", () => {
   })
 })
 
-describe("a body that is not what it should be", () => {
+describe("an invalid body", () => {
   const refusal = async (body: string) => {
     const response = await send("POST", "/v1/chat/completions", { authorization: `Bearer ${businessKey}` }, body)
     assert.strictEqual(response.status, 400, body)
@@ -180,7 +180,7 @@ describe("a body that is not what it should be", () => {
     return [error.message, error.param]
   }
 
-  it("is refused by the name of the field, in the caller's words", async () => {
+  it("is rejected with the name of the field as the caller wrote it", async () => {
     assert.deepStrictEqual(await refusal("[]"), ["The request body: Expected object", null])
     assert.deepStrictEqual(await refusal("{}"), ["model: is required", "model"])
     assert.deepStrictEqual(await refusal(`{"model":"gpt-4o","messages":[]}`), [
@@ -193,7 +193,7 @@ describe("a body that is not what it should be", () => {
     ])
   })
 
-  it("is taken as JSON whatever its content type and with a byte order mark", async () => {
+  it("is read as JSON with any content type and with a byte order mark", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/vnd.api+json"]) {
       const headers = { authorization: `Bearer ${businessKey}`, "content-type": type }
       assert.strictEqual((await send("POST", "/v1/chat/completions", headers, `\uFEFF${hello}`)).status, 200, type)
@@ -202,7 +202,7 @@ describe("a body that is not what it should be", () => {
 })
 
 describe("bodies that come slowly", () => {
-  it("hold nobody up, however many there are", async () => {
+  it("do not block others, however many there are", async () => {
     const { hostname, port } = new URL(gateway.url)
     const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${businessKey}\r\n`
     const slow = await Promise.all(Array.from({ length: 50 }, async () => {

@@ -20,7 +20,7 @@ interface Span {
   readonly attributes: ReadonlyArray<Attribute>
 }
 
-/** Takes whatever is exported. */
+/** Receives all exports. */
 const startCollector = async () => {
   const received: Array<{ readonly path: string; readonly text: string }> = []
   const server = createServer((request, response) => {
@@ -61,7 +61,7 @@ const callerSpan = "00f067aa0ba902b7"
 const prompt = "What nobody else may read"
 const answer = "Which is nobody's business"
 
-/** One streamed request, by a caller that has a trace and sends its key in the query. */
+/** One streamed request of a caller with a trace, with its key in the query. */
 const streamOne = async (url: string) => {
   const response = await fetch(
     `${url}/v1beta/models/own-model:streamGenerateContent?alt=sse&key=${encodeURIComponent(businessKey)}`,
@@ -80,7 +80,7 @@ const configOf = (upstream: OpenAiServer, telemetry: RawConfig): RawConfig => ({
   telemetry
 })
 
-/** What the collector got of one streamed request, and what the upstream was sent. */
+/** What the collector and the upstream received for one streamed request. */
 const traced = async (
   telemetry: RawConfig,
   environment: "with a collector" | "without" = "with a collector",
@@ -187,13 +187,13 @@ describe("traces", () => {
     assert.notProperty(off.headers, "traceparent")
     const attempt = named(on.collector.spans(), "chat own-model")
     assert.strictEqual(on.headers["traceparent"], `00-${traceId}-${attempt.spanId}-01`)
-    // Where the gateway takes no spans, the upstream's are the caller's own.
+    // Without spans of the gateway, the upstream gets the caller's trace context.
     assert.strictEqual(untraced.headers["traceparent"], `00-${traceId}-${callerSpan}-01`)
     assert.strictEqual(untraced.collector.text(), "")
   })
 })
 
-/** A gateway whose log lines are kept. */
+/** A gateway that records its log lines. */
 const logged = async (use: (url: string, upstream: OpenAiServer) => Promise<unknown>) => {
   const lines: Array<{ readonly level: string; readonly message: string; readonly fields: Record<string, unknown> }> =
     []
@@ -210,7 +210,7 @@ const logged = async (use: (url: string, upstream: OpenAiServer) => Promise<unkn
 }
 
 describe("log lines", () => {
-  it("tell a request in one line, without keys, identities or what was said", async () => {
+  it("report a request in one line, without keys, identities or content", async () => {
     const lines = await logged((url, upstream) => {
       upstream.answer(() => streamed({ content: answer }))
       return streamOne(url)
@@ -259,7 +259,7 @@ describe("log lines", () => {
     assert.isEmpty(lines.filter(({ level }) => level === "ERROR" || level === "WARN"))
   })
 
-  it("tell a change by an operator in one line that does not hold it", async () => {
+  it("report a change by an operator in one line, without its content", async () => {
     const lines = await logged((url) =>
       fetch(`${url}/admin/keys`, {
         method: "POST",
@@ -275,7 +275,7 @@ describe("log lines", () => {
 })
 
 describe("Server-Timing", () => {
-  it("tells queue, upstream and gateway apart on every completion", async () => {
+  it("separates the time of queue, upstream and gateway on every completion", async () => {
     await logged(async (url, upstream) => {
       upstream.answer(() => streamed({ content: answer }))
       const response = await fetch(`${url}/v1/chat/completions`, {

@@ -1,4 +1,6 @@
-/** What replies and log lines say of a request: its id, its path, who answered it, and where its time went. */
+/**
+ * Facts about a request in replies and log lines: its id, its path, the upstream, and the time of each part.
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Logger } from "effect"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -76,7 +78,7 @@ describe("Server-Timing", () => {
     return { queue: queue!, upstream: upstream!, own: own! }
   }
 
-  it("of a whole reply tells the upstream's time as the upstream's", async () => {
+  it("of a whole reply reports the upstream's time", async () => {
     server.answer(() => {
       clock.move(20_000)
       return streamed({ content: "Hello" })
@@ -87,7 +89,7 @@ describe("Server-Timing", () => {
     assert.deepStrictEqual({ own, queue, upstream }, { own: 0, queue: 0, upstream: 20_000 })
   })
 
-  it("of headers that leave before the reply tells it so too", async () => {
+  it("of early headers reports the upstream's time too", async () => {
     const begin = Promise.withResolvers<void>()
     server.answer(() => {
       clock.move(15_000)
@@ -118,7 +120,7 @@ describe("x-gateway-upstream", () => {
     }
   })
 
-  it("is on headers that leave before the reply", async () => {
+  it("is in early headers", async () => {
     const asked = ask(embedded.url, "!wait 20s\n!say Hello", true)
     await untilHolds(() => clock.sleeping().includes(20_000))
     clock.move(19_000)
@@ -128,7 +130,7 @@ describe("x-gateway-upstream", () => {
     assert.include(await response.text(), "Hello")
   })
 
-  it("is on no other upstream's", async () => {
+  it("is absent for other upstreams", async () => {
     server.answer(() => streamed({ content: "Hello" }))
     assert.isNull(of(await ask(gateway.url, "Hi", false)))
   })

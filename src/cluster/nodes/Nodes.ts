@@ -58,9 +58,18 @@ export const GivenNodeId = Context.Reference<string | undefined>("model-gateway/
   defaultValue: () => undefined
 })
 
+/** A list of this node alone. */
+const selfOnly = (
+  accounts: Accounts["Service"],
+  facts: () => Pick<NodeFacts, "id" | "version" | "started_at" | "config_revision"> & { readonly draining: boolean }
+) =>
+  Effect.map(accounts.metrics, ({ inUse, waiting }): ReadonlyArray<NodeFacts> => {
+    const { draining, ...rest } = facts()
+    return [{ ...rest, self: true, state: draining ? "draining" : "up", last_beat_ms: 0, in_use: inUse, waiting }]
+  })
+
 /** The nodes of this gateway. */
 export class Nodes extends Context.Service<Nodes, {
-  /** The id of this node. */
   readonly id: string
   /** `undefined` without a store. */
   readonly store: () => StoreFacts | undefined
@@ -81,24 +90,14 @@ export class Nodes extends Context.Service<Nodes, {
       Nodes,
       Effect.gen(function*() {
         const accounts = yield* Accounts
-        const started = yield* Clock.currentTimeMillis
+        const started_at = yield* Clock.currentTimeMillis
         const id = (yield* GivenNodeId) ?? hostname()
         let draining = () => false
         return Nodes.of({
           id,
           store: () => undefined,
           isReady: () => true,
-          list: Effect.map(accounts.metrics, ({ inUse, waiting }) => [{
-            id,
-            self: true,
-            state: draining() ? "draining" : "up",
-            version,
-            started_at: started,
-            last_beat_ms: 0,
-            in_use: inUse,
-            waiting,
-            config_revision: 0
-          }]),
+          list: selfOnly(accounts, () => ({ id, version, started_at, draining: draining(), config_revision: 0 })),
           watchDraining: (isDraining) => {
             draining = isDraining
           },
@@ -116,24 +115,20 @@ export class Nodes extends Context.Service<Nodes, {
         const accounts = yield* Accounts
         const config = yield* ConfigStore
         const store = yield* Store
-        const started = yield* Clock.currentTimeMillis
+        const started_at = yield* Clock.currentTimeMillis
         const fork = yield* FiberSet.makeRuntime<never, void, never>()
         let leasesLost = 0
         store.listen((kind, rest) => {
           if (kind === "dropped") leasesLost += Number(rest)
         })
 
-        const alone = Effect.map(accounts.metrics, ({ inUse, waiting }): ReadonlyArray<NodeFacts> => [{
+        const alone = selfOnly(accounts, () => ({
           id: store.node,
-          self: true,
-          state: store.isDraining() ? "draining" : "up",
           version,
-          started_at: started,
-          last_beat_ms: 0,
-          in_use: inUse,
-          waiting,
+          started_at,
+          draining: store.isDraining(),
           config_revision: store.revision()
-        }])
+        }))
 
         const all = Effect.map(store.run("status", ""), (reply): ReadonlyArray<NodeFacts> => {
           const { nodes, now } = readStatus(reply)

@@ -13,8 +13,8 @@ import type { StoreShape } from "../store/Store.ts"
 import type { StoreUnavailable } from "../store/StoreShape.ts"
 
 /** Timeouts in milliseconds: of a query to all nodes and of a query to one node. */
-const patience = 1_000
-const patienceForOne = 5_000
+const allTimeout = 1_000
+const oneTimeout = 5_000
 
 /** Lifetime of an unread reply, in milliseconds. */
 const answerMillis = "10000"
@@ -104,11 +104,11 @@ export const makePeers = (
       const one = waiting.get(id)
       if (one === undefined) return
       one.answered.set(node, Number(pieces))
-      settle(one)
+      completeWhenAnswered(one)
     }
   })
 
-  const settle = ({ answered, done, expected }: Waiting) => {
+  const completeWhenAnswered = ({ answered, done, expected }: Waiting) => {
     if (expected === undefined) return
     for (const node of expected) if (!answered.has(node)) return
     Deferred.doneUnsafe(done, Exit.void)
@@ -141,7 +141,7 @@ export const makePeers = (
       const sealed = store.seal(askPlace(id), JSON.stringify([kind, question]))
       const asked = yield* store.run("ask", "ask", id, to, sealed)
       one.expected = new Set(asked)
-      settle(one)
+      completeWhenAnswered(one)
       yield* Effect.timeoutOption(Deferred.await(one.done), time)
       const said = new Map<string, string>()
       for (const [node, pieces] of one.answered) {
@@ -154,7 +154,7 @@ export const makePeers = (
 
   return {
     askAll: (kind, question) =>
-      Effect.matchEffect(ask("", kind, question, patience), {
+      Effect.matchEffect(ask("", kind, question, allTimeout), {
         // No node can be queried while the store is lost.
         onFailure: () => Effect.succeed({ answers: new Map(), missing: known }),
         onSuccess: ({ asked, said }) =>
@@ -166,7 +166,7 @@ export const makePeers = (
           })
       }),
     askOne: (node, kind, question) =>
-      Effect.matchEffect(ask(node, kind, question, patienceForOne), {
+      Effect.matchEffect(ask(node, kind, question, oneTimeout), {
         onFailure: () =>
           Effect.fail(
             gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })

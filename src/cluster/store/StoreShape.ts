@@ -7,7 +7,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { hostname } from "node:os"
-import type { Seals } from "./encryption.ts"
+import type { Encryption } from "./encryption.ts"
 import type { ScriptName } from "./scripts.ts"
 
 /**
@@ -22,7 +22,7 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
 }) {}
 
 /** Retries for 30 s while the store does not answer, for the start of a node. */
-export const patiently = <A, E, R>(effect: Effect.Effect<A, E | StoreUnavailable, R>) =>
+export const retryWhileUnavailable = <A, E, R>(effect: Effect.Effect<A, E | StoreUnavailable, R>) =>
   Effect.retry(effect, {
     while: (error) => error instanceof StoreUnavailable,
     schedule: Schedule.spaced("250 millis"),
@@ -32,10 +32,8 @@ export const patiently = <A, E, R>(effect: Effect.Effect<A, E | StoreUnavailable
 /** Minimum length of a store key. */
 export const leastKeyLength = 16
 
-/** A command and its arguments. */
 export type StoreCommand = readonly [command: string, ...args: ReadonlyArray<string>]
 
-/** Connection options of a node. */
 export interface StoreOptions {
   /** `redis://…`, `rediss://…` or `unix://…` (`parseStoreAddress`). */
   readonly url: Redacted.Redacted<string>
@@ -77,15 +75,13 @@ export interface StoreStatus {
   /** Start of the state; Unix milliseconds. */
   readonly since: number
   readonly url: string
-  /** The version of the server. */
   readonly version: string
   readonly roundTrip: number
   /** A problem with the server's configuration. */
   readonly detail: string | undefined
 }
 
-export interface StoreShape extends Seals {
-  /** The id of this node. */
+export interface StoreShape extends Encryption {
   readonly node: string
   /** The id of the store's data; a store that was emptied gets a new one. */
   readonly epoch: () => string

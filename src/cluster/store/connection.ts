@@ -12,7 +12,6 @@ import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { StoreInvalid } from "./StoreShape.ts"
 
-/** A parsed store address. */
 export interface StoreAddress {
   readonly socket:
     | { readonly path: string; readonly tls: false }
@@ -88,6 +87,14 @@ export const textOf = (error: unknown): string => {
   return error instanceof Error ? (error.cause === undefined ? error.message : textOf(error.cause)) : String(error)
 }
 
+/** Converts an error of the first contact with the server. */
+export const unusable = (error: unknown): StoreInvalid =>
+  new StoreInvalid({
+    message: refusal.test(textOf(error))
+      ? "the store refuses the credentials of GATEWAY_STORE_URL"
+      : "the store of GATEWAY_STORE_URL cannot be used"
+  })
+
 /** Connects; waits until the server answers. Fails if it rejects the credentials. */
 export const connect = Effect.fnUntraced(function*(address: StoreAddress): Effect.fn.Return<Connection, StoreInvalid> {
   const NodeRedis = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
@@ -114,13 +121,7 @@ export const connect = Effect.fnUntraced(function*(address: StoreAddress): Effec
     // The store logs itself when it is lost and when it is back.
     Effect.provideService(References.MinimumLogLevel, "None"),
     Effect.onError(() => Scope.close(scope, Exit.void)),
-    Effect.mapError((error) =>
-      new StoreInvalid({
-        message: refusal.test(textOf(error))
-          ? "the store refuses the credentials of GATEWAY_STORE_URL"
-          : "the store of GATEWAY_STORE_URL cannot be used"
-      })
-    )
+    Effect.mapError(unusable)
   )
   connected = true
   const { client } = Context.get(context, NodeRedis.NodeRedis)

@@ -10,7 +10,7 @@ const algorithm = "aes-256-gcm"
 const nonceSize = 12
 const tagSize = 16
 
-export interface Seals {
+export interface Encryption {
   /** Encrypts a text for the place `name`. */
   readonly seal: (name: string, text: string) => string
   /** Decrypts a text of the place `name`; `undefined` if it is malformed or from another place or key. */
@@ -35,7 +35,7 @@ const openWith = (key: Buffer, name: string, sealed: string): string | undefined
 }
 
 /** Makes the encryption with a key. The previous key still decrypts. */
-export const makeSeals = (secret: string, previous: string | undefined): Seals => {
+export const makeEncryption = (secret: string, previous: string | undefined): Encryption => {
   const key = keyOf(secret)
   const old = previous === undefined ? undefined : keyOf(previous)
   return {

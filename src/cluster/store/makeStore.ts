@@ -11,15 +11,15 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { createHmac, randomBytes } from "node:crypto"
 import { makeClient, type StoreClient } from "./client.ts"
-import { parseStoreAddress, textOf } from "./connection.ts"
-import { makeSeals } from "./encryption.ts"
+import { parseStoreAddress, unusable } from "./connection.ts"
+import { makeEncryption } from "./encryption.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import {
   type HoldingCounts,
   type Holdings,
   leastKeyLength,
   nodeName,
-  patiently,
+  retryWhileUnavailable,
   StoreInvalid,
   type StoreOptions,
   type StoreShape,
@@ -58,7 +58,7 @@ const infoField = (info: string, field: string): string =>
 const evictionOf = (info: string): string | undefined => {
   const policy = infoField(info, "maxmemory_policy")
   return Number(infoField(info, "maxmemory")) > 0 && policy !== "" && policy !== "noeviction"
-    ? `may throw keys away (maxmemory-policy ${policy}): use noeviction`
+    ? `may evict keys (maxmemory-policy ${policy}): use noeviction`
     : undefined
 }
 
@@ -66,18 +66,12 @@ const evictionOf = (info: string): string | undefined => {
 const checkServer = Effect.fnUntraced(function*(client: StoreClient): Effect.fn.Return<string, StoreInvalid> {
   const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
     Effect.map(String),
-    Effect.mapError((error) =>
-      new StoreInvalid({
-        message: /^(NOAUTH|NOPERM|WRONGPASS)/.test(textOf(error))
-          ? "the store refuses the credentials of GATEWAY_STORE_URL"
-          : "the store of GATEWAY_STORE_URL cannot be used"
-      })
-    )
+    Effect.mapError(unusable)
   )
   const version = infoField(info, "redis_version")
   if (!(Number.parseInt(version, 10) >= 7)) {
     return yield* new StoreInvalid({
-      message: `the server of GATEWAY_STORE_URL is of version ${version || "unknown"}, and 7.0 or later is needed`
+      message: `the server of GATEWAY_STORE_URL has version ${version || "unknown"}; 7.0 or later is required`
     })
   }
   const eviction = evictionOf(info)
@@ -110,7 +104,7 @@ export const makeStore = Effect.fnUntraced(function*(
     return yield* new StoreInvalid({ message: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500" })
   }
   const previous = options.previousKey === undefined ? undefined : Redacted.value(options.previousKey)
-  const seals = makeSeals(Redacted.value(options.key), previous)
+  const seals = makeEncryption(Redacted.value(options.key), previous)
 
   const connecting = Effect.raceFirst(
     makeClient(address, timeout),
@@ -199,7 +193,7 @@ export const makeStore = Effect.fnUntraced(function*(
       else lost.closeUnsafe()
       emit(next)
       return next === "up"
-        ? about(Effect.logInfo("The store is there"))
+        ? about(Effect.logInfo("The store is available"))
         : about(Effect.logWarning("The store is lost: new requests are refused until it is back"))
     })
 
@@ -285,7 +279,7 @@ export const makeStore = Effect.fnUntraced(function*(
     Effect.tapError(effect, () => client.isFailing() ? setState("lost") : Effect.void)
 
   /** Checks the eviction policy, which may change at run time. */
-  const lookAtEviction = Effect.gen(function*() {
+  const checkEviction = Effect.gen(function*() {
     if (now() - evictionSeenAt < evictionMillis) return
     const seen = evictionOf(String(yield* client.send("INFO", "memory")))
     evictionSeenAt = now()
@@ -293,7 +287,7 @@ export const makeStore = Effect.fnUntraced(function*(
     eviction = seen
     yield* about(
       seen === undefined
-        ? Effect.logInfo("The store keeps its keys again")
+        ? Effect.logInfo("The store no longer evicts keys")
         : Effect.logWarning(`The store ${seen}`)
     )
   })
@@ -322,10 +316,10 @@ export const makeStore = Effect.fnUntraced(function*(
     const difference = Math.abs(Number(leases) - after.leases) + Math.abs(Number(tickets) - after.tickets)
     differing = difference > before.unsettled + after.unsettled + lines.length ? differing + 1 : 0
     if (differing >= beatsToDiffer) yield* attach(incarnation)
-    yield* lookAtEviction
+    yield* checkEviction
   })
 
-  const comeBack = Effect.gen(function*() {
+  const reattach = Effect.gen(function*() {
     if (now() - answeredAt > hangMillis) {
       answered()
       yield* client.replace
@@ -336,17 +330,17 @@ export const makeStore = Effect.fnUntraced(function*(
     yield* setState("up")
   })
 
-  const living = Effect.suspend(() => {
+  const heartbeats = Effect.suspend(() => {
     if (state === "up" && client.isFailing()) return Effect.andThen(setState("lost"), Effect.sleep(50))
     return state === "up"
       ? Effect.andThen(Effect.ignore(guarded(beat)), Effect.sleep(beatMillis))
       : Effect.andThen(
-        Effect.ignore(comeBack),
+        Effect.ignore(reattach),
         Effect.suspend(() => Effect.sleep(state === "up" ? beatMillis : retryMillis))
       )
   })
 
-  const starting = Effect.gen(function*() {
+  const joining = Effect.gen(function*() {
     for (let tries = 0;; tries++) {
       const { quiet, taken } = yield* attachNow(true)
       if (!taken) {
@@ -355,7 +349,7 @@ export const makeStore = Effect.fnUntraced(function*(
         break
       }
       if (tries >= 10) {
-        return yield* new StoreInvalid({ message: `GATEWAY_NODE_ID ${node} is in use by a node that runs` })
+        return yield* new StoreInvalid({ message: `GATEWAY_NODE_ID ${node} is in use by a running node` })
       }
       yield* Effect.sleep(retryMillis)
     }
@@ -363,19 +357,19 @@ export const makeStore = Effect.fnUntraced(function*(
     if (agreed === undefined) {
       return yield* new StoreInvalid({
         message: options.otherKeyAdvice ??
-          "The store key does not open what is in the store: the other nodes have another"
+          "The store key does not decrypt the data in the store: the other nodes use another key"
       })
     }
     names = agreed
   })
   yield* Effect.catchTag(
-    patiently(starting),
+    retryWhileUnavailable(joining),
     "StoreUnavailable",
     () => Effect.fail(new StoreInvalid({ message: "the store of GATEWAY_STORE_URL does not answer" }))
   )
   yield* setState("up")
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.suspend(() => runAs("leave", incarnation, []))))
-  yield* Effect.forkScoped(Effect.forever(living))
+  yield* Effect.forkScoped(Effect.forever(heartbeats))
 
   return {
     ...seals,

@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
-import { keepTrying } from "../../config/clock/pause.ts"
+import { retryUntilDone } from "../../config/clock/pause.ts"
 import type { StoreShape, StoreUnavailable } from "./StoreShape.ts"
 
 /** A name with its expiry, in Unix milliseconds of the store. */
@@ -22,13 +22,11 @@ export interface MarkKeeper {
 export interface Marks {
   /** Adds a name for all nodes, this one included. Returns false while the store lacks it; writing is retried. */
   readonly mark: (mark: Mark) => Effect.Effect<boolean>
-  /** Whether the store has a name. */
   readonly find: (name: string) => Effect.Effect<boolean, StoreUnavailable>
 }
 
 /** Maximum number of names that a node reads, latest expiry first. */
 const mostRead = 10_000
-/** Names per script call. */
 const batch = 256
 
 /** The marks of a kind. `failed` runs when a write fails. */
@@ -43,8 +41,8 @@ export const makeMarks = Effect.fnUntraced(function*(
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const now = () => clock.currentTimeMillisUnsafe() + store.clockOffset()
 
-  const write = (marks: ReadonlyArray<Mark>, tells: boolean) =>
-    store.run("mark", kind, tells ? "1" : "0", JSON.stringify(marks))
+  const write = (marks: ReadonlyArray<Mark>, notifies: boolean) =>
+    store.run("mark", kind, notifies ? "1" : "0", JSON.stringify(marks))
 
   const agree = Effect.gen(function*() {
     const reply = yield* store.send("ZRANGE", place, "0", String(mostRead - 1), "REV", "WITHSCORES")
@@ -55,7 +53,7 @@ export const makeMarks = Effect.fnUntraced(function*(
     for (const mark of there) take(mark, now())
     for (let at = 0; at < missing.length; at += batch) yield* write(missing.slice(at, at + batch), false)
   })
-  const agreeing = yield* keepTrying(agree, () => failed)
+  const agreeing = yield* retryUntilDone(agree, () => failed)
   const agreed = Effect.asVoid(agreeing)
 
   store.listen((event, rest) => {

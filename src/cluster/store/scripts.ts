@@ -37,7 +37,6 @@ const documentPatience = 5_000
 /** Timeout in milliseconds for the usage of many keys. */
 const usagePatience = 2_000
 
-/** All scripts by name. */
 export const scripts = {
   acquire: poolScript("acquire", text(new URL("./scripts/acquire.lua", import.meta.url))),
   ask: poolScript("ask", text(new URL("./scripts/ask.lua", import.meta.url))),

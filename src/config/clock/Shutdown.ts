@@ -4,9 +4,9 @@
 import * as Context from "effect/Context"
 
 /** A listener and its index; -1 once notified or removed. */
-interface Watcher {
-  readonly tell: () => void
-  place: number
+interface Listener {
+  readonly notify: () => void
+  index: number
 }
 
 /** Notifies all listeners once, synchronously. Listeners must not throw. */
@@ -16,7 +16,7 @@ export class Shutdown {
    * Unordered. Not a `Set`, because V8 links its tables to their successors: with a stream of short requests, young
    * garbage would survive until a full collection.
    */
-  private readonly watchers: Array<Watcher> = []
+  private readonly listeners: Array<Listener> = []
 
   /** Whether the signal was given. */
   get isOver(): boolean {
@@ -24,8 +24,8 @@ export class Shutdown {
   }
 
   /** Whether there are listeners. */
-  get isWatched(): boolean {
-    return this.watchers.length > 0
+  get hasListeners(): boolean {
+    return this.listeners.length > 0
   }
 
   /** Gives the signal. */
@@ -33,27 +33,27 @@ export class Shutdown {
     if (this.over) return
     this.over = true
     // A listener may remove other listeners.
-    for (let watcher = this.watchers.pop(); watcher !== undefined; watcher = this.watchers.pop()) {
-      watcher.place = -1
-      watcher.tell()
+    for (let listener = this.listeners.pop(); listener !== undefined; listener = this.listeners.pop()) {
+      listener.index = -1
+      listener.notify()
     }
   }
 
   /** Calls `notify` at the signal. The returned function removes the listener. */
-  watch(tell: () => void): () => void {
-    const watcher: Watcher = { tell, place: this.watchers.length }
-    this.watchers.push(watcher)
-    return () => this.leave(watcher)
+  watch(notify: () => void): () => void {
+    const listener: Listener = { notify, index: this.listeners.length }
+    this.listeners.push(listener)
+    return () => this.remove(listener)
   }
 
-  private leave(watcher: Watcher): void {
-    const { place } = watcher
-    if (place === -1) return
-    watcher.place = -1
-    const last = this.watchers.pop()!
-    if (last === watcher) return
-    last.place = place
-    this.watchers[place] = last
+  private remove(listener: Listener): void {
+    const { index } = listener
+    if (index === -1) return
+    listener.index = -1
+    const last = this.listeners.pop()!
+    if (last === listener) return
+    last.index = index
+    this.listeners[index] = last
   }
 }
 
@@ -63,6 +63,6 @@ export const CurrentShutdown = Context.Reference<Shutdown>("model-gateway/clock/
 })
 
 /** Ends a drain early, because the operator has asked twice. */
-export const CurrentHurry = Context.Reference<Shutdown>("model-gateway/clock/Hurry", {
+export const CurrentForcedShutdown = Context.Reference<Shutdown>("model-gateway/clock/ForcedShutdown", {
   defaultValue: () => new Shutdown()
 })

@@ -21,7 +21,7 @@ const pauses = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("
  * Makes an effect that runs `work` once and returns whether it succeeded. After a failure, one fiber retries until success
  * or the end of the scope, however many callers there are. `failed` runs when the retries begin.
  */
-export const keepTrying = Effect.fnUntraced(function*<E>(
+export const retryUntilDone = Effect.fnUntraced(function*<E>(
   work: Effect.Effect<void, E>,
   failed: (error: E) => Effect.Effect<void>
 ): Effect.fn.Return<Effect.Effect<boolean>, never, Scope.Scope> {

@@ -33,7 +33,6 @@ import { referenceFlags, runReference } from "../../testing/command.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { runService, stopOnSignal } from "./run.ts"
 
-/** A command failed for the reason in `message`. */
 class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", { message: Schema.String }) {}
 
 /** Of `| head`, for example: the reader has all that it wants, so the command succeeds. */

@@ -59,7 +59,6 @@ export const parseHealth = (args: ReadonlyArray<string>): HealthOptions | undefi
 /** Wildcard listen addresses, with the loopback address to connect to. */
 const wildcards: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1", "0": "127.0.0.1" }
 
-/** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /** The base address of a gateway with these variables; undefined for an invalid `PORT`. */
@@ -92,7 +91,6 @@ const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
   })
 }
 
-/** Removes credentials from an address. */
 const shown = (address: string): string => address.replace(/^([^/]*\/\/)?[^/]*@/, "$1")
 
 /** Pause between two requests, in milliseconds. */
@@ -116,7 +114,6 @@ export const askHealth = async (options: HealthOptions, variables: Variables): P
   }
 }
 
-/** Prints the outcome and sets the exit code. */
 export const report = (health: Health): void => {
   if (health._tag === "Yes") process.stdout.write(`${health.answer}\n`)
   else {

@@ -5,10 +5,10 @@ import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
-import { CurrentHurry, Shutdown } from "../../config/clock/Shutdown.ts"
+import { CurrentForcedShutdown, Shutdown } from "../../config/clock/Shutdown.ts"
 
 /** Prints a failure as its message, and a defect with its stack. */
-const tell = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void
     const failure = Cause.findErrorOption(cause)
@@ -36,43 +36,43 @@ const start = Runtime.makeRunMain(({ fiber, teardown }) => {
  * By default Node ends the process at a signal; `stopOnSignal` replaces that.
  */
 export const runMain = <A, E>(program: Effect.Effect<A, E>): void =>
-  start(Effect.tapCause(program, tell), { disableErrorReporting: true })
+  start(Effect.tapCause(program, report), { disableErrorReporting: true })
 
 const signals = ["SIGINT", "SIGTERM"] as const
 
 /** Ends at the first signal. A second one forces the shutdown, if there is a listener. */
-const signalled = (hurry: Shutdown): Effect.Effect<void> =>
+const signalled = (forced: Shutdown): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    let told = false
+    let ended = false
     const forget = () => {
       for (const signal of signals) process.off(signal, stop)
     }
     const stop = () => {
-      if (!told && hurry.isWatched) {
-        told = true
+      if (!ended && forced.hasListeners) {
+        ended = true
         resume(Effect.void)
         return
       }
       forget()
-      if (told) hurry.now()
+      if (ended) forced.now()
       else resume(Effect.void)
     }
     for (const signal of signals) process.on(signal, stop)
     return Effect.sync(() => {
-      if (!told) forget()
+      if (!ended) forget()
     })
   })
 
 /**
  * Interrupts the program at the first SIGINT or SIGTERM, waits for its end, and succeeds. A second signal notifies the
- * listeners of `CurrentHurry`. Without a listener, Node's default ends the process at once.
+ * listeners of `CurrentForcedShutdown`. Without a listener, Node's default ends the process at once.
  */
 export const stopOnSignal = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<void, E, R> =>
   Effect.suspend(() => {
-    const hurry = new Shutdown()
+    const forced = new Shutdown()
     return Effect.raceFirst(
-      Effect.provideService(Effect.asVoid(program), CurrentHurry, hurry),
-      signalled(hurry)
+      Effect.provideService(Effect.asVoid(program), CurrentForcedShutdown, forced),
+      signalled(forced)
     )
   })
 

@@ -96,7 +96,6 @@ export class Connection implements IntakeOwner {
     this.hold(0)
   }
 
-  /** Updates the stall time. */
   look(now: number): void {
     const { socket } = this
     this.count()
@@ -109,7 +108,6 @@ export class Connection implements IntakeOwner {
     this.queued = queued
   }
 
-  /** Recounts the held bytes. */
   count(): void {
     const { socket } = this
     if (this.isClosed) return

@@ -17,13 +17,11 @@ import { Turns } from "../../config/inSlices.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { type Common, Connection } from "./Connection.ts"
 
-/** Limits of the connections. */
 export interface ConnectionBounds {
   /** Maximum number of connections. */
   readonly connections: () => number
   /** Maximum sum of held bytes. */
   readonly bufferedBytes: () => number
-  /** The sum of held bytes. */
   readonly sum: BufferedBytes
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -39,7 +37,6 @@ export interface Connections {
    * that have stalled longest. Times are monotonic milliseconds.
    */
   readonly sweep: (now: number, patience: number) => void
-  /** Sets the limits. */
   readonly bound: (bounds: ConnectionBounds) => void
 }
 

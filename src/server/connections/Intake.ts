@@ -48,7 +48,6 @@ const begunEnd = (bytes: Buffer): number => {
 const bodyLength = ({ headers }: IncomingMessage): number =>
   headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : Number.NaN
 
-/** The connection of an intake. */
 export interface IntakeOwner {
   /** Called when the number of held bytes changes. */
   readonly count: () => void
@@ -66,7 +65,6 @@ export class Intake {
   private bytes: Buffer = nothing
   /** The request without a complete reply. */
   private request: IncomingMessage | undefined
-  /** Remaining bytes of the request's body. */
   private bodyLeft = 0
   private hasEnded = false
   private isPaused = false
@@ -97,7 +95,6 @@ export class Intake {
       : new Intake(socket, turns, parse, finish, owner)
   }
 
-  /** Held bytes. */
   get held(): number {
     return this.bytes.length
   }

@@ -82,12 +82,10 @@ const statusesOf = (errors: ReadonlyArray<ErrorCode>): ReadonlyMap<number, Reado
   return statuses
 }
 
-/** Documentation of an operation. */
 interface Said extends Documentation {
   readonly access: Access
 }
 
-/** By operation id (group and endpoint). */
 type Everything = ReadonlyMap<string, Said>
 
 const everythingSaid = <Id extends string, Groups extends HttpApiGroup.Constraint>(

@@ -23,7 +23,6 @@ const [toBrotli, toGzip] = [promisify(brotliCompress), promisify(gzip)]
 /** The result is half as large again as with the best quality, which takes seconds. */
 const brotliQuality = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }
 
-/** A generated document. */
 interface Made {
   readonly file: SentFile
   readonly headers: Readonly<Record<string, string>>

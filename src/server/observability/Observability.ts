@@ -20,7 +20,7 @@ import { currentVersion } from "../../admin/system/build.ts"
 import { GivenNodeId } from "../../cluster/nodes/Nodes.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { CurrentRequestWatch } from "../../completion/RequestWatch.ts"
-import { EnvironmentInvalid } from "../../config/Environment.ts"
+import { EnvironmentInvalid, textVariable } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { logRequest } from "./requestLog.ts"
 import { layerRegistry, operationOf } from "./requestMetrics.ts"
@@ -66,24 +66,17 @@ const untraced = Layer.merge(watchRequests(false), Layer.succeed(References.Trac
 
 const signals = ["TRACES", "LOGS", "METRICS"] as const
 
-const textOf = (name: string): Effect.Effect<string> =>
-  Config.String(name).pipe(
-    Config.withDefault(""),
-    Effect.orElseSucceed(() => ""),
-    Effect.map((value) => value.trim())
-  )
-
 /**
  * The signals to export by the standard variables: those with an endpoint, unless `OTEL_<signal>_EXPORTER` names other
  * exporters. The default of that variable is `otlp` for OpenTelemetry, but `none` for the library.
  */
 const exported = Effect.gen(function*() {
-  if ((yield* textOf("OTEL_SDK_DISABLED")).toLowerCase() === "true") return []
-  const everywhere = yield* textOf("OTEL_EXPORTER_OTLP_ENDPOINT")
+  if ((yield* textVariable("OTEL_SDK_DISABLED")).toLowerCase() === "true") return []
+  const everywhere = yield* textVariable("OTEL_EXPORTER_OTLP_ENDPOINT")
   return yield* Effect.filter(signals, (signal) =>
     Effect.gen(function*() {
-      const endpoint = yield* textOf(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)
-      const exporters = yield* textOf(`OTEL_${signal}_EXPORTER`)
+      const endpoint = yield* textVariable(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)
+      const exporters = yield* textVariable(`OTEL_${signal}_EXPORTER`)
       return endpoint + everywhere !== "" &&
         (exporters === "" || exporters.split(",").some((each) => each.trim() === "otlp"))
     }))
@@ -102,7 +95,7 @@ const attributes = Config.Record(
 
 /** The service name of the standard variables. The library reports unreadable variables. */
 const serviceName = Effect.gen(function*() {
-  const named = yield* textOf("OTEL_SERVICE_NAME")
+  const named = yield* textVariable("OTEL_SERVICE_NAME")
   if (named !== "") return named
   return (yield* Effect.orElseSucceed(attributes, () => undefined))?.["service.name"] || "model-gateway"
 })

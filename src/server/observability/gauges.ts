@@ -10,6 +10,7 @@ import { Accounts } from "../../accounts/Accounts.ts"
 import { buildInfo, currentVersion } from "../../admin/system/build.ts"
 import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { Lifecycle } from "../Lifecycle.ts"
+import { total } from "./requestMetrics.ts"
 
 const gauge = (name: string, description: string, attributes?: Record<string, string>) =>
   Metric.gauge(name, { description, ...(attributes === undefined ? {} : { attributes }) })
@@ -18,8 +19,6 @@ const accountGauge = (health: string) => gauge("gateway_accounts", "Accounts by 
 const delayGauge = (stat: string) =>
   gauge("nodejs_eventloop_delay_seconds", "Delay of the event loop since the last reading", { stat })
 const memoryGauge = (kind: string) => gauge("process_memory_bytes", "Memory of the process", { kind })
-const total = (name: string, description: string, attributes?: Record<string, string>) =>
-  Metric.counter(name, { description, incremental: true, ...(attributes === undefined ? {} : { attributes }) })
 const scriptCounter = (script: string) =>
   total("gateway_store_scripts_total", "Scripts that the store has run", { script })
 
@@ -59,7 +58,6 @@ const resolution = 20
 const nanoseconds = 1e9
 
 export class Gauges extends Context.Service<Gauges, {
-  /** Updates every gauge. */
   readonly read: Effect.Effect<void>
 }>()("model-gateway/server/Gauges") {
   static readonly layer: Layer.Layer<Gauges, never, Accounts | Lifecycle | Nodes> = Layer.effect(

@@ -14,6 +14,10 @@ import { monotonicMillis } from "../../domain/time.ts"
 import type { Operation } from "../../styles/Style.ts"
 import { styles } from "../../styles/styles.ts"
 
+/** A counter that only increases. */
+export const total = (name: string, description: string, attributes?: Record<string, string>) =>
+  Metric.counter(name, { description, incremental: true, ...(attributes === undefined ? {} : { attributes }) })
+
 /** Bucket boundaries in seconds, from the GenAI conventions. */
 const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84]
 const tokens = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576]
@@ -34,7 +38,6 @@ const labels = (model: string, operation: Operation) => ({
   gen_ai_request_model: model
 })
 
-/** The metrics of one label combination. */
 interface Series {
   readonly requests: Metric.Counter<number>
   readonly duration: Metric.Histogram<number>
@@ -51,11 +54,7 @@ const tokenUsage = (model: string, type: string, operation: Operation) =>
   })
 
 const makeSeries = (style: string, model: string, operation: Operation, status: string): Series => ({
-  requests: Metric.counter("gateway_requests_total", {
-    description: "Requests by style, model and HTTP status",
-    incremental: true,
-    attributes: { style, model, status }
-  }),
+  requests: total("gateway_requests_total", "Requests by style, model and HTTP status", { style, model, status }),
   duration: Metric.histogram("gen_ai_server_request_duration_seconds", {
     description: "Time from the head of a request to a model to the end of its reply",
     boundaries: seconds,
@@ -87,11 +86,7 @@ const keptSeries = (): SeriesOf => {
 }
 
 const streamErrors = (style: string, code: string) =>
-  Metric.counter("gateway_errors_total", {
-    description: "Errors that callers were told, within streams too, by code",
-    incremental: true,
-    attributes: { style, code }
-  })
+  total("gateway_errors_total", "Errors sent to callers, within streams too, by code", { style, code })
 
 const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   description: "Time that requests waited for an account",
@@ -99,24 +94,15 @@ const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
 })
 
 const counters = {
-  attempts: Metric.counter("gateway_attempts_total", { description: "Attempts at the upstream", incremental: true }),
-  failovers: Metric.counter("gateway_failovers_total", {
-    description: "Attempts that were made on another account after a failure",
-    incremental: true
-  }),
-  retries: Metric.counter("gateway_retries_total", {
-    description: "Attempts that were made again at the same server, since there is no other account",
-    incremental: true
-  }),
-  continues: Metric.counter("gateway_continues_total", {
-    description: "Rounds that continued or resumed a reply",
-    incremental: true
-  }),
-  calls: Metric.counter("gateway_tool_calls_total", { description: "Tool calls in replies", incremental: true }),
-  brokenCalls: Metric.counter("gateway_tool_calls_cut_off_total", {
-    description: "Tool calls that broke off or could not be repaired",
-    incremental: true
-  })
+  attempts: total("gateway_attempts_total", "Attempts at the upstream"),
+  failovers: total("gateway_failovers_total", "Attempts that were made on another account after a failure"),
+  retries: total(
+    "gateway_retries_total",
+    "Attempts that were made again at the same server, since there is no other account"
+  ),
+  continues: total("gateway_continues_total", "Rounds that continued or resumed a reply"),
+  calls: total("gateway_tool_calls_total", "Tool calls in replies"),
+  brokenCalls: total("gateway_tool_calls_cut_off_total", "Tool calls that broke off or could not be repaired")
 }
 
 /** Counts a finished request. `now` is in milliseconds. One pass, without an Effect per metric. */
@@ -157,9 +143,7 @@ export const layerRegistry: Layer.Layer<never> = Layer.effect(
   )
 )
 
-/** Metrics of the gateway's requests. */
 export class RequestMetrics extends Context.Service<RequestMetrics, {
-  /** Counts a finished request. */
   readonly count: (stats: RequestStats) => void
 }>()("model-gateway/server/RequestMetrics") {
   static readonly layer: Layer.Layer<RequestMetrics> = Layer.effect(

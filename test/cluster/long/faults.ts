@@ -1,6 +1,6 @@
 /**
- * What goes wrong, and takes its time: nodes and stores that hang, restart, fill up, lose messages; a clock that is wrong. After
- * each the limits have held, and nothing is in use or waits at either end.
+ * Long faults: nodes and stores that hang, restart, fill up or lose messages, and a wrong clock. After each fault the
+ * limits still hold, and nothing is in use or waits on either side.
  */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -23,12 +23,12 @@ const config = { accounts: accounts(...names), runtime: { account_max_inflight: 
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** What a request may be told; anything else is untrue. */
+/** Expected outcomes of a request. */
 const truthful = new Set(["ok", "store_unavailable", "rate_limit_exceeded", "cut"])
 
 const outcomeOf = (said: Said): string => said.error?.code ?? (said.finish === "stop" ? "ok" : "cut")
 
-/** Keeps every node busy until it is told to stop; what became of each request, by outcome. */
+/** Sends requests to every node until stopped; returns the number of requests by outcome. */
 const load = (nodes: () => ReadonlyArray<ClusterNode>, callers: number) => {
   let running = true
   const outcomes = new Map<string, number>()
@@ -89,7 +89,7 @@ describe("four gateways under load", () => {
     await cluster.add("n5")
     await pause(2_000)
     checkOutcomes(await work.stop())
-    // What a killed node had under way may still run upstream when its slot is given anew; never more than that.
+    // Requests of a killed node may still run at the upstream when their slots are granted again, but no others.
     await untilIdle(cluster)
   })
 
@@ -148,7 +148,7 @@ describe("four gateways under load", () => {
     })
   }
 
-  it("miss no grant when their messages are lost", async () => {
+  it("lose no grant when messages are lost", async () => {
     const { nodes } = await begin()
     const client = await cluster.client()
     const work = load(() => nodes, 40)
@@ -213,7 +213,7 @@ describe("a node", () => {
     await held()
   })
 
-  it("that is killed in a login leaves it to another", async () => {
+  it("that is killed during a login leaves it to another node", async () => {
     await begin({ nodes: 2 })
     const [first, second] = cluster.nodes
     await Effect.runPromise(cluster.reference.fail({ name: "hang-before-headers", call: "login", times: 1 }))
@@ -227,7 +227,7 @@ describe("a node", () => {
     await untilIdle(cluster)
   })
 
-  it("that dies while it tries an account leaves the try to another", async () => {
+  it("that dies during a probe of an account leaves it to another node", async () => {
     await begin({ nodes: 2, config: { ...config, accounts: accounts("a") } })
     const client = await cluster.client()
     const [, second] = cluster.nodes
@@ -253,7 +253,7 @@ describe("a node", () => {
     await untilIdle(cluster)
   })
 
-  it("keeps the places of those who wait while another one drains", async () => {
+  it("keeps the order of its waiters while another node drains", async () => {
     await begin({
       nodes: 2,
       config: { ...config, accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 50 } }

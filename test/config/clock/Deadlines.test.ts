@@ -5,7 +5,7 @@ import * as fc from "fast-check"
 import { type Deadline, Deadlines, tickMillis } from "../../../src/config/clock/Deadlines.ts"
 import { runs } from "../../support/effort.ts"
 
-/** Moves the clock once whoever was woken has gone to sleep again. */
+/** Moves the clock after all woken fibers sleep again. */
 const pass = (millis: number) =>
   Effect.promise(() => new Promise(setImmediate)).pipe(
     Effect.repeat({ times: 4 }),
@@ -13,7 +13,7 @@ const pass = (millis: number) =>
   )
 
 describe("deadlines", () => {
-  it.effect("run once, when their time has come and not before", () =>
+  it.effect("fire once, at their time", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       const ran: Array<number> = []
@@ -26,7 +26,7 @@ describe("deadlines", () => {
       assert.deepStrictEqual(ran, [5_000])
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("move by assignment, there and back, and end by cancelling", () =>
+  it.effect("move by assignment in both directions, and end by cancelling", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       let ran = 0
@@ -46,7 +46,7 @@ describe("deadlines", () => {
       assert.strictEqual(deadlines.size(), 0)
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("are watched again after a time without any", () =>
+  it.effect("fire after a period without deadlines", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       deadlines.add(500, () => undefined).cancel()
@@ -57,7 +57,7 @@ describe("deadlines", () => {
       assert.strictEqual(ran, 1)
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("that are over keep nothing of those that stood beside them", () =>
+  it.effect("release their neighbours when they end", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       const all = Array.from({ length: 3 }, () => deadlines.add(deadlines.now() + 1_000, () => undefined))
@@ -72,7 +72,7 @@ describe("deadlines", () => {
       for (const kept of all) assert.deepStrictEqual(all.filter((each) => reached(kept).has(each)), [kept])
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("keep to their times in any interleaving of additions, moves and cancellations, those of others too", () =>
+  it.effect("fire on time in any interleaving of additions, moves and cancellations", () =>
     Effect.gen(function*() {
       const deadlines = yield* Deadlines
       const step = fc.record({

@@ -3,7 +3,7 @@ import * as fc from "fast-check"
 import { Shutdown } from "../../../src/config/clock/Shutdown.ts"
 
 describe("Shutdown", () => {
-  it("tells everybody who watches, once, and nobody who has left", () => {
+  it("notifies every listener once, and no removed one", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("watch" as const) }),
       fc.record({ kind: fc.constant("leave" as const), who: fc.nat(20) })
@@ -22,18 +22,18 @@ describe("Shutdown", () => {
           leaves[next.who]?.()
           watching.delete(next.who)
         }
-        assert.strictEqual(shutdown.isWatched, watching.size > 0)
+        assert.strictEqual(shutdown.hasListeners, watching.size > 0)
       }
       shutdown.now()
       shutdown.now()
       for (const leave of leaves) leave()
       assert.deepStrictEqual(told.toSorted((a, b) => a - b), [...watching].toSorted((a, b) => a - b))
       assert.isTrue(shutdown.isOver)
-      assert.isFalse(shutdown.isWatched)
+      assert.isFalse(shutdown.hasListeners)
     }))
   })
 
-  it("does not tell who is made to leave by one that is told", () => {
+  it("does not notify a listener that another one removes", () => {
     const shutdown = new Shutdown()
     const told: Array<string> = []
     const leaves: { [name: string]: () => void } = {}

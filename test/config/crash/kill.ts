@@ -1,4 +1,6 @@
-/** Kills processes in the midst of a save, by its steps in the file's folder, and looks at what they leave. */
+/**
+ * Kills processes during a save, at a given number of file system events, and checks what is left.
+ */
 import { spawn } from "node:child_process"
 import { type FSWatcher, readFileSync, watch } from "node:fs"
 import path from "node:path"
@@ -6,21 +8,21 @@ import { fileURLToPath } from "node:url"
 
 const saver = fileURLToPath(new URL("saver.ts", import.meta.url))
 
-/** What a file starts with: large enough that most of a save's time is spent writing it. */
+/** The initial content of the file, large enough that writing dominates a save. */
 export const emptyConfig = JSON.stringify({ keys: [], embeddings: { provider: "x".repeat(2_000_000) } })
 
-/** What a killed process left behind. */
+/** The state after a killed process. */
 export interface Aftermath {
-  /** Changes that it acknowledged, in all. */
+  /** Number of acknowledged changes. */
   readonly acknowledged: number
-  /** Acknowledged changes that the file lacks. */
+  /** Acknowledged changes that are missing in the file. */
   readonly lost: ReadonlyArray<string>
 }
 
 /**
- * Runs a process that saves to `file` until it acknowledged some changes, kills it by SIGKILL when so many more things have
- * happened in the file's folder (a file was made, written to, renamed: some of each save), and reads the file. Rejects when it
- * is no JSON object with `keys`.
+ * Runs a process that saves to `file` until it has acknowledged some changes, kills it with SIGKILL after a further number
+ * of events in the folder (a file was created, written to or renamed), and reads the file. Rejects if the file is not a
+ * JSON object with `keys`.
  */
 export const killWhileSaving = (file: string, steps: number): Promise<Aftermath> =>
   new Promise((resolve, reject) => {
@@ -46,7 +48,7 @@ export const killWhileSaving = (file: string, steps: number): Promise<Aftermath>
         reject(new Error(`The process ended by itself (${code})`))
         return
       }
-      // The last line may be cut; what is acknowledged ends with a line feed.
+      // The last line may be cut; an acknowledged change ends with a line feed.
       const acknowledged = printed.split("\n").slice(0, -1)
       const config: { readonly keys: ReadonlyArray<string> } = JSON.parse(readFileSync(file, "utf8"))
       const keys = new Set(config.keys)

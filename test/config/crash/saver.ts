@@ -1,6 +1,6 @@
 /**
- * A process that does nothing but save: it adds one key after another to the file that `GATEWAY_CONFIG_PATH` names, and
- * prints each once its change was acknowledged.
+ * A process that only saves: it adds one key after another to the file of `GATEWAY_CONFIG_PATH`, and prints each one after
+ * its change was acknowledged.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,6 @@
-/** The commands beside the service, each as a process of its own. */
+/**
+ * The commands besides the service, as processes.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -66,7 +68,7 @@ describe.concurrent("check-config", () => {
 
 describe.concurrent("misspelt configuration", () => {
   const misspelt = file("config.json", { $schema: "./schema.json", runtime: { acount_max_inflight: 3 } })
-  const told = `${misspelt}: runtime.acount_max_inflight is not a field that the gateway knows: ` +
+  const warning = `${misspelt}: runtime.acount_max_inflight is not a field that the gateway knows: ` +
     "did you mean runtime.account_max_inflight?\n"
 
   it("is valid with a warning, and fails where that is asked for", async () => {
@@ -74,9 +76,9 @@ describe.concurrent("misspelt configuration", () => {
       run(["check-config", misspelt]),
       run(["check-config", "--strict", misspelt])
     ])
-    assert.deepEqual([kept.code, kept.stderr], [0, told])
+    assert.deepEqual([kept.code, kept.stderr], [0, warning])
     assert.deepEqual([strict.code, strict.stdout], [1, ""])
-    assert.strictEqual(strict.stderr, `${told}${misspelt}: 1 warning, and --strict is set\n`)
+    assert.strictEqual(strict.stderr, `${warning}${misspelt}: 1 warning, and --strict is set\n`)
   })
 
   it("is found by editors: the schema is a command away", async () => {
@@ -114,7 +116,7 @@ describe.concurrent("sieve", () => {
     assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [1, "", `${at} is a folder, not a file\n`])
   })
 
-  it("ends quietly when nobody reads on", async () => {
+  it("ends quietly when the reader closes its output", async () => {
     const many = file("many.txt", "a line of text with words\n".repeat(200_000))
     const running = start(["sieve", many])
     await running.printed(/TextDelta/)
@@ -140,7 +142,7 @@ interface Chunk {
   >
 }
 
-/** What a chat stream says, reasoning first. */
+/** The text of a chat stream, reasoning first. */
 const textOf = (frames: string): string =>
   parseFrames(frames).flatMap(({ data }) => data === "[DONE]" ? [] : (JSON.parse(data) as Chunk).choices)
     .map(({ delta }) => delta.reasoning_content ?? delta.content ?? "").join("")
@@ -182,7 +184,7 @@ describe.concurrent("replay", () => {
 })
 
 describe.concurrent("the command line", () => {
-  it("runs the reference upstream until it is told to stop", async () => {
+  it("runs the reference upstream until a signal", async () => {
     const upstream = start(["reference", "--port", "0"])
     const [, url] = await upstream.printed(/listens on (http:\/\/\S+)\n/)
     const login = await fetch(`${url}/api/v0/users/login`, { method: "POST", body: "{}" })

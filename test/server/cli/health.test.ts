@@ -1,4 +1,6 @@
-/** `health`, and how the service tells what may go unseen: what it was handed, where it listens, what it was built of. */
+/**
+ * `health`, and the service's reports on inherited sockets, listen addresses and its build.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -80,7 +82,7 @@ describe("health", () => {
     ["http://user:secret@example.com:port", "http://example.com:port is no http or https address"],
     ["http://user:sec/ret@example.com", "http://example.com is no http or https address"],
     ["user:secret@example.com", "example.com is no http or https address"]
-  ])("tells of %s without the password", async (url, reason) => {
+  ])("reports %s without the password", async (url, reason) => {
     assert.deepEqual(await askHealth(parseHealth(["--url", url])!, {}), { _tag: "No", reason })
   })
 
@@ -131,7 +133,7 @@ describe("the service", () => {
     await once(server, "listening")
     const { port } = server.address() as AddressInfo
     const script = `LISTEN_PID=$$ LISTEN_FDS=1 PORT=1 exec "${process.execPath}" "${service}"`
-    // Node tells the descriptor of a socket nowhere else.
+    // Node exposes the descriptor of a socket only here.
     const { fd } = (server as unknown as { readonly _handle: { readonly fd: number } })._handle
     const child = spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "pipe", fd] })
     onTestFinished(() => void child.kill("SIGKILL"))
@@ -144,7 +146,7 @@ describe("the service", () => {
       })
       void ended.then(() => reject(new Error(`ended: ${said}`)))
     })
-    // From here on, whoever answers there is the child.
+    // From here on only the child can answer.
     server.close()
     assert.include(said, `listens on http://127.0.0.1:${port}\n`)
     assert.strictEqual((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)

@@ -1,11 +1,11 @@
 /**
- * The gateway's command as a process of its own.
+ * The gateway's command as a process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { service, serviceEnvironment } from "../../support/service.ts"
 
-/** What a command that has ended left behind. */
+/** The result of a command. */
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -13,7 +13,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface Running {
   readonly child: ChildProcess
   /** Waits for output that matches, and returns the match. */
@@ -21,7 +21,7 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Starts the command, bundled unless another program is named; no variable of this process's environment reaches it but those given. */
+/** Starts the command (by default the bundle). It gets only the given environment variables. */
 export const start = (
   args: ReadonlyArray<string>,
   env: Record<string, string> = {},

@@ -1,4 +1,6 @@
-/** The service as a process: what it says, how it ends, and with which exit code. */
+/**
+ * The service as a process: its output, its end and its exit codes.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawnSync } from "node:child_process"
@@ -21,7 +23,7 @@ const stream = (url: string, prompt: string) =>
   })
 
 describe.concurrent("the service", () => {
-  it("finishes what it has begun when it is told to stop, and exits with 0", async () => {
+  it("finishes its active requests at a signal, and exits with 0", async () => {
     const scope = Scope.makeUnsafe()
     const reference = await Effect.runPromise(make())
     const baseUrl = await Effect.runPromise(Scope.provide(reference.listen(), scope))
@@ -36,7 +38,7 @@ describe.concurrent("the service", () => {
     const url = await urlOf(gateway)
     const reply = await stream(url, "!say one two\n!fault hang-mid-stream after=1")
     gateway.child.kill("SIGTERM")
-    await gateway.printed(/Draining: 1 requests under way/)
+    await gateway.printed(/Draining: 1 active requests/)
     const refused = await fetch(`${url}/v1/models`)
     assert.strictEqual(refused.status, 503)
     await Effect.runPromise(reference.cut())
@@ -44,12 +46,12 @@ describe.concurrent("the service", () => {
     const { code, stderr, stdout } = await gateway.ended
     await Effect.runPromise(Scope.close(scope, Exit.void))
     assert.strictEqual(code, 0)
-    // What is piped is JSON lines alone; the banner stands beside it.
+    // Piped output is JSON lines only; the banner goes to the standard error.
     assert.match(stderr, /^Model Gateway listens on /)
     for (const line of stdout.trimEnd().split("\n")) assert.isObject(JSON.parse(line))
   })
 
-  it("ends at once at a second signal, and tells whoever it serves", async () => {
+  it("ends its active requests with an error at a second signal", async () => {
     const gateway = start(["serve"], onAnyPort)
     const reply = await stream(await urlOf(gateway), "!pace 200ms\n!count 1000")
     gateway.child.kill("SIGINT")
@@ -114,7 +116,7 @@ describe.concurrent("the service", () => {
     assert.include(said, "Bearers that are no business key go upstream as tokens of their own")
     assert.notMatch(said, /secret-key|hidden/)
     const unsaved = (await missing.ended).stderr
-    assert.include(unsaved, `config        ${path.join(cwd, "none.json")} (none yet; the admin API will write it)\n`)
+    assert.include(unsaved, `config        ${path.join(cwd, "none.json")} (not created yet; the admin API writes it)\n`)
     assert.include(unsaved, "upstream      embedded: ")
   })
 

@@ -1,4 +1,6 @@
-/** The service as a process that is killed: who used what, and what a key has left, outlive it. */
+/**
+ * The usage history and the remaining limits of keys survive a kill of the service.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -25,7 +27,7 @@ const admin = async (url: string, route: string) => {
 }
 
 describe("the service, killed", () => {
-  it("tells after its restart what was used before, and holds keys to it", async () => {
+  it("restores usage after a restart, and enforces key limits with it", async () => {
     const home = mkdtempSync(path.join(tmpdir(), "usage-"))
     const config = path.join(home, "config.json")
     writeFileSync(
@@ -57,7 +59,7 @@ describe("the service, killed", () => {
       items: ReadonlyArray<{ usage: { windows: ReadonlyArray<{ requests: unknown }> } }>
     }
     assert.deepStrictEqual(items[0]?.usage.windows[0]?.requests, { limit: 4, used: 4, remaining: 0 })
-    // What was not written yet is when it is told to stop.
+    // Pending usage is written at a regular stop.
     second.child.kill("SIGTERM")
     assert.strictEqual((await second.ended).code, 0)
     const left = new DatabaseSync(path.join(home, "data/usage.sqlite"), { readOnly: true })

@@ -48,13 +48,13 @@ for _, ticket in ipairs(tickets) do
   local held = call('HGET', K .. 'leases:' .. me, ticket[1])
   if held then
     local fence, account = string.match(held, '^(%S+) (.*)$')
-    if ticket[3] > 0 then tell(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' ')) end
+    if ticket[3] > 0 then notify(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(account, fence), ' ')) end
   elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 then
     -- No refusals during the quiet period, because the accounts may not be restored yet.
     local reason, till
     if quiet <= now then reason, till = hopeless(ticket[2], now + ticket[4]) end
     if reason then
-      tell(me, 'refuse ' .. ticket[1] .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
+      notify(me, 'refuse ' .. ticket[1] .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
     else
       join(me, ticket[1], ticket[2], ticket[3], now + ticket[4], now - ticket[5], ticket[6])
       numbered = math.max(numbered, ticket[3])
@@ -64,7 +64,7 @@ end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
 local trying = call('HGETALL', K .. 'trying')
 for i = 1, #trying, 2 do
-  if trying[i + 1] == me then tell(me, 'due ' .. trying[i]) end
+  if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
 end
 serve()
 finish()

@@ -11,7 +11,7 @@ local sent = tonumber(call('HGET', node, 'sent')) or 0
 local missed = sent - tonumber(ARGV[4])
 if missed <= 0 then call('DEL', K .. 'out:' .. me) else call('LTRIM', K .. 'out:' .. me, -missed, -1) end
 if ARGV[5] == 'up' then
-  for _, account in ipairs(recover()) do tell(me, 'due ' .. account) end
+  for _, account in ipairs(recover()) do notify(me, 'due ' .. account) end
 else
   serve()
 end

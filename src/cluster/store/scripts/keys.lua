@@ -130,9 +130,9 @@ elseif op == 'look' then
   for _, key in ipairs(cjson.decode(ARGV[5])) do append(reply, key) end
   return finish(reply)
 elseif op == 'tell' then
-  local told = K .. 'usage:told:' .. me
-  if call('GET', told) ~= ARGV[5] then
-    call('SET', told, ARGV[5], 'PX', DAY)
+  local last_batch = K .. 'usage:told:' .. me
+  if call('GET', last_batch) ~= ARGV[5] then
+    call('SET', last_batch, ARGV[5], 'PX', DAY)
     for _, one in ipairs(cjson.decode(ARGV[6])) do settle(one[1], one[2] == 1, one[3]) end
     for _, one in ipairs(cjson.decode(ARGV[7])) do
       add(one[1], one[2], one[3], one[4])

@@ -59,9 +59,9 @@ local function drop(node)
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
-  told[node] = nil
-  for i = #told_nodes, 1, -1 do
-    if told_nodes[i] == node then table.remove(told_nodes, i) end
+  outbox[node] = nil
+  for i = #notified, 1, -1 do
+    if notified[i] == node then table.remove(notified, i) end
   end
 end
 

@@ -1,7 +1,7 @@
 -- The pool in the store: `PoolState` over Redis keys, with the same names and results. Every script is this text followed
 -- by its own. Times are milliseconds of the store; tests may pass their own time.
 --
--- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `told` and
+-- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `outbox` and
 -- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
 --
 -- A lease request (`wish`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
@@ -34,8 +34,8 @@ local stamped = tonumber(counted[6]) or 0
 local direct_in_use, direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
 local epoch = call('GET', K .. 'epoch') or ''
 local quiet = tonumber(call('GET', K .. 'quiet')) or 0
-local told, told_nodes = {}, {}
-local hears = {}
+local outbox, notified = {}, {}
+local subscribed = {}
 
 local function int(number) return string.format('%.0f', number) end
 
@@ -45,20 +45,20 @@ local function stamp()
   return int(stamped)
 end
 
-local function tell(node, item)
-  if told[node] == nil then
-    told[node] = {}
-    told_nodes[#told_nodes + 1] = node
+local function notify(node, item)
+  if outbox[node] == nil then
+    outbox[node] = {}
+    notified[#notified + 1] = node
   end
-  local items = told[node]
+  local items = outbox[node]
   items[#items + 1] = item
 end
 
 local function channel(node) return K .. epoch .. ':' .. node end
 
 local function listens(node)
-  if hears[node] == nil then hears[node] = call('PUBSUB', 'NUMSUB', channel(node))[2] > 0 end
-  return hears[node]
+  if subscribed[node] == nil then subscribed[node] = call('PUBSUB', 'NUMSUB', channel(node))[2] > 0 end
+  return subscribed[node]
 end
 
 -- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
@@ -70,8 +70,8 @@ end
 local function finish(reply)
   call('HSET', K .. 'sum', 'in_use', in_use, 'waiting', waiting, 'given', given, 'numbered', numbered,
     'arrived', arrived, 'stamped', stamped, 'direct_in_use', direct_in_use, 'direct_waiting', direct_waiting)
-  for _, node in ipairs(told_nodes) do
-    local items = told[node]
+  for _, node in ipairs(notified) do
+    local items = outbox[node]
     local sent = call('HINCRBY', K .. 'node:' .. node, 'sent', #items)
     for first = 1, #items, 1000 do
       call('RPUSH', K .. 'out:' .. node, unpack(items, first, math.min(first + 999, #items)))
@@ -273,7 +273,7 @@ local function serve()
     local ticket = call('ZRANGE', K .. 'line:' .. line, 0, 0)[1]
     leave(node, ticket, wish)
     local grant = give(node, ticket, account)
-    tell(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' '))
+    notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' '))
   end
 end
 
@@ -287,7 +287,7 @@ local function refuse(line)
     local reason, till = hopeless(wish, tonumber(deadline))
     if reason == nil then return end
     leave(node, ticket, wish)
-    tell(node, 'refuse ' .. ticket .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
+    notify(node, 'refuse ' .. ticket .. ' ' .. reason .. ' ' .. int(till and till - now or 0))
   end
 end
 

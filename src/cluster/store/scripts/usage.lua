@@ -30,9 +30,9 @@ local function merge(hash, names, sums, errors)
 end
 
 if op == 'add' then
-  local told = K .. 'usage:added:' .. ARGV[2]
-  if call('GET', told) == ARGV[5] then return { 'ok' } end
-  call('SET', told, ARGV[5], 'PX', 86400000)
+  local last_batch = K .. 'usage:added:' .. ARGV[2]
+  if call('GET', last_batch) == ARGV[5] then return { 'ok' } end
+  call('SET', last_batch, ARGV[5], 'PX', 86400000)
   for _, bucket in ipairs(cjson.decode(ARGV[6])) do
     local hour = int(bucket[1])
     merge(K .. 'usage:h:' .. hour, bucket[2], bucket[3], bucket[4])
