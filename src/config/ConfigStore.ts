@@ -131,7 +131,7 @@ interface ConfigStoreShape {
   /** Waits until a revision of the shared document, or a later one, is in effect, if possible. */
   readonly reach: (revision: number) => Effect.Effect<void>
   /**
-   * Waits until this node has the newest shared configuration as of the call. Fails if the store does not answer.
+   * Waits until this node has the newest shared configuration as of the call. Fails if that cannot be determined.
    * `undefined` without a cluster.
    */
   readonly newest: Effect.Effect<void, StoreUnavailable> | undefined

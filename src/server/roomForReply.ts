@@ -16,7 +16,7 @@ import { errorOfPath } from "./fallback.ts"
 const smallReply = 16 * 1024
 
 /** A change is complete when its reply is ready, so an error would be wrong. */
-const tellsChange = (method: string, path: string): boolean =>
+const confirmsChange = (method: string, path: string): boolean =>
   method !== "GET" && method !== "HEAD" && path.startsWith("/admin/")
 
 /** Drops the text of an encoded body, so that it is in memory once. */
@@ -41,7 +41,7 @@ export const withRoom = (
   }
   const held = body.text === undefined && isShared(body.body) ? 0 : body.contentLength
   // Replies of the upstream were counted on arrival.
-  const isCounted = held === 0 || stats.attempts > 0 || tellsChange(method, path)
+  const isCounted = held === 0 || stats.attempts > 0 || confirmsChange(method, path)
   if (!isCounted && !hasRoom(fiber, held)) {
     stats.status = tooMuchHeld.status
     stats.error = tooMuchHeld.code

@@ -83,7 +83,7 @@ describe("a node of the store", () => {
       const error = yield* Effect.flip(
         Effect.scoped(storeNode(server, "two", { key: Redacted.make("0123456789abcdef") }))
       )
-      assert.include(error.message, "store key does not open")
+      assert.include(error.message, "store key does not decrypt")
       const client = yield* Effect.promise(() => connect(server.socket))
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory", "100mb"]))
       for (const policy of ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random"]) {

@@ -89,11 +89,14 @@ describe("the store key", () => {
       const refusal = (keys: Readonly<Record<string, string>>) =>
         Effect.map(Effect.flip(startNode(server, "two", keys)), ({ message }) => message)
       const ofOwn = yield* refusal({ ...admin, ...own })
-      assert.match(ofOwn, /^GATEWAY_STORE_KEY does not open.*GATEWAY_STORE_KEY_PREVIOUS to the key before: derived/)
+      assert.match(
+        ofOwn,
+        /^GATEWAY_STORE_KEY does not decrypt.*GATEWAY_STORE_KEY_PREVIOUS to the previous key: derived/
+      )
       const ofDerived = yield* refusal({ GATEWAY_ADMIN_KEY: "another admin key" })
       assert.match(
         ofDerived,
-        /^the key derived from GATEWAY_ADMIN_KEY does not open.*GATEWAY_STORE_KEY_PREVIOUS=derived/
+        /^the key derived from GATEWAY_ADMIN_KEY does not decrypt.*GATEWAY_STORE_KEY_PREVIOUS=derived/
       )
       // Follow the advice of the message.
       const changed = yield* startNode(server, "two", {

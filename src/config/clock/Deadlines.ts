@@ -164,7 +164,7 @@ export class Deadlines extends Context.Service<Deadlines, {
  * Runs an effect in its own fiber and interrupts it after `millis`. Its finalizers finish before `late` is called. At the
  * deadline, `extended` may return milliseconds to add; 0 by default.
  */
-export const within = <A, E, R, E2>(
+export const withDeadline = <A, E, R, E2>(
   effect: Effect.Effect<A, E, R>,
   deadlines: Deadlines["Service"],
   millis: number,
