@@ -19,8 +19,8 @@ import { decodeConfig } from "../src/config/decodeConfig.ts"
 import { Environment } from "../src/config/Environment.ts"
 import { GatewayApi } from "../src/server/Api.ts"
 import { gateway } from "../src/server/cli/commands.ts"
-import { faultTable } from "../src/testing/faults.ts"
-import { directives } from "../src/testing/script.ts"
+import { faultTable } from "../src/upstream/embedded/faults.ts"
+import { directives } from "../src/upstream/embedded/script.ts"
 
 const folder = path.join(import.meta.dirname, "../docs")
 

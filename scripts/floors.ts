@@ -10,7 +10,6 @@ const floors: Readonly<Record<string, number>> = {
   sieve: 0,
   "cluster/store": 1,
   config: 1,
-  testing: 2,
   upstream: 2,
   accounts: 3,
   "cluster/nodes": 3,
@@ -23,9 +22,14 @@ const floors: Readonly<Record<string, number>> = {
   server: 6,
   inProcess: 7,
   "server/cli": 7,
+  // For tests of apps. Above everything, so that the product cannot contain it.
+  testing: 8,
   // Runs in browsers; of the gateway it imports only the contract.
   web: 8
 }
+
+/** The one module of src itself that is on the floor of `testing`. */
+const testingEntry = "src/testing.ts"
 
 /** The one module of the gateway that the console may import. */
 const consoleImports = "src/api.ts"
@@ -137,7 +141,7 @@ const placeOf = (file: string): Place => {
   const inner = floors[`${folder}/${rest[0]}`]
   return {
     folder,
-    floor: folder === undefined ? topFloor : inner ?? floors[folder],
+    floor: folder === undefined ? file === testingEntry ? floors["testing"] : topFloor : inner ?? floors[folder],
     style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined
   }
 }

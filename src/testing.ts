@@ -1,13 +1,13 @@
 /**
- * `model-gateway/testing`: the reference upstream, with its faults and holds, and the whole gateway over it in one line. For
- * tests of what uses the gateway; it needs nothing but what the gateway itself does.
+ * `model-gateway/testing`: the whole gateway in one line, over the reference upstream with its faults and holds. For tests of
+ * code that uses the gateway; it needs no packages beyond the gateway's own.
  */
-export { GatewayTest } from "./inProcess/GatewayTest.ts"
-export type { GatewayTestOptions } from "./inProcess/GatewayTest.ts"
-export type { CallName } from "./testing/envelope.ts"
-export type { Fault, FaultName } from "./testing/Fault.ts"
-export { faultTable } from "./testing/faults.ts"
-export type { Report, SeenRequest } from "./testing/Ledger.ts"
-export type { KnownAccount, ReferenceOptions } from "./testing/Options.ts"
-export type { FaultOrder, ReplyOrder } from "./testing/Orders.ts"
+export type { Report, SeenRequest } from "./testing/CallLog.ts"
+export { GatewayTest } from "./testing/GatewayTest.ts"
+export type { GatewayTestOptions } from "./testing/GatewayTest.ts"
+export type { KnownAccount } from "./testing/Identities.ts"
+export type { FaultOrder, ReferenceOptions, ReplyOrder } from "./testing/Provider.ts"
 export { layer as referenceLayer, make as makeReference, Reference } from "./testing/Reference.ts"
+export type { CallName } from "./upstream/embedded/calls.ts"
+export { faultTable } from "./upstream/embedded/faults.ts"
+export type { Fault, FaultName } from "./upstream/embedded/faults.ts"

@@ -64,7 +64,47 @@ export const luaTexts: Plugin = {
   }
 }
 
-/** The constants of a build that src/admin/system/build.ts reads. */
+/** Throws where a package loads a module that the service never uses, such as a parser behind an environment variable. */
+const absent = "throw new Error(\"This module is not in the bundle\")"
+
+/**
+ * Modules of packages, by the end of their paths, that the service needs only in part. Each is a CommonJS module that exports
+ * all of its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters,
+ * sentinels and OpenTelemetry of the Redis client.
+ */
+const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
+  [
+    /[\\/]undici[\\/]index\.js$/,
+    `
+      const Dispatcher = require("./lib/dispatcher/dispatcher")
+      Object.assign(Dispatcher.prototype, require("./lib/api"))
+      exports.Dispatcher = Dispatcher
+      exports.Agent = require("./lib/dispatcher/agent")
+      exports.buildConnector = require("./lib/core/connect")
+      exports.errors = require("./lib/core/errors")
+      exports.getGlobalDispatcher = require("./lib/global").getGlobalDispatcher
+    `
+  ],
+  [/[\\/]undici[\\/]lib[\\/](?:milo|web)[\\/]/, absent],
+  [
+    /[\\/]@redis[\\/]client[\\/]dist[\\/]index\.js$/,
+    `
+      exports.createClient = require("./lib/client").default.create
+      exports.SocketTimeoutError = require("./lib/errors").SocketTimeoutError
+    `
+  ],
+  [/[\\/]@opentelemetry[\\/]api[\\/]/, absent]
+]
+
+const narrowPlugin: Plugin = {
+  name: "narrow",
+  load: {
+    filter: { id: narrowed.map(([path]) => path) },
+    handler: (id) => narrowed.find(([path]) => path.test(id))?.[1]
+  }
+}
+
+/** A build's own facts, for code that reads them (src/admin/system/build.ts). */
 export const defineBuild = (info: BuildInfo): Readonly<Record<string, string>> => ({
   GATEWAY_BUILD: JSON.stringify(info)
 })
@@ -73,7 +113,9 @@ export const defineBuild = (info: BuildInfo): Readonly<Record<string, string>> =
 export interface Service {
   readonly code: string
   readonly assets: ReadonlyMap<string, Uint8Array>
-  /** The packages whose code the bundle contains. */
+  /** The modules (absolute paths) whose code is in it, without the console's. */
+  readonly modules: ReadonlyArray<string>
+  /** The packages whose code is in it. */
   readonly packages: ReadonlyArray<Package>
 }
 
@@ -107,8 +149,8 @@ export const bundle = async (
     platform: "node",
     write: false,
     checks: { pluginTimings: false },
-    plugins: [left, ...plugins],
-    // The client alone: the optional modules of `redis` double the code and are unused.
+    plugins: [left, narrowPlugin, ...plugins],
+    // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
     resolve: { alias: { redis: "@redis/client" } },
     transform: { define: defineBuild(info) },
     output: {
@@ -139,5 +181,5 @@ export const buildService = async (input: string, info: BuildInfo, effort: Effor
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
   const packages = packagesOf([...modules, ...pages.modules])
   assets.set(noticesAsset, Buffer.from(noticesOf(packages)))
-  return { code, assets, packages }
+  return { code, assets, modules, packages }
 }

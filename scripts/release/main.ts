@@ -74,7 +74,7 @@ const make = async (options: Options, facts: Facts, node: string) => {
   const entries = [...files].map(([name, content]) => ({
     path: `package/${name}`,
     content,
-    mode: name === "dist/cli.js" ? 0o755 : 0o644
+    mode: name === "dist/cli.js" || name === "dist/reference.js" ? 0o755 : 0o644
   }))
   const npm = await zipped(tar(entries, facts.time))
   published.push({ path: `${base}.tgz`, kind: "npm", content: npm })

@@ -32,7 +32,10 @@ const entries = Object.keys(manifest.exports).filter((name) => name !== "./packa
 const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => {
   const { output } = await build({
     cwd: root,
-    input: Object.fromEntries(entries.map((name) => [name, path.join(root, "src", `${name}.ts`)])),
+    input: {
+      ...Object.fromEntries(entries.map((name) => [name, path.join(root, "src", `${name}.ts`)])),
+      reference: path.join(root, "src/testing/main.ts")
+    },
     platform: "node",
     write: false,
     external: [/^effect(?:\/|$)/, /^@effect\//, "redis"],
@@ -97,7 +100,7 @@ const publishedManifest = (): string => {
         license,
         type: "module",
         exports,
-        bin: { [name]: "dist/cli.js" },
+        bin: { [name]: "dist/cli.js", [`${name}-reference`]: "dist/reference.js" },
         engines,
         peerDependencies: Object.fromEntries(peers.map((peer) => [peer, `~${dependencies[peer]}`])),
         peerDependenciesMeta: Object.fromEntries(peers.map((peer) => [peer, { optional: true }]))

@@ -185,7 +185,7 @@ const decodeGroups = (raw: RawConfig, faults: Array<Fault>): Partial<DecodedGrou
   return decoded as Partial<DecodedGroups>
 }
 
-const areComplete = (groups: Partial<DecodedGroups>, faults: ReadonlyArray<Fault>): groups is DecodedGroups =>
+const areComplete = (_groups: Partial<DecodedGroups>, faults: ReadonlyArray<Fault>): _groups is DecodedGroups =>
   faults.length === 0
 
 /** The groups. Each with unchanged content is the previous object. */

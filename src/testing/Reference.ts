@@ -1,5 +1,5 @@
 /**
- * The reference upstream as a service: what it is told to do, what it has seen, and the ways to reach it.
+ * The reference upstream, a scripted provider of the session protocol, as a service: orders, its report, and ways to reach it.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -8,37 +8,35 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { faultFits, usualCall } from "./faults.ts"
-import { makeClient } from "./inProcess.ts"
-import type { Report } from "./Ledger.ts"
-import type { ReferenceOptions } from "./Options.ts"
-import type { FaultOrder, ReplyOrder } from "./Orders.ts"
-import { Provider } from "./Provider.ts"
+import { makeClient } from "../upstream/embedded/client.ts"
+import { faultFits, usualCall } from "../upstream/embedded/faults.ts"
+import type { Report } from "./CallLog.ts"
+import { type FaultOrder, Provider, type ReferenceOptions, type ReplyOrder } from "./Provider.ts"
 import { makeServer } from "./socketServer.ts"
 
-/** Holds one reference upstream; sockets and clients made from it share its accounts, sessions and report. */
+/** One reference upstream. Its sockets and clients share its accounts, sessions and report. */
 export class Reference extends Context.Service<Reference, {
-  /** Orders a fault for the next requests that fit; dies where the fault has no meaning for the call. */
+  /** Orders a fault for the next requests that match; dies if the fault cannot happen to the call. */
   readonly fail: (order: FaultOrder) => Effect.Effect<void>
-  /** Orders a reply for the next completions (or continued streams) that fit. */
+  /** Orders a reply for the next completions, or continued streams, that match. */
   readonly reply: (order: ReplyOrder) => Effect.Effect<void>
-  /** Ends the tokens of an account, or one token; all that were given out without an argument. */
+  /** Ends the tokens of an account, or one token; without an argument all issued tokens. */
   readonly revoke: (accountOrToken?: string) => Effect.Effect<void>
   /** Suspends an account, or lifts its suspension. */
   readonly suspend: (account: string, suspended: boolean) => Effect.Effect<void>
   /**
-   * Ends the streams that run where they are, without a status, as if they were cut off: those whose prompts hold `containing`,
-   * or all. A reply that was ordered to hang goes on then, in the stream that resumes it.
+   * Ends the running streams whose prompts contain `containing`, or all, where they are and without a status. A hanging reply
+   * then continues in the stream that resumes it.
    */
   readonly cut: (containing?: string) => Effect.Effect<void>
   readonly report: Effect.Effect<Report>
-  /** Waits until the report satisfies `predicate`; looks after every change, never by the clock. */
+  /** Waits until the report satisfies `predicate`, which is checked after every change. */
   readonly until: (predicate: (report: Report) => boolean) => Effect.Effect<Report>
-  /** Drops all orders and forgets what was counted. */
+  /** Drops all orders and resets the counts. */
   readonly forget: Effect.Effect<void>
-  /** A client without a socket: whatever the host, it reaches this upstream. */
+  /** A client without a socket; requests to every host reach this upstream. */
   readonly client: HttpClient.HttpClient
-  /** Listens on a socket of 127.0.0.1, or of `host`; 0 takes any free port. Gives the base URL. */
+  /** Listens on 127.0.0.1, or on `host`; port 0 takes any free port. Returns the base URL. */
   readonly listen: (options?: {
     readonly port?: number | undefined
     readonly host?: string | undefined
@@ -78,7 +76,7 @@ const listen = (provider: Provider, keepAlive: number | undefined, port: number,
     ({ close }) => close
   )
 
-/** Makes a reference upstream; its time is the `Clock` of the moment. */
+/** Makes a reference upstream that uses the current `Clock`. */
 export const make = (options: ReferenceOptions = {}): Effect.Effect<Reference["Service"]> =>
   Effect.map(Clock.Clock, (clock) => {
     const provider = new Provider(options, () => clock.currentTimeMillisUnsafe())
@@ -87,7 +85,7 @@ export const make = (options: ReferenceOptions = {}): Effect.Effect<Reference["S
         const call = order.call ?? usualCall(order.name)
         return faultFits(order.name, call)
           ? Effect.sync(() => provider.fail({ ...order, call }))
-          : Effect.die(new Error(`${order.name} is no fault of ${call}`))
+          : Effect.die(new Error(`${order.name} cannot happen to ${call}`))
       },
       reply: (order) => Effect.sync(() => provider.reply(order)),
       revoke: (accountOrToken) => Effect.sync(() => provider.revoke(accountOrToken)),
@@ -102,5 +100,5 @@ export const make = (options: ReferenceOptions = {}): Effect.Effect<Reference["S
     })
   })
 
-/** A reference upstream of its own. */
+/** A separate reference upstream. */
 export const layer = (options?: ReferenceOptions): Layer.Layer<Reference> => Layer.effect(Reference, make(options))

@@ -1,16 +1,15 @@
 /**
- * The control endpoint of the reference upstream, outside the protocol's paths: faults and replies to order, tokens to end,
- * and the report, over HTTP.
+ * The control endpoint of the reference upstream: faults and replies to order, tokens to end, and the report, over HTTP. Its
+ * paths are outside the protocol's.
  */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ServerResponse } from "node:http"
-import { callNames } from "./envelope.ts"
-import { faultNames } from "./Fault.ts"
-import { faultFits, faultTable, usualCall } from "./faults.ts"
-import type { Report } from "./Ledger.ts"
+import { callNames } from "../upstream/embedded/calls.ts"
+import { faultFits, faultNames, faultTable, usualCall } from "../upstream/embedded/faults.ts"
+import { scriptTable } from "../upstream/embedded/script.ts"
+import type { Report } from "./CallLog.ts"
 import type { Provider } from "./Provider.ts"
-import { scriptTable } from "./script.ts"
 
 export interface ControlRequest {
   readonly method: string
@@ -72,13 +71,13 @@ const take = <A>(response: ServerResponse, body: Option.Option<A>, f: (body: A) 
   send(response, 200, {})
 }
 
-/** True once every `name=number` of the query holds for the report. */
+/** Whether every `name=number` of the query holds for the report. */
 const holds = (report: Report, query: string): boolean =>
   [...new URLSearchParams(query)].every(([name, value]) =>
     Object.entries(report).some(([key, count]) => key === name && count === Number(value))
   )
 
-/** Answers with the report once what the query says of it holds: `GET /control/until?open=0`. */
+/** Answers with the report once the query holds for it: `GET /control/until?open=0`. */
 const sendOnce = (provider: Provider, query: string, response: ServerResponse): void => {
   const look = () => {
     const report = provider.report()

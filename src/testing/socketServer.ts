@@ -1,11 +1,10 @@
 /**
- * The reference upstream on a socket: `node:http` itself, for control over every byte, reset and pause, and for speed.
+ * The reference upstream on a socket. Plain `node:http` gives control over every byte, reset and pause, and is fast.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { Call } from "./Call.ts"
+import type { Call, Head } from "../upstream/embedded/Call.ts"
 import { handleControl } from "./control.ts"
 import type { Provider } from "./Provider.ts"
-import type { Head } from "./Step.ts"
 
 /** Plays the steps of a call onto a reply. */
 class Player {
@@ -64,11 +63,11 @@ class Player {
 
   private head({ status, headers }: Head): void {
     this.response.writeHead(status, headers)
-    // Node keeps the head until something follows it; what follows here may be silence.
+    // Node holds the head until data follows, and silence may follow here.
     if (this.call.steps[this.next]?._tag !== "Chunk") this.response.flushHeaders()
   }
 
-  /** Breaks the connection once all that was written is with the kernel, so that it reaches the other side first. */
+  /** Breaks the connection once the kernel has everything that was written, so that it reaches the caller first. */
   private reset(): void {
     const { call, response } = this
     const socket = response.socket
@@ -93,13 +92,13 @@ const answer = (provider: Provider, request: IncomingMessage, body: string, resp
   new Player(call, response).play()
 }
 
-/** A server that has not begun to listen; `keepAlive` is in milliseconds. */
+/** A server that does not listen yet; `keepAlive` is in milliseconds. */
 export const makeServer = (provider: Provider, keepAlive = 65_000): Server => {
   const server = createServer({ keepAliveTimeout: keepAlive, requestTimeout: 0 }, (request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => answer(provider, request, Buffer.concat(chunks).toString(), response))
-    // A caller that breaks off while it sends has asked for nothing.
+    // A request that breaks off is no request.
     request.on("error", () => response.destroy())
   })
   server.on("clientError", (_, socket) => socket.destroy())

@@ -5,11 +5,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
 import { Captures } from "../../src/recordings/captures/Captures.ts"
-import type { CallName } from "../../src/testing/envelope.ts"
-import type { Fault } from "../../src/testing/Fault.ts"
-import { usualCall } from "../../src/testing/faults.ts"
-import type { Report } from "../../src/testing/Ledger.ts"
-import type { FaultOrder } from "../../src/testing/Orders.ts"
+import type { Report } from "../../src/testing/CallLog.ts"
+import type { FaultOrder } from "../../src/testing/Provider.ts"
+import type { CallName } from "../../src/upstream/embedded/calls.ts"
+import { type Fault, usualCall } from "../../src/upstream/embedded/faults.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import {
   account,

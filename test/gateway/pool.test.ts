@@ -1,7 +1,7 @@
 /** The pool as callers and the upstream see it, over sockets: limits, the queue, tokens, pins, health, sessions. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Report } from "../../src/testing/Ledger.ts"
+import type { Report } from "../../src/testing/CallLog.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import {
   accounts,

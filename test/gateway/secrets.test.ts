@@ -7,7 +7,7 @@ import { Effect, Logger } from "effect"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { sha256Hex } from "../../src/config/json.ts"
-import type { FaultOrder } from "../../src/testing/Orders.ts"
+import type { FaultOrder } from "../../src/testing/Provider.ts"
 import { adminKey } from "../support/gateway.ts"
 import { admin, isQuiet, type Site, startSite } from "./support.ts"
 

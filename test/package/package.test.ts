@@ -88,6 +88,11 @@ await Effect.runPromise(failed)
     assert.match(await project.run(path.join(dist, "cli.js"), "licenses"), /^undici \d/m)
   })
 
+  it("has a command that runs the reference upstream", async () => {
+    const dist = path.join(project.folder, "node_modules/model-gateway/dist")
+    assert.match(await project.run(path.join(dist, "reference.js"), "--help"), /model-gateway-reference/)
+  })
+
   it("has nothing of the workshop", () => {
     const files = readdirSync(path.join(project.folder, "node_modules/model-gateway"), {
       recursive: true,

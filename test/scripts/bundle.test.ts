@@ -79,20 +79,25 @@ describe("the bundle of scripts/start", () => {
 
 describe("the bundle", () => {
   it(
-    "contains only packages of `dependencies`, has every page, and stays below its size limit",
+    "is made of packages that are installed for running, has every page, is small, and has nothing of src/testing",
     async () => {
       const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
         readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
       }
       const info = { form: "bundle", commit: null, date: null, assets: "./x.assets" } as const
-      const { assets, code, packages } = await buildService("main.ts", info, "quick")
+      const { assets, code, modules, packages } = await buildService("main.ts", info, "quick")
       for (const { name, text } of packages) {
         assert.notProperty(lock.packages[`node_modules/${name}`], "dev", `${name} belongs to the dependencies`)
         assert.isAbove(text.length, 100)
       }
       assert.includeMembers(packages.map(({ name }) => name), ["effect", "undici", "jose", "preact"])
       assert.includeMembers([...assets.keys()], ["swagger.json.br", "console/index.html", "THIRD_PARTY_LICENSES.txt"])
-      assert.isBelow(code.length, 3e6)
+      assert.isBelow(code.length, 2.2e6)
+      const sources = modules.map((module) => path.relative(root, module))
+      assert.include(sources, path.join("src", "upstream", "embedded", "Answerer.ts"))
+      assert.deepEqual(sources.filter((file) => file.startsWith(path.join("src", "testing"))), [])
+      // The scripts of the store are texts in the bundle: no file beside it has them.
+      assert.notMatch(code, /\.lua"/)
       assert.match(code, /^[\0-\x7f]*$/)
       // Modules that every command of the bundle loads: Node's own, without a database.
       const imports = [...code.matchAll(/(?:^|;|\n)import(?:[^"';()]*from)?\s*"([^"]+)"/g)].map(([, name = ""]) => name)

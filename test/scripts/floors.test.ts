@@ -73,6 +73,22 @@ describe("floors", () => {
     )
   })
 
+  it("lets src/testing.ts alone import the folder testing", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "testing/Provider.ts": `import "../server/Gateway.ts"`,
+        "testing.ts": `export * from "./testing/Provider.ts"`,
+        "server/Gateway.ts": "export {}",
+        "main.ts": `import "./testing/Provider.ts"`,
+        "index.ts": `export * from "./testing.ts"`
+      }),
+      [
+        "src/index.ts:1: floor 7 may not import src/testing.ts, which is on floor 8",
+        "src/main.ts:1: floor 7 may not import src/testing/Provider.ts, which is on floor 8"
+      ]
+    )
+  })
+
   it("is not misled by comments and strings that look like imports", () => {
     assert.deepStrictEqual(
       violationsIn({

@@ -6,11 +6,10 @@ import { judge } from "../../bench/soak/oracle.ts"
 import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
 import { World } from "../../bench/soak/world.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
-import { faultNames } from "../../src/testing/Fault.ts"
-import { replyWith } from "../../src/testing/faults.ts"
-import { nextCut } from "../../src/testing/Reply.ts"
-import { replyTo } from "../../src/testing/replyTo.ts"
 import { mostContinues } from "../../src/upstream/budget.ts"
+import { faultNames, replyWith } from "../../src/upstream/embedded/faults.ts"
+import { nextCut } from "../../src/upstream/embedded/Reply.ts"
+import { replyTo } from "../../src/upstream/embedded/script.ts"
 
 const none: ReadonlySet<ErrorCode> = new Set()
 

@@ -3,10 +3,9 @@
  * stands in `sameReply`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { callForms } from "../../src/testing/callForms.ts"
+import { callForms } from "../../src/upstream/embedded/callForms.ts"
 import { assertSame } from "../support/sameReply.ts"
-import type { Counts } from "../support/styleClients.ts"
-import { styleClients } from "../support/styleClients.ts"
+import { type Counts, styleClients } from "../support/styleClients.ts"
 import { oslo, reasoning, replies, text } from "./replies.ts"
 import { base, tools, useGateway } from "./support.ts"
 

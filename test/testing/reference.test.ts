@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
-import type { ReferenceOptions } from "../../src/testing/Options.ts"
+import type { ReferenceOptions } from "../../src/testing/Provider.ts"
 import { layer, make, Reference } from "../../src/testing/Reference.ts"
 import { ask, completeIn, createSession, envelopeOf, eventsOf, type Exchange, goOn, promptOf, send } from "./client.ts"
 
@@ -384,7 +384,7 @@ describe("the command", () => {
         }),
         ({ process }) =>
           Effect.callback<void>((resume) => {
-            process.once("exit", () => resume(Effect.void))
+            process.once("exit", (code) => resume(code === 0 ? Effect.void : Effect.die(`it ended with ${code}`)))
             process.kill("SIGTERM")
           })
       )

@@ -4,9 +4,9 @@
 import { shorten } from "../../domain/redact.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import { readPrompt } from "../../testing/prompt.ts"
 import { chunkDecoder } from "../../upstream/openai/decodeChunks.ts"
 import { ReplyDecoder } from "../../upstream/session/decodeReply.ts"
+import { readPrompt } from "../../upstream/session/prompt.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 
 /** Characters of a preview. */

@@ -29,9 +29,8 @@ import { storeUrlOf } from "../../config/storeSettings.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
-import { referenceFlags, runReference } from "../../testing/command.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
-import { runService, stopOnSignal } from "./run.ts"
+import { runService } from "./run.ts"
 
 class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", { message: Schema.String }) {}
 
@@ -199,12 +198,6 @@ const configSchemaCommand = Command.make(
   )
 )
 
-const referenceCommand = Command.make(
-  "reference",
-  referenceFlags,
-  (flags) => stopOnSignal(runReference(flags))
-).pipe(Command.withDescription("Run a reference upstream that speaks the session protocol"))
-
 const Tool = Schema.Struct({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -343,7 +336,6 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     healthCommand,
     checkConfigCommand,
     configSchemaCommand,
-    referenceCommand,
     replayCommand,
     sieveCommand,
     licensesCommand

@@ -127,3 +127,42 @@ export function* renderPrompt(conversation: Conversation): Sliced<string> {
   if (!isInstructed) sections.add("system", yield* instructions(linked, slice))
   return sections.close()
 }
+
+/** A turn of a prompt, as `readPrompt` finds it. */
+export interface PromptTurn {
+  readonly role: Role
+  readonly text: string
+}
+
+const marker = /^<\|(system|user|assistant|tool)\|>$/gm
+const end = "<|end|>"
+
+const isRole = (word: string): word is Role =>
+  word === "system" || word === "user" || word === "assistant" || word === "tool"
+
+const withoutLastNewlines = (text: string): string => {
+  let length = text.length
+  while (length > 0 && text.charCodeAt(length - 1) === 10) length--
+  return text.slice(0, length)
+}
+
+const turn = (role: Role, text: string): PromptTurn => {
+  const body = withoutLastNewlines(text.startsWith("\n") ? text.slice(1) : text)
+  return { role, text: body.endsWith(end) ? withoutLastNewlines(body.slice(0, -end.length)) : body }
+}
+
+/** Splits a prompt into its turns, without the open assistant turn at its end. Text without markers is one user turn. */
+export const readPrompt = (prompt: string): ReadonlyArray<PromptTurn> => {
+  const turns: Array<PromptTurn> = []
+  let role: Role = "user"
+  let start = 0
+  for (const match of prompt.matchAll(marker)) {
+    if (match.index > start) turns.push(turn(role, prompt.slice(start, match.index)))
+    if (match[1] !== undefined && isRole(match[1])) role = match[1]
+    start = match.index + match[0].length
+  }
+  if (start < prompt.length) turns.push(turn(role, prompt.slice(start)))
+  const last = turns.at(-1)
+  if (last !== undefined && last.role === "assistant" && last.text === "") turns.pop()
+  return turns
+}

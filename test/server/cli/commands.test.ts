@@ -184,15 +184,6 @@ describe.concurrent("replay", () => {
 })
 
 describe.concurrent("the command line", () => {
-  it("runs the reference upstream until a signal", async () => {
-    const upstream = start(["reference", "--port", "0"])
-    const [, url] = await upstream.printed(/listens on (http:\/\/\S+)\n/)
-    const login = await fetch(`${url}/api/v0/users/login`, { method: "POST", body: "{}" })
-    assert.match(await login.text(), /code/)
-    upstream.child.kill("SIGTERM")
-    assert.strictEqual((await upstream.ended).code, 0)
-  })
-
   it("has help, a version, and completions for shells", async () => {
     const [help, version, completions] = await Promise.all([
       run(["sieve", "--help"]),

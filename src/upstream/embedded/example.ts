@@ -1,6 +1,6 @@
 /** A small value that fits a JSON Schema, with the words of a question where it asks for text. */
-import type { Json, JsonSchema } from "../domain/Conversation.ts"
-import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "../sieve/schema.ts"
+import type { Json, JsonSchema } from "../../domain/Conversation.ts"
+import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "../../sieve/schema.ts"
 
 /** Nested objects are filled this deep. */
 const maxDepth = 4
@@ -42,5 +42,5 @@ const valueOf = (of: SchemaAt | undefined, words: string, depth: number): Json =
   return types.has("boolean") ? true : null
 }
 
-/** A value for `schema`: required properties, or all where none is required. */
+/** A value for `schema` with its required properties, or with all of them if no property is required. */
 export const exampleFor = (schema: JsonSchema, words: string): Json => valueOf({ schema, root: schema }, words, 0)

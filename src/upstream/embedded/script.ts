@@ -1,26 +1,26 @@
 /**
- * The script language: what a prompt asks the reference upstream to do, a directive a line, in the last user turn.
+ * From a prompt to a reply. The last user turn may hold a script, with one directive per line.
  *
- * A line that is no directive is the question. Without a directive that says something, the question gets the default
- * answer; with one, the script alone is the answer.
+ * The other lines are the question. A script that says something is the answer; otherwise the question gets the default answer.
  */
-import type { Json } from "../domain/Conversation.ts"
+import type { Json } from "../../domain/Conversation.ts"
+import { estimateTokens } from "../../domain/estimateTokens.ts"
+import { type PromptTurn, readPrompt } from "../session/prompt.ts"
 import { callForms, isCallForm, writeCall } from "./callForms.ts"
-import type { Restart, UsageForm } from "./Reply.ts"
-import type { ReplyBuilder } from "./ReplyBuilder.ts"
-import { readFault } from "./scriptFault.ts"
+import { answerByDefault } from "./defaultAnswer.ts"
+import { readFault } from "./faults.ts"
+import { type Reply, ReplyBuilder, type ReplyFlags, type ReplySettings, type Restart, type UsageForm } from "./Reply.ts"
 import { readCount, readJson, readMillis, readText, readWord } from "./scriptValues.ts"
-import { searchResults } from "./searchResults.ts"
 
-/** The most events that one directive may write. */
+/** Events that one directive may write, at most. */
 const most = 100_000
 
 interface Directive {
   readonly syntax: string
   readonly about: string
-  /** True where it says something, so that the default answer stays away. */
+  /** It writes text, which replaces the default answer. */
   readonly speaks: boolean
-  /** Does what the rest of the line says; gives what was expected there where it cannot. */
+  /** Runs with the rest of the line; returns what was expected there if it cannot be read. */
   readonly run: (rest: string, reply: ReplyBuilder, prompt: string) => string | undefined
 }
 
@@ -46,7 +46,7 @@ const readUsage = (rest: string): UsageForm | undefined => {
   return typeof value === "object" && value !== null ? { _tag: "Given", value } : undefined
 }
 
-/** Every directive by name, in the order in which they are explained. */
+/** Every directive by name, in the order of the documents. */
 export const directives = {
   "say": says(
     "!say TEXT",
@@ -106,13 +106,13 @@ export const directives = {
     (rest, reply) => {
       const count = rest === "" ? 3 : readCount(rest, 100)
       if (count === undefined) return "a number up to 100"
-      reply.search("the question", searchResults("the question", count))
+      reply.search("the question", "the question", count)
       return undefined
     }
   ),
   "fragment": says(
     "!fragment TYPE TEXT",
-    "A fragment of another type, which is no reply text: `TIP`, or one that nobody knows.",
+    "A fragment of another type, which is not reply text: `TIP`, or an unknown one.",
     (rest, reply) => {
       const [type, text] = readWord(rest)
       if (type === "") return "a type and a text"
@@ -224,19 +224,18 @@ const readLine = (text: string): Line | undefined => {
   return { name: match[1]!, rest: match[2]?.trim() ?? "", text }
 }
 
-/** What a script left to do. */
-export interface Ran {
-  /** The lines that are no directives. */
+interface Ran {
+  /** The lines without a directive. */
   readonly question: string
-  /** The script said something itself. */
+  /** The script wrote text. */
   readonly spoke: boolean
 }
 
 /**
- * Runs the script in `text` for the time after `replies` tool replies. Mistakes become the answer, so that whoever wrote the
- * script sees them.
+ * Runs the section of the script in `text` that follows `replies` tool replies. A mistake becomes the answer, so that the
+ * script's author sees it.
  */
-export const runScript = (text: string, replies: number, prompt: string, reply: ReplyBuilder): Ran => {
+const runScript = (text: string, replies: number, prompt: string, reply: ReplyBuilder): Ran => {
   const question: Array<string> = []
   let section = 0
   let spoke = false
@@ -260,5 +259,23 @@ export const runScript = (text: string, replies: number, prompt: string, reply: 
   return { question: question.join("\n").trim(), spoke }
 }
 
-/** What every directive does, for the reader. */
+/** Every directive with its description. */
 export const scriptTable: ReadonlyArray<{ readonly syntax: string; readonly about: string }> = Object.values(directives)
+
+export interface ReplyRequest extends ReplyFlags {
+  readonly prompt: string
+  /** Turns of the same session before this one. */
+  readonly earlier: ReadonlyArray<PromptTurn>
+}
+
+/** The reply to a prompt. `script` replaces the last user turn. */
+export const replyTo = (request: ReplyRequest, settings: ReplySettings, script?: string): Reply => {
+  const turns = [...request.earlier, ...readPrompt(request.prompt)]
+  const lastUser = turns.findLastIndex((turn) => turn.role === "user")
+  const text = script ?? turns[lastUser]?.text ?? ""
+  const toolReplies = script === undefined ? turns.slice(lastUser + 1).filter((turn) => turn.role === "tool").length : 0
+  const reply = new ReplyBuilder(request, settings)
+  const ran = runScript(text, toolReplies, request.prompt, reply)
+  if (!ran.spoke) answerByDefault(ran.question, turns, reply)
+  return reply.build(estimateTokens(request.prompt))
+}

@@ -1,22 +1,31 @@
 /**
- * The sessions that the reference upstream keeps, with the turns in them. Memory is bounded: the oldest sessions go first.
+ * The sessions of the embedded upstream, with their turns. Bounded in number and in characters: the oldest idle sessions are
+ * dropped first.
  */
+import { type PromptTurn, readPrompt } from "../session/prompt.ts"
 import type { Call } from "./Call.ts"
-import type { ReferenceOptions } from "./Options.ts"
-import { type PromptTurn, readPrompt } from "./prompt.ts"
 import type { Reply } from "./Reply.ts"
 import type { MessageIds } from "./round.ts"
+
+export interface SessionOptions {
+  /** Sessions that are kept; the oldest are dropped first, never one with a running reply (10,000). */
+  readonly maxSessions?: number | undefined
+  /** Characters of the turns of all sessions, where a piece of a reply counts as 64 (64 Mi). */
+  readonly maxCharacters?: number | undefined
+  /** Makes session ids; by default they are counted. */
+  readonly newSessionId?: (() => string) | undefined
+}
 
 /** A prompt and its reply. */
 export interface SessionTurn {
   readonly ids: MessageIds
-  /** The reply that this turn goes on from. */
+  /** The id of the reply that this turn follows. */
   readonly parent: number | null
   readonly prompt: string
   readonly reply: Reply
-  /** Pieces of the reply that have left. */
+  /** The number of pieces of the reply that have left. */
   sent: number
-  /** The call that sends the reply now. */
+  /** The call that is sending the reply. */
   running: Call | undefined
 }
 
@@ -31,7 +40,7 @@ export interface Session {
   lastMessage: number
 }
 
-/** What a turn holds in characters, roughly. */
+/** The approximate size of a turn in characters. */
 const weigh = (turn: SessionTurn): number => turn.prompt.length + turn.reply.pieces.length * 64
 
 export class Sessions {
@@ -44,7 +53,7 @@ export class Sessions {
   created = 0
   deleted = 0
 
-  constructor(options: ReferenceOptions) {
+  constructor(options: SessionOptions) {
     this.maxSessions = options.maxSessions ?? 10_000
     this.maxCharacters = options.maxCharacters ?? 64 * 1024 * 1024
     this.newId = options.newSessionId ?? (() => `00000000-0000-4000-8000-${String(this.created).padStart(12, "0")}`)
@@ -80,7 +89,7 @@ export class Sessions {
     if (own?.size === 0) this.byAccount.delete(session.account)
   }
 
-  /** Lets the oldest sessions go that stand idle. */
+  /** Drops the oldest idle sessions. */
   private shrink(): void {
     for (const oldest of this.all.values()) {
       const tooMany = this.all.size > this.maxSessions
@@ -123,7 +132,7 @@ export class Sessions {
   }
 }
 
-/** What was said in a session up to and with the reply `message`. */
+/** The turns of a session up to and including the reply `message`. */
 export const turnsUpTo = (session: Session, message: number | null): ReadonlyArray<PromptTurn> => {
   const turns: Array<PromptTurn> = []
   let turn = message === null ? undefined : session.turns.get(message)

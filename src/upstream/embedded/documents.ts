@@ -1,25 +1,79 @@
 /**
- * The reply's document as it grows, in the new shape (`fragments`) and in the older one (two strings).
+ * The reply's document as it grows, in the new shape (`fragments`) and in the older one (two strings), and the patches that
+ * make it grow.
  */
-import type { Json } from "../domain/Conversation.ts"
-import type { JsonObject, Patches } from "./Patches.ts"
+import type { Json } from "../../domain/Conversation.ts"
 import type { Piece } from "./Reply.ts"
+import type { EventItem } from "./wire.ts"
+
+export type JsonObject = { [key: string]: Json }
+
+/**
+ * Writes patches of the reply's document as events. A path or operation that a patch shares with the one before it is omitted,
+ * so a reader has to keep both.
+ */
+export class Patches {
+  readonly items: Array<EventItem> = []
+  /** The number of pieces that have left with the items so far. */
+  sent: number
+  private path: string | undefined = undefined
+  private operation: string | undefined = undefined
+
+  constructor(sent: number) {
+    this.sent = sent
+  }
+
+  private push(event: string | undefined, value: Json, wait: number): void {
+    this.items.push({ _tag: "Event", event, data: JSON.stringify(value), sent: this.sent, wait })
+  }
+
+  /** An event other than a patch. */
+  named(event: string, value: Json): void {
+    this.push(event, value, 0)
+  }
+
+  /** Replaces the document. */
+  snapshot(response: JsonObject, wait: number): void {
+    this.push(undefined, { v: { response } }, wait)
+    this.path = undefined
+    this.operation = "SET"
+  }
+
+  /** A patch; the first one of a stream without a snapshot is complete. */
+  patch(path: string, operation: "SET" | "APPEND" | "BATCH", value: Json, wait = 0): void {
+    const patch: JsonObject = {}
+    if (path !== this.path) patch["p"] = path
+    if (operation !== this.operation) patch["o"] = operation
+    patch["v"] = value
+    this.path = path
+    this.operation = operation
+    this.push(undefined, patch, wait)
+  }
+
+  /** A patch as older servers write it, without an operation. */
+  bare(path: string, value: Json, wait = 0): void {
+    const patch: JsonObject = path === this.path ? {} : { p: path }
+    patch["v"] = value
+    this.path = path
+    this.push(undefined, patch, wait)
+  }
+}
 
 /** Fields of `response` with the values to set. */
 export type Fields = ReadonlyArray<readonly [name: string, value: Json]>
 
 export interface ReplyDocument {
-  /** Takes in a piece that the reader knows, or learns from a snapshot. */
+  /** Adds a piece that the reader has already, or gets from a snapshot. */
   absorb(piece: Piece): void
   /** Starts over with an empty document. */
   restart(): void
-  /** What a snapshot shows of the reply. */
+  /** The fields of a snapshot. */
   body(): JsonObject
-  /** Writes a piece as growth. */
+  /** Adds a piece and writes its patch. */
   grow(piece: Piece, patches: Patches): void
-  /** Sets fields in mid-reply. */
+  /** Sets fields within the reply. */
   set(fields: Fields, patches: Patches): void
-  /** Writes token counts and the end. */
+  /** Writes the token counts and the final status. */
   finish(status: string, fields: Fields, patches: Patches): void
 }
 
@@ -29,7 +83,7 @@ export class FragmentDocument implements ReplyDocument {
   private fragments: Array<JsonObject> = []
   private fields: JsonObject = {}
   private readonly references: Array<Json> = []
-  /** Pieces of reasoning in the fragment that is being written: a tenth of a second each. */
+  /** Pieces of reasoning in the open fragment; each counts as a tenth of a second. */
   private thoughts = 0
 
   private get last(): JsonObject | undefined {
@@ -151,7 +205,7 @@ export class StringDocument implements ReplyDocument {
     for (const [name, value] of fields) patches.bare(`response/${name}`, value)
   }
 
-  /** A list without an operation is a batch, and a path within it may be absolute. */
+  /** In the older shape a list without an operation is a batch, and paths within it may be absolute. */
   finish(status: string, fields: Fields, patches: Patches): void {
     patches.bare("response", [
       ...fields.map(([p, v]) => ({ p, o: "SET", v })),

@@ -1,10 +1,10 @@
 /**
- * What a prompt tells its model beyond the conversation: the tools that it may call, whether it must, and the form of the
- * answer. Read from the words that the gateway uses, as a model would.
+ * The gateway's instructions in a prompt: the tools that may be called, whether one must be, and the form of the answer. Read
+ * from the gateway's own words, as a model reads them.
  */
-import type { JsonSchema } from "../domain/Conversation.ts"
-import { isRecord } from "../domain/json.ts"
-import type { PromptTurn } from "./prompt.ts"
+import type { JsonSchema } from "../../domain/Conversation.ts"
+import { isRecord } from "../../domain/json.ts"
+import type { PromptTurn } from "../session/prompt.ts"
 import { readJson } from "./scriptValues.ts"
 
 export interface DeclaredTool {
@@ -29,7 +29,7 @@ const readTool = (line: string): ReadonlyArray<DeclaredTool> => {
   return typeof name === "string" && isRecord(parameters) ? [{ name, parameters }] : []
 }
 
-/** The text between two headings of the gateway's own. */
+/** The text between two of the gateway's headings. */
 const part = (text: string, heading: string, end: string): string => {
   const start = text.lastIndexOf(heading)
   if (start === -1) return ""

@@ -21,8 +21,8 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { ConfigInput } from "../config/schema.ts"
 import { GatewayRoutes, GatewayServices, routerConfig } from "../server/Gateway.ts"
 import { serveGateway } from "../server/serve.ts"
-import type { ReferenceOptions } from "../testing/Options.ts"
-import { layer as layerReference, Reference } from "../testing/Reference.ts"
+import type { ReferenceOptions } from "./Provider.ts"
+import { layer as layerReference, Reference } from "./Reference.ts"
 
 /** Options of a gateway for tests. */
 export interface GatewayTestOptions {

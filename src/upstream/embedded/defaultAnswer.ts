@@ -1,13 +1,12 @@
 /**
- * What the reference upstream answers without a script: friendly, and the same for the same conversation. It calls the tools
- * that the question asks for, passes on what they answer, and keeps to the form that the prompt asks for.
+ * The answer without a script, which is the same for the same conversation. It calls the tools that the question asks for,
+ * repeats their results, and keeps to the output form that the prompt asks for.
  */
+import type { PromptTurn } from "../session/prompt.ts"
 import { writeCall } from "./callForms.ts"
 import { exampleFor } from "./example.ts"
 import { type DeclaredTool, type Instructions, readInstructions } from "./instructions.ts"
-import type { PromptTurn } from "./prompt.ts"
-import type { ReplyBuilder } from "./ReplyBuilder.ts"
-import { searchResults } from "./searchResults.ts"
+import type { ReplyBuilder } from "./Reply.ts"
 
 const shorten = (text: string): string => {
   const characters = Array.from(text.replace(/\s+/g, " ").trim())
@@ -18,21 +17,21 @@ const quote = (text: string): string => `“${shorten(text)}”`
 
 const plural = (count: number, noun: string): string => count === 1 ? `1 ${noun}` : `${count} ${noun}s`
 
-/** A tool to call, and what the question says after its name. */
-interface Wish {
+/** A tool to call, and the words after its name in the question. */
+interface ToolRequest {
   readonly tool: DeclaredTool
   readonly words: string
 }
 
 const isWord = (character: string | undefined): boolean => character !== undefined && /[\w-]/.test(character)
 
-/** Longest question that may ask for a tool. Agents wrap theirs in pages of instructions that mention many. */
+/** Characters of a question that may ask for a tool. Longer ones are agents' instructions, which mention many tools. */
 const longestRequest = 1000
 
-/** What stands before a tool's name in a question that asks for it: `use`, `call the tool`, or `and` after another one. */
+/** The words before a tool's name in a question that asks for it: `use`, `call the tool`, or `and` after another one. */
 const asking = /\b(?:use|using|call|run|invoke|try|and|then)\b(?:\s+(?:the|a|tool|function))*[\s,:`"']*$/i
 
-/** Where `name` stands as a word of its own and is asked for. */
+/** The index of `name` as a word that is asked for; -1 if it is not. */
 const findRequest = (text: string, name: string): number => {
   if (text.length > longestRequest) return -1
   let at = text.indexOf(name)
@@ -48,7 +47,7 @@ const withoutJoints = (text: string): string =>
     .replace(/(?:[\s,:;`"'.?!]|\b(?:and|then|use|call))+$/i, "")
 
 /** The tools that a question names, in its order, or the one that must be called. */
-const wishes = (question: string, { mustCall, parallel, tools }: Instructions): ReadonlyArray<Wish> => {
+const toolRequests = (question: string, { mustCall, parallel, tools }: Instructions): ReadonlyArray<ToolRequest> => {
   const places = tools.map((tool) => ({ tool, at: findRequest(question, tool.name) }))
   const named = places.filter(({ at }) => at !== -1).sort((a, b) => a.at - b.at)
   const wanted = named.map(({ at, tool }, i) => ({
@@ -61,7 +60,7 @@ const wishes = (question: string, { mustCall, parallel, tools }: Instructions): 
   return must === undefined || must === false ? [] : [{ tool: must, words: shorten(question) || "example" }]
 }
 
-const call = (wanted: ReadonlyArray<Wish>, reply: ReplyBuilder): void => {
+const call = (wanted: ReadonlyArray<ToolRequest>, reply: ReplyBuilder): void => {
   const names = wanted.map(({ tool }) => tool.name).join(" and ")
   reply.think(`This takes ${names}.`)
   reply.say(`I call ${names}.\n\n`)
@@ -73,8 +72,8 @@ const call = (wanted: ReadonlyArray<Wish>, reply: ReplyBuilder): void => {
 
 const result = /<tool_result\b([^>]*)>\n?([^]*?)\n?<\/tool_result>/g
 
-/** What the tools answered, each by its name. */
-const passOn = (text: string, reply: ReplyBuilder): void => {
+/** Repeats the results of the tools, each by its name. */
+const repeatResults = (text: string, reply: ReplyBuilder): void => {
   const results = [...text.matchAll(result)].map(([, attributes = "", content = ""]) => {
     const name = / name="([^"]*)"/.exec(attributes)?.[1]
     return `${name ?? "The tool"} answered: ${quote(content)}`
@@ -99,7 +98,7 @@ const introduce = (question: string, turns: ReadonlyArray<PromptTurn>, reply: Re
       `so I repeat the question and say what I am.`
   )
   if (reply.flags.search) {
-    reply.search(shorten(question), searchResults(quote(question), 3))
+    reply.search(shorten(question), quote(question), 3)
     reply.say(
       `I looked for ${quote(question)} and found three pages[citation:1][citation:2][citation:3]. ` +
         `The first one[reference:1] repeats the question, as I do. `
@@ -118,14 +117,14 @@ const introduce = (question: string, turns: ReadonlyArray<PromptTurn>, reply: Re
   )
 }
 
-/** Writes the default answer to `question`, which is the last user turn of `turns` without its directives. */
+/** Writes the default answer to `question`, the last user turn of `turns` without its directives. */
 export const answerByDefault = (question: string, turns: ReadonlyArray<PromptTurn>, reply: ReplyBuilder): void => {
   const instructions = readInstructions(turns)
   const lastTool = turns.findLastIndex(({ role }) => role === "tool")
   const answered = lastTool > turns.findLastIndex(({ role }) => role === "user")
-  const wanted = answered && instructions.mustCall === false ? [] : wishes(question, instructions)
+  const wanted = answered && instructions.mustCall === false ? [] : toolRequests(question, instructions)
   if (wanted.length > 0) call(wanted, reply)
   else if (instructions.output !== undefined) answerInForm(question, instructions, reply)
-  else if (answered) passOn(turns[lastTool]?.text ?? "", reply)
+  else if (answered) repeatResults(turns[lastTool]?.text ?? "", reply)
   else introduce(question, turns, reply)
 }

@@ -1,5 +1,5 @@
 /**
- * How models of various families write a tool call as text; `json` is the call's arguments as JSON text.
+ * Tool calls as text, in the forms of various model families; `json` is the JSON text of the call's arguments.
  */
 
 type Form = (name: string, json: string) => string
@@ -17,7 +17,7 @@ const python = (value: unknown): string =>
 const tags = (json: string, tag: (key: string, value: string) => string): string =>
   record(json).map(([key, value]) => tag(key, plain(value))).join("")
 
-/** Forms by name; `tool_call` is the one that a prompt of this gateway asks for. */
+/** Forms by name; the gateway's prompts ask for `tool_call`. */
 export const callForms = {
   "tool_call": (name, json) => `<tool_call>{"name":${JSON.stringify(name)},"arguments":${json}}</tool_call>`,
   "tool_calls": (name, json) => `{"tool_calls":[{"name":${JSON.stringify(name)},"input":${json}}]}`,
@@ -50,5 +50,5 @@ export type CallForm = keyof typeof callForms
 
 export const isCallForm = (name: string): name is CallForm => Object.hasOwn(callForms, name)
 
-/** A call of `name` as text. `json` must be the text of a JSON object. */
+/** A call of `name` as text. `json` is the text of a JSON object. */
 export const writeCall = (form: CallForm, name: string, json: string): string => callForms[form](name, json)

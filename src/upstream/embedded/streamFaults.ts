@@ -1,16 +1,16 @@
 /**
- * Faults of an event stream.
+ * Faults of an event stream: each changes the draft of a round.
  */
-import type { Draft, EventItem, Item, StopItem, Wire } from "./Draft.ts"
-import type { Fault, StreamFault } from "./Fault.ts"
+import type { FaultSpec } from "./Reply.ts"
+import type { Draft, EventItem, Item, StopItem, Wire } from "./wire.ts"
 
-/** Index at which the end of the reply begins. */
+/** The index at which the end of the reply begins. */
 const endingOf = (draft: Draft): number => {
   const index = draft.items.indexOf(draft.ending)
   return index === -1 ? draft.items.length : index
 }
 
-/** Index of the first item after the first `pieces` pieces of the round; the end of the reply where there are fewer. */
+/** The index of the first item after `pieces` pieces of the round; the end of the reply if the round has fewer. */
 const indexAfter = (draft: Draft, pieces: number): number => {
   if (pieces <= 0) return draft.items.findIndex((item) => !(item._tag === "Event" && item.event === "ready"))
   const found = draft.items.findIndex((item) => item._tag !== "Stop" && item.sent >= draft.from + pieces)
@@ -40,7 +40,7 @@ const event = (name: string | undefined, data: string, sent: number): EventItem 
 const closing = (sent: number): EventItem => event("close", "{\"click_behavior\":\"none\"}", sent)
 
 /** The service gives up: a `hint` or a `toast`, then the end. */
-const giveUp = (name: "hint" | "toast") => (fault: Fault, draft: Draft): Draft => {
+const giveUp = (name: "hint" | "toast") => (fault: FaultSpec, draft: Draft): Draft => {
   const at = indexAfter(draft, fault.after ?? 0)
   const sent = sentAt(draft, at)
   const data = {
@@ -52,7 +52,7 @@ const giveUp = (name: "hint" | "toast") => (fault: Fault, draft: Draft): Draft =
 }
 
 /** The reply ends with another status. */
-const endWith = (status: string, fragments: boolean) => (fault: Fault, draft: Draft): Draft => {
+const endWith = (status: string, fragments: boolean) => (fault: FaultSpec, draft: Draft): Draft => {
   const at = indexAfter(draft, fault.after ?? 0)
   const sent = sentAt(draft, at)
   const withdrawn = {
@@ -69,15 +69,15 @@ const endWith = (status: string, fragments: boolean) => (fault: Fault, draft: Dr
   )
 }
 
-const stopAfter = (how: StopItem["how"], fallback: number) => (fault: Fault, draft: Draft): Draft =>
+const stopAfter = (how: StopItem["how"], fallback: number) => (fault: FaultSpec, draft: Draft): Draft =>
   cutAt(draft, indexAfter(draft, fault.after ?? fallback), stop(how))
 
-/** A snapshot of just what has been sent, where the round starts with one. */
+/** A snapshot of the pieces that have left, if the round starts with a snapshot. */
 const repeated = (draft: Draft): ReadonlyArray<Item> => draft.repeated === undefined ? [] : [draft.repeated]
 
 const isClose = (item: Item): boolean => item._tag === "Event" && item.event === "close"
 
-const onWire = (change: (fault: Fault) => Partial<Wire>) => (fault: Fault, draft: Draft): Draft => ({
+const onWire = (change: (fault: FaultSpec) => Partial<Wire>) => (fault: FaultSpec, draft: Draft): Draft => ({
   ...draft,
   wire: { ...draft.wire, ...change(fault) }
 })
@@ -97,29 +97,32 @@ const chatter = (i: number, sent: number): EventItem => {
   }
 }
 
-interface StreamRow {
+/** What a stream fault does. */
+export interface StreamFaultRow {
   readonly about: string
-  readonly change: (fault: Fault, draft: Draft) => Draft
+  readonly stream: (fault: FaultSpec, draft: Draft) => Draft
+  /** The fault applies to continued streams only. */
+  readonly continued?: true
 }
 
 /** Stream faults by name. */
-export const streams: Readonly<Record<StreamFault, StreamRow>> = {
-  "empty-stream": { about: "the head of a stream and its end", change: (_, draft) => cutAt(draft, 0, stop("end")) },
+export const streamFaults = {
+  "empty-stream": { about: "the head of a stream, then its end", stream: (_, draft) => cutAt(draft, 0, stop("end")) },
   "reset-before-events": {
     about: "the connection breaks after the head",
-    change: (_, draft) => cutAt(draft, 0, stop("reset"))
+    stream: (_, draft) => cutAt(draft, 0, stop("reset"))
   },
-  "hang-before-events": { about: "silence after the head", change: (_, draft) => cutAt(draft, 0, stop("hang")) },
-  "reset-mid-stream": { about: "the connection breaks", change: stopAfter("reset", 1) },
-  "hang-mid-stream": { about: "the stream falls silent", change: stopAfter("hang", 1) },
-  "cut-off": { about: "the stream ends in mid-reply, without a status", change: stopAfter("end", 1) },
+  "hang-before-events": { about: "silence after the head", stream: (_, draft) => cutAt(draft, 0, stop("hang")) },
+  "reset-mid-stream": { about: "the connection breaks", stream: stopAfter("reset", 1) },
+  "hang-mid-stream": { about: "the stream falls silent", stream: stopAfter("hang", 1) },
+  "cut-off": { about: "the stream ends in mid-reply, without a status", stream: stopAfter("end", 1) },
   "no-status": {
     about: "the whole text, then the end without a status",
-    change: (_, draft) => cutAt(draft, endingOf(draft), stop("end"))
+    stream: (_, draft) => cutAt(draft, endingOf(draft), stop("end"))
   },
   "broken-line": {
     about: "a `data` line whose JSON breaks off; the stream goes on",
-    change: (fault, draft) => {
+    stream: (fault, draft) => {
       const at = indexAfter(draft, fault.after ?? 1)
       const broken = event(undefined, "{\"p\":\"response/fragments/-1/content\",\"o\":\"APP", sentAt(draft, at))
       return { ...draft, items: [...draft.items.slice(0, at), broken, ...draft.items.slice(at)] }
@@ -127,50 +130,50 @@ export const streams: Readonly<Record<StreamFault, StreamRow>> = {
   },
   "hint": {
     about: "the service gives up; `reason=` rate_limit_reached (default), input_exceeds_limit or another",
-    change: giveUp("hint")
+    stream: giveUp("hint")
   },
-  "toast": { about: "as `hint`, in a `toast`", change: giveUp("toast") },
+  "toast": { about: "as `hint`, in a `toast`", stream: giveUp("toast") },
   "content-filter": {
     about: "CONTENT_FILTER, with the fragments replaced by a canned one",
-    change: endWith("CONTENT_FILTER", true)
+    stream: endWith("CONTENT_FILTER", true)
   },
-  "timeout-status": { about: "status TIMEOUT", change: endWith("TIMEOUT", false) },
-  "error-status": { about: "status ERROR", change: endWith("ERROR", false) },
+  "timeout-status": { about: "status TIMEOUT", stream: endWith("TIMEOUT", false) },
+  "error-status": { about: "status ERROR", stream: endWith("ERROR", false) },
   "no-ready": {
     about: "no `ready` event",
-    change: (_, draft) => ({
+    stream: (_, draft) => ({
       ...draft,
       items: draft.items.filter((item) => !(item._tag === "Event" && item.event === "ready"))
     })
   },
   "no-close": {
     about: "no `close` event: the connection just ends",
-    change: (_, draft) => ({ ...draft, items: draft.items.filter((item) => !isClose(item)) })
+    stream: (_, draft) => ({ ...draft, items: draft.items.filter((item) => !isClose(item)) })
   },
   "done": {
     about: "`[DONE]` after the `close` event",
-    change: (_, draft) => ({ ...draft, items: [...draft.items, event(undefined, "[DONE]", lastSent(draft))] })
+    stream: (_, draft) => ({ ...draft, items: [...draft.items, event(undefined, "[DONE]", lastSent(draft))] })
   },
   "done-only": {
     about: "`[DONE]` in place of the `close` event",
-    change: (_, draft) => ({
+    stream: (_, draft) => ({
       ...draft,
       items: draft.items.map((item) => isClose(item) ? event(undefined, "[DONE]", lastSent(draft)) : item)
     })
   },
   "linger": {
     about: "the connection stays open after the last event",
-    change: (_, draft) => ({ ...draft, items: [...draft.items, stop("hang")] })
+    stream: (_, draft) => ({ ...draft, items: [...draft.items, stop("hang")] })
   },
-  "crlf": { about: "CR LF line ends", change: onWire(() => ({ lineEnd: "\r\n" })) },
-  "cr": { about: "CR line ends", change: onWire(() => ({ lineEnd: "\r" })) },
-  "comments": { about: "a comment before every event", change: onWire(() => ({ comments: true })) },
-  "retry-lines": { about: "`id` and `retry` lines in every event", change: onWire(() => ({ retryLines: true })) },
-  "multi-line-data": { about: "data over two lines", change: onWire(() => ({ multiLine: true })) },
-  "no-space": { about: "no space after the colon", change: onWire(() => ({ space: false })) },
+  "crlf": { about: "CR LF line ends", stream: onWire(() => ({ lineEnd: "\r\n" })) },
+  "cr": { about: "CR line ends", stream: onWire(() => ({ lineEnd: "\r" })) },
+  "comments": { about: "a comment before every event", stream: onWire(() => ({ comments: true })) },
+  "retry-lines": { about: "`id` and `retry` lines in every event", stream: onWire(() => ({ retryLines: true })) },
+  "multi-line-data": { about: "data over two lines", stream: onWire(() => ({ multiLine: true })) },
+  "no-space": { about: "no space after the colon", stream: onWire(() => ({ space: false })) },
   "chatter": {
-    about: "`update_session`, `title`, `finish` and events that no page knows between the others",
-    change: (_, draft) => ({
+    about: "`update_session`, `title`, `finish` and unknown events between the others",
+    stream: (_, draft) => ({
       ...draft,
       items: draft.items.flatMap((item, i): ReadonlyArray<Item> =>
         item._tag !== "Event" || item.event === "ready" ? [item] : [chatter(i, sentAt(draft, i)), item]
@@ -179,15 +182,16 @@ export const streams: Readonly<Record<StreamFault, StreamRow>> = {
   },
   "trickle": {
     about: "byte by byte (`ms=N` between)",
-    change: onWire((fault) => ({ cut: "bytes", cutWait: fault.millis ?? 0 }))
+    stream: onWire((fault) => ({ cut: "bytes", cutWait: fault.millis ?? 0 }))
   },
   "split-utf8": {
     about: "chunks that end inside characters",
-    change: onWire((fault) => ({ cut: "characters", cutWait: fault.millis ?? 0 }))
+    stream: onWire((fault) => ({ cut: "characters", cutWait: fault.millis ?? 0 }))
   },
   "disagree": {
     about: "a continued snapshot that differs from what was sent (on `continue`)",
-    change: (_, draft) => ({
+    continued: true,
+    stream: (_, draft) => ({
       ...draft,
       items: draft.items.map((item) =>
         item._tag === "Event" && item.data.startsWith("{\"v\":{\"response\":")
@@ -198,14 +202,16 @@ export const streams: Readonly<Record<StreamFault, StreamRow>> = {
   },
   "nothing-new": {
     about: "a continued stream that repeats what was sent and ends without a status (on `continue`)",
-    change: (_, draft) => cutAt(draft, indexAfter(draft, 0), ...repeated(draft), stop("end"))
+    continued: true,
+    stream: (_, draft) => cutAt(draft, indexAfter(draft, 0), ...repeated(draft), stop("end"))
   },
   "incomplete-nothing": {
     about: "INCOMPLETE again, without a new piece (on `continue`)",
-    change: (_, draft) => {
+    continued: true,
+    stream: (_, draft) => {
       const at = indexAfter(draft, 0)
       const status = event(undefined, "{\"p\":\"response/status\",\"o\":\"SET\",\"v\":\"INCOMPLETE\"}", draft.from)
       return cutAt(draft, at, ...repeated(draft), status, closing(draft.from))
     }
   }
-}
+} as const satisfies Readonly<Record<string, StreamFaultRow>>

@@ -1,9 +1,9 @@
 /**
- * Values in a script: texts, durations, numbers and `key=value` pairs. Each reader gives `undefined` for what it cannot read.
+ * Values in a script: texts, durations, numbers and `key=value` pairs. Each reader returns `undefined` for invalid text.
  */
-import type { Json } from "../domain/Conversation.ts"
+import type { Json } from "../../domain/Conversation.ts"
 
-/** JSON text as a value; `undefined` where it is none. */
+/** The value of JSON text. */
 export const readJson = (text: string): Json | undefined => {
   try {
     return JSON.parse(text)
@@ -12,7 +12,7 @@ export const readJson = (text: string): Json | undefined => {
   }
 }
 
-/** A text as it stands, a JSON string, or a JSON array of strings: the pieces one by one. */
+/** Plain text, a JSON string, or a JSON array of strings: the pieces. */
 export const readText = (rest: string): string | ReadonlyArray<string> => {
   const value = rest.startsWith("\"") || rest.startsWith("[") ? readJson(rest) : undefined
   if (typeof value === "string") return value
@@ -33,13 +33,13 @@ export const readCount = (text: string, most: number): number | undefined => {
   return value <= most ? value : undefined
 }
 
-/** The first word and what follows it. */
+/** The first word and the rest. */
 export const readWord = (rest: string): readonly [word: string, rest: string] => {
   const match = /^(\S*)\s*([^]*)$/.exec(rest)
   return [match?.[1] ?? "", match?.[2] ?? ""]
 }
 
-/** `key=value` pairs; a value with blanks stands as a JSON string. `undefined` where something else stands among them. */
+/** `key=value` pairs; a value with blanks is a JSON string. */
 export const readPairs = (rest: string): ReadonlyMap<string, string> | undefined => {
   const pairs = new Map<string, string>()
   const left = rest.replace(/(\w+)=("(?:[^"\\]|\\.)*"|\S+)/g, (_, key: string, value: string) => {

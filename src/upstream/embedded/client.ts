@@ -1,5 +1,5 @@
 /**
- * The reference upstream without a socket: an `HttpClient` whose replies are the provider's own steps.
+ * The embedded upstream as an `HttpClient` without a socket.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -10,11 +10,10 @@ import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
-import type { Call } from "./Call.ts"
-import type { Provider } from "./Provider.ts"
-import type { Head } from "./Step.ts"
+import type { Answerer } from "./Answerer.ts"
+import type { Call, Head } from "./Call.ts"
 
-/** The most chunks that leave in one pull: enough to be cheap, few enough to notice a reader that went away. */
+/** Chunks per pull: enough to be cheap, few enough to notice a reader that left. */
 const chunksPerPull = 64
 
 const bodyText = (request: HttpClientRequest.HttpClientRequest): string => {
@@ -46,7 +45,7 @@ const hang = (call: Call): Effect.Effect<void> =>
     return untilStopped(call)
   })
 
-/** Silence for a while, unless the call is stopped. */
+/** Waits `millis` milliseconds, or until the call is stopped. */
 const pause = (call: Call, millis: number): Effect.Effect<void> =>
   millis === 0 ? Effect.yieldNow : Effect.raceFirst(Effect.sleep(millis), untilStopped(call))
 
@@ -66,7 +65,7 @@ class Player {
     return Effect.fail(broken(this.request))
   })
 
-  /** Plays up to and with the head. */
+  /** Plays the steps up to and including the head. */
   readonly head: Effect.Effect<Head, HttpClientError.HttpClientError> = Effect.suspend(() => {
     if (this.call.outcome === "aborted") return this.reset
     const step = this.call.steps[this.next++]
@@ -82,7 +81,7 @@ class Player {
     }
   })
 
-  /** The chunks that come next without a pause between them. */
+  /** The next chunks without a pause between them. */
   readonly pull: Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, HttpClientError.HttpClientError> = Effect.suspend(
     () => {
       const { steps } = this.call
@@ -107,11 +106,11 @@ class Player {
   )
 }
 
-/** A client whose every request, to whatever host, goes to `provider`. Bodies are bytes or text. */
-export const makeClient = (provider: Provider): HttpClient.HttpClient =>
+/** A client whose requests all go to `answerer`, whatever their host. Bodies are bytes or text. */
+export const makeClient = (answerer: Answerer): HttpClient.HttpClient =>
   HttpClient.make((request, url, signal) =>
     Effect.suspend(() => {
-      const call = provider.handle({
+      const call = answerer.handle({
         method: request.method,
         path: url.pathname,
         query: url.search.slice(1),

@@ -1,30 +1,31 @@
 /**
- * What the reference upstream has seen: counts for ever, the latest requests in full.
+ * What the scripted provider has received: counts since the start, and the latest requests in full.
  */
-import type { Outcome } from "./Call.ts"
-import { dropOldest } from "./dropOldest.ts"
-import { type CallName, callNames } from "./envelope.ts"
+import type { CallRecord } from "../upstream/embedded/Answerer.ts"
+import type { Outcome } from "../upstream/embedded/Call.ts"
+import { type CallName, callNames } from "../upstream/embedded/calls.ts"
+import { dropOldest } from "../upstream/embedded/logins.ts"
 
-/** A request as it came, and what became of it. */
+/** A request as it arrived, and its result. */
 export interface SeenRequest {
   readonly call: CallName
-  /** Email, mobile or bare token; empty where none came. */
+  /** Email, mobile or bare token; empty without any. */
   readonly account: string
   readonly session: string | undefined
   readonly body: string
   readonly prompt: string | undefined
-  /** Names of the faults that it met. */
+  /** Names of the faults that applied to it. */
   readonly faults: ReadonlyArray<string>
   readonly outcome: Outcome | "open"
 }
 
 export interface Report {
-  /** Requests that came, by call. */
+  /** Requests, by call. */
   readonly calls: Readonly<Record<CallName, number>>
-  /** Tokens given out, by account. */
+  /** Tokens issued, by account. */
   readonly logins: Readonly<Record<string, number>>
   readonly refusedLogins: number
-  /** Requests that no caller who keeps to the protocol sends: no such call, body, message or credential. */
+  /** Requests that break the protocol: the call, body, message or credential does not exist. */
   readonly violations: number
   readonly sessions: { readonly created: number; readonly deleted: number; readonly open: number }
   /** Requests that are being answered. */
@@ -32,15 +33,15 @@ export interface Report {
   /** Event streams that are running. */
   readonly streams: number
   readonly finished: number
-  /** Callers that went away before the end. */
+  /** Callers that left before the end. */
   readonly aborted: number
-  /** Connections that the upstream broke, as asked. */
+  /** Connections that the provider broke, as ordered. */
   readonly broken: number
-  /** Streams that `stop_stream` (or a continue on top of them) ended. */
+  /** Streams that `stop_stream`, or a continue of the same message, ended. */
   readonly stopped: number
-  /** Replies that fell silent, as asked; they last until the call is stopped. */
+  /** Replies that fell silent, as ordered, until the call is stopped. */
   readonly silences: number
-  /** Most event streams that ran at once, by account and in all. */
+  /** The most event streams that ran at once, by account and in total. */
   readonly mostAtOnce: Readonly<Record<string, number>>
   readonly mostStreams: number
   /** Prompts of the latest completions. */
@@ -48,22 +49,13 @@ export interface Report {
   readonly requests: ReadonlyArray<SeenRequest>
 }
 
-/** A request that the ledger follows. */
-export interface Entry extends SeenRequest {
-  session: string | undefined
-  prompt: string | undefined
-  account: string
-  faults: Array<string>
-  outcome: Outcome | "open"
-}
-
-/** The most characters of request bodies that are kept. */
+/** Characters of request bodies that are kept. */
 const maxCharacters = 16 * 1024 * 1024
 
-/** The most accounts of which counts are kept; the oldest are forgotten. */
+/** Accounts with counts; the oldest are dropped. */
 const maxAccounts = 20_000
 
-export class Ledger {
+export class CallLog {
   private readonly remember: number
   private calls = new Map<CallName, number>()
   private logins = new Map<string, number>()
@@ -74,7 +66,7 @@ export class Ledger {
   private most = new Map<string, number>()
   private mostStreams = 0
   private silences = 0
-  private entries: Array<Entry> = []
+  private records: Array<CallRecord> = []
   private characters = 0
   private open = 0
   private streams = 0
@@ -83,22 +75,19 @@ export class Ledger {
     this.remember = remember
   }
 
-  opened(call: CallName, account: string, body: string): Entry {
+  opened(record: CallRecord): void {
     this.open++
-    this.calls.set(call, (this.calls.get(call) ?? 0) + 1)
-    const entry: Entry = { call, account, body, session: undefined, prompt: undefined, faults: [], outcome: "open" }
-    if (this.remember > 0) {
-      this.entries.push(entry)
-      this.characters += body.length
-      while (this.entries.length > this.remember || (this.characters > maxCharacters && this.entries.length > 1)) {
-        this.characters -= this.entries.shift()!.body.length
-      }
+    this.calls.set(record.name, (this.calls.get(record.name) ?? 0) + 1)
+    if (this.remember === 0) return
+    this.records.push(record)
+    this.characters += record.body.length
+    while (this.records.length > this.remember || (this.characters > maxCharacters && this.records.length > 1)) {
+      this.characters -= this.records.shift()!.body.length
     }
-    return entry
   }
 
-  closed(entry: Entry, outcome: Outcome): void {
-    entry.outcome = outcome
+  closed(record: CallRecord, outcome: Outcome): void {
+    record.outcome = outcome
     this.open--
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1)
   }
@@ -107,20 +96,21 @@ export class Ledger {
     this.silences++
   }
 
-  login(account: string): void {
+  /** `undefined` is a refused login. */
+  login(account: string | undefined): void {
+    if (account === undefined) {
+      this.refusedLogins++
+      return
+    }
     this.logins.set(account, (this.logins.get(account) ?? 0) + 1)
     dropOldest(this.logins, maxAccounts)
-  }
-
-  refusedLogin(): void {
-    this.refusedLogins++
   }
 
   violation(): void {
     this.violations++
   }
 
-  /** Event streams of an account that run now. */
+  /** Running event streams of an account. */
   runningOf(account: string): number {
     return this.running.get(account) ?? 0
   }
@@ -141,7 +131,7 @@ export class Ledger {
     this.streams--
   }
 
-  /** Forgets what was counted; what is running goes on being counted. */
+  /** Resets the counts, apart from those of what is running. */
   forget(): void {
     this.calls = new Map()
     this.logins = new Map()
@@ -151,7 +141,7 @@ export class Ledger {
     this.most = new Map(this.running)
     this.mostStreams = this.streams
     this.silences = 0
-    this.entries = []
+    this.records = []
     this.characters = 0
   }
 
@@ -173,8 +163,16 @@ export class Ledger {
       silences: this.silences,
       mostAtOnce: Object.fromEntries(this.most),
       mostStreams: this.mostStreams,
-      prompts: this.entries.flatMap((entry) => entry.prompt === undefined ? [] : [entry.prompt]),
-      requests: this.entries.map((entry) => ({ ...entry }))
+      prompts: this.records.flatMap(({ prompt }) => prompt === undefined ? [] : [prompt]),
+      requests: this.records.map(({ account, body, faults, name, outcome, prompt, session }) => ({
+        call: name,
+        account,
+        session,
+        body,
+        prompt,
+        faults: faults.map((fault) => fault.name),
+        outcome
+      }))
     }
   }
 }
