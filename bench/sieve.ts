@@ -3,8 +3,7 @@
  * event in a stream with tools but without calls.
  */
 import { assembleReply } from "../src/completion/assembleReply.ts"
-import type { ReplyEvent, SieveEvent } from "../src/domain/ReplyEvent.ts"
-import { TextDelta } from "../src/domain/ReplyEvent.ts"
+import { type ReplyEvent, type SieveEvent, TextDelta } from "../src/domain/ReplyEvent.ts"
 import { clear, type Machine, type Transducer } from "../src/domain/stream/transducer.ts"
 import { UpstreamText } from "../src/domain/UpstreamEvent.ts"
 import { sieve } from "../src/sieve/sieve.ts"

@@ -8,8 +8,7 @@ import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { Conversation, Part } from "../domain/Conversation.ts"
 import type { Model } from "../domain/models.ts"
-import type { ReplyBlock } from "../domain/Reply.ts"
-import { foldReply } from "../domain/Reply.ts"
+import { foldReply, type ReplyBlock } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 
 /** A running attempt, as far as its span goes. */

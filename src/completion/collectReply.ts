@@ -5,8 +5,7 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
-import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { CallArguments, ReasoningDelta, TextDelta } from "../domain/ReplyEvent.ts"
+import { CallArguments, ReasoningDelta, type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import type { Batch } from "./CompletionInput.ts"
 
 type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta" | "CallArguments" }>

@@ -4,8 +4,7 @@
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
-import type { StopSequences } from "../domain/stream/stopSequences.ts"
-import { stopMachine } from "../domain/stream/stopSequences.ts"
+import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
 import type { Sieve } from "../sieve/sieve.ts"

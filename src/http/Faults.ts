@@ -2,8 +2,7 @@
  * Collects the first fault that a style's decoder finds, so that decoders read as plain functions.
  */
 import * as Result from "effect/Result"
-import type { GatewayError } from "../domain/GatewayError.ts"
-import { invalidRequest } from "../domain/GatewayError.ts"
+import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 
 /** A collection of faults. */
 export class Faults {

@@ -5,8 +5,7 @@
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import type { ErrorCode } from "../domain/GatewayError.ts"
-import { ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import { type ErrorCode, ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
 /** What is declared of a family's errors. */
 interface Declared<Body> {

@@ -2,8 +2,7 @@
  * Counts what a parsed body holds before a Schema decodes it, so that a body of too many items costs no more than to count
  * them. Pure; what is not of the form that a count expects is left for the Schema to tell.
  */
-import type { GatewayError } from "../domain/GatewayError.ts"
-import { invalidRequest } from "../domain/GatewayError.ts"
+import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { Slice, type Sliced } from "../domain/stream/slices.ts"

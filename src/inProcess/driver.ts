@@ -7,8 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Driver } from "../upstream/Upstream.ts"
-import { Upstream } from "../upstream/Upstream.ts"
+import { type Driver, Upstream } from "../upstream/Upstream.ts"
 
 const unsupported = (phase: "login" | "session") =>
   Effect.fail(

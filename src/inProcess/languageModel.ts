@@ -18,8 +18,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import { transduce } from "../domain/stream/transduce.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
-import { complete, openReply } from "./complete.ts"
-import type { InProcessRequest } from "./complete.ts"
+import { complete, type InProcessRequest, openReply } from "./complete.ts"
 import { turnsOf } from "./turnsOf.ts"
 
 /** The model to request, and the caller. */

@@ -12,11 +12,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { Conversation, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
-import { toolsEnabled } from "../domain/Conversation.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
+import { type Conversation, type ToolChoice, type ToolDeclaration, toolsEnabled } from "../domain/Conversation.ts"
 import {
   UpstreamCall,
+  type UpstreamEvent,
   UpstreamFinish,
   UpstreamReasoning,
   UpstreamText,

@@ -3,8 +3,15 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
-import type { FilePart, ImagePart, Part, ResultPart, TextPart, Turn } from "../domain/Conversation.ts"
-import { Text } from "../domain/Conversation.ts"
+import {
+  type FilePart,
+  type ImagePart,
+  type Part,
+  type ResultPart,
+  Text,
+  type TextPart,
+  type Turn
+} from "../domain/Conversation.ts"
 
 const dataOf = (data: Prompt.FilePart["data"]) =>
   data instanceof URL

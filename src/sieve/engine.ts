@@ -7,8 +7,14 @@
  * A form may hold only as much as its bound, so at most that much is scanned twice; in practice a few characters, since a parse ends
  * at the first character that does not fit.
  */
-import type { SieveEvent } from "../domain/ReplyEvent.ts"
-import { CallArguments, CallCutOff, CallFinished, CallStarted, TextDelta } from "../domain/ReplyEvent.ts"
+import {
+  CallArguments,
+  CallCutOff,
+  CallFinished,
+  CallStarted,
+  type SieveEvent,
+  TextDelta
+} from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
 import type { FencedReply } from "./fencedReply.ts"

@@ -1,9 +1,9 @@
 /**
  * One HTTP exchange with an upstream: what the network has told so far, and one who waits for more.
  *
- * A carrier (undici's dispatcher, or any `HttpClient`) tells the exchange what comes; a driver reads it. What is there is
+ * A transport (undici's dispatcher, or any `HttpClient`) tells the exchange what comes; a driver reads it. What is there is
  * read without suspending, and what has to be waited for costs one suspension, whatever came meanwhile. Bytes that nobody
- * takes are bounded: beyond that the carrier is paused. Time limits are one deadline of the common list, and time in which
+ * takes are bounded: beyond that the transport is paused. Time limits are one deadline of the common list, and time in which
  * nobody reads does not count.
  */
 import * as Cause from "effect/Cause"
@@ -14,8 +14,7 @@ import type * as Pull from "effect/Pull"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
-import type { FailurePhase } from "../domain/UpstreamFailure.ts"
-import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "./budget.ts"
 
 /** A request, in the terms of HTTP. */
@@ -48,21 +47,24 @@ export interface ExchangeOptions {
 }
 
 /** What carries an exchange, as far as the exchange commands it. Both do nothing once the exchange is over. */
-export interface Carrier {
+export interface Transport {
   readonly pause: () => void
   readonly resume: () => void
   /** Ends the exchange; nothing need be told any more. */
   readonly abort: () => void
 }
 
-/** Bytes that may wait for the reader before the carrier is paused. */
+/** Bytes that may wait for the reader before the transport is paused. */
 const mostWaiting = 256 * 1024
 
-/** The carrier's own limit for connecting. */
+/** The transport's own limit for connecting. */
 const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 
 /** Seconds after which another node, or the next start, may serve. */
 const retryAfterShutdown = 5
+
+/** The three forms of a date in HTTP (RFC 9110 5.6.7). */
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [A-Za-z0-9 :-]{14,24}(?: GMT)?$/
 
 /** Bytes of a body, or how it ended. */
 export type BytesExit = Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>>
@@ -71,7 +73,7 @@ type State = "head" | "body" | "complete" | "failed" | "left"
 
 const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 
-/** A running exchange. Carriers call the methods whose names say what came; drivers read. */
+/** A running exchange. Transports call the methods whose names say what came; drivers read. */
 export class Exchange {
   status = 0
   headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
@@ -85,10 +87,10 @@ export class Exchange {
   /** Continues whoever waits. */
   private waiter: ((now: number) => void) | undefined
   private waking = false
-  private carrier: Carrier | undefined
+  private transport: Transport | undefined
   private headObserver: ((status: number | undefined) => void) | undefined
   private limit: number
-  private settled = false
+  private endExpected = false
   private readonly deadline: Deadline
   private readonly phase: FailurePhase
   private readonly limits: ExchangeLimits
@@ -116,10 +118,10 @@ export class Exchange {
     }
   }
 
-  /** The carrier is there. */
-  carriedBy(carrier: Carrier): void {
-    if (this.isOver()) carrier.abort()
-    else this.carrier = carrier
+  /** The transport is there. */
+  attach(transport: Transport): void {
+    if (this.isOver()) transport.abort()
+    else this.transport = transport
   }
 
   /** The reply's head came. */
@@ -140,7 +142,7 @@ export class Exchange {
     this.waitingBytes += chunk.length
     if (this.waitingBytes > this.mostWaiting && !this.paused) {
       this.paused = true
-      this.carrier?.pause()
+      this.transport?.pause()
     }
     this.wake()
   }
@@ -150,7 +152,7 @@ export class Exchange {
     if (this.state === "body") this.close("complete")
   }
 
-  /** The carrier failed. */
+  /** The transport failed. */
   broke(error: unknown): void {
     if (this.isOver()) return
     const phase = this.state === "head" ? this.phase : "stream"
@@ -203,6 +205,19 @@ export class Exchange {
   }
 
   /**
+   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, clamped to 1 to 600;
+   * `undefined` for anything else. `now` is the wall clock in milliseconds.
+   */
+  retryAfter(now: number): number | undefined {
+    const text = this.header("retry-after")?.trim() ?? ""
+    if (text.length > 100) return undefined
+    const clamp = (seconds: number) => Math.min(600, Math.max(1, Math.ceil(seconds)))
+    if (/^\d{1,10}$/.test(text)) return clamp(Number(text))
+    const date = httpDate.test(text) ? Date.parse(text.endsWith("GMT") ? text : `${text} GMT`) : Number.NaN
+    return Number.isNaN(date) ? undefined : clamp((date - now) / 1000)
+  }
+
+  /**
    * The whole body as text, at most `most` bytes of it and what comes within `millis`. Never fails: what cannot be read is
    * not there. For answers that are no stream.
    */
@@ -235,9 +250,9 @@ export class Exchange {
       }
       if (this.paused) {
         this.paused = false
-        this.carrier?.resume()
+        this.transport?.resume()
       }
-      this.settled = true
+      this.endExpected = true
       this.limit = until - now
       this.waitFor(check)
     }
@@ -245,7 +260,7 @@ export class Exchange {
   }
 
   /** Notes that the answer was none of a model server; `secrets` were sent, and are no part of what is kept of it. */
-  noAnswer(text: string, secrets: ReadonlyArray<string>): FailureCause {
+  unexpectedAnswer(text: string, secrets: ReadonlyArray<string>): FailureCause {
     return this.because({ status: this.status, body: excerptOf(text, secrets) })
   }
 
@@ -253,8 +268,8 @@ export class Exchange {
    * From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow.
    * `undefined` takes that back: something did follow.
    */
-  settle(millis: number | undefined): void {
-    this.settled = millis !== undefined
+  expectEnd(millis: number | undefined): void {
+    this.endExpected = millis !== undefined
     this.limit = millis ?? this.limits.silence
     if (this.waiter === undefined) return
     const now = this.deadlines.now()
@@ -264,9 +279,9 @@ export class Exchange {
   /** Nothing more is wanted. What is complete is left alone, so that its connection serves the next exchange. */
   readonly leave = (): void => {
     if (this.isOver()) return
-    const carrier = this.carrier
+    const transport = this.transport
     this.close("left")
-    carrier?.abort()
+    transport?.abort()
   }
 
   /** Tells the status once, or `undefined` where no head will come. */
@@ -300,18 +315,18 @@ export class Exchange {
       // Bytes that are always there at once leave the deadline no turn.
       const left = this.budget?.timeLeft(0, now ?? this.deadlines.now())
       if (left !== undefined && left.millis <= 0) {
-        const carrier = this.carrier
+        const transport = this.transport
         this.fail(this.budget!.overdue("stream", left.of))
-        carrier?.abort()
+        transport?.abort()
         return Exit.fail(this.failure!)
       }
       const bytes = join(this.chunks)
       this.chunks = []
       this.waitingBytes = 0
-      if (!this.settled) this.limit = this.limits.silence
+      if (!this.endExpected) this.limit = this.limits.silence
       if (this.paused) {
         this.paused = false
-        this.carrier?.resume()
+        this.transport?.resume()
       }
       return Exit.succeed(bytes)
     }
@@ -354,21 +369,21 @@ export class Exchange {
 
   private expire(now: number): void {
     if (this.isOver()) return
-    const carrier = this.carrier
+    const transport = this.transport
     const phase = this.state === "head" ? this.phase : "stream"
     const left = this.budget?.timeLeft(now - this.waitingSince, now)
     if (left !== undefined && left.millis <= 0) this.fail(this.budget!.overdue(phase, left.of))
-    else if (this.settled && this.state === "body") this.close("complete")
+    else if (this.endExpected && this.state === "body") this.close("complete")
     else this.fail(new UpstreamFailure({ phase, kind: "timeout", cause: this.because({}) }))
-    carrier?.abort()
+    transport?.abort()
   }
 
   private readonly shutDown = (): void => {
     if (this.isOver()) return
-    const carrier = this.carrier
+    const transport = this.transport
     const phase = this.state === "head" ? this.phase : "stream"
     this.fail(new UpstreamFailure({ phase, kind: "shutting_down", retryAfter: retryAfterShutdown }))
-    carrier?.abort()
+    transport?.abort()
   }
 
   private because(seen: FailureCause): FailureCause {
@@ -383,7 +398,7 @@ export class Exchange {
 
   private close(state: State): void {
     this.state = state
-    this.carrier = undefined
+    this.transport = undefined
     this.unwatch?.()
     this.headKnown(undefined)
     this.deadline.cancel()

@@ -7,8 +7,13 @@
 import type { Held } from "../config/CurrentLimits.ts"
 import type { Limits } from "../domain/limits.ts"
 import { monotonicMillis, type MonotonicSource } from "../domain/time.ts"
-import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
-import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
+import {
+  UpstreamCall,
+  type UpstreamEvent,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText
+} from "../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 
 /** Calls that one request may make upstream, over all attempts. */
@@ -33,7 +38,7 @@ export type BudgetLimits = Pick<
 export type Overdue = "reply" | "progress"
 
 /** Counts rounds of one kind, and those in a row that brought nothing. */
-class Rounds {
+class RoundBudget {
   private taken = 0
   private idle = 0
   /** Characters that had come when the last one was taken. */
@@ -65,8 +70,8 @@ export class Budget {
   private readonly clock: MonotonicSource
   private readonly startedAt: number
   private calls = 0
-  private readonly continues = new Rounds(mostContinues)
-  private readonly resumes = new Rounds(mostResumes)
+  private readonly continues = new RoundBudget(mostContinues)
+  private readonly resumes = new RoundBudget(mostResumes)
   private bytes = 0
   private characters = 0
   private replyCalls = 0

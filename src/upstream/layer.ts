@@ -12,8 +12,7 @@ import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
 import { makeOpenAiDriver } from "./openai/driver.ts"
 import { makeSessionDriver } from "./session/driver.ts"
-import type { Driver, UpstreamModel } from "./Upstream.ts"
-import { Upstream } from "./Upstream.ts"
+import { type Driver, Upstream, type UpstreamModel } from "./Upstream.ts"
 
 const furtherModels = (config: UpstreamConfig): ReadonlyArray<UpstreamModel> =>
   config.models.filter((model) => !nativeModels.some((native) => native.id === model.id))

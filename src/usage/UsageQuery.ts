@@ -1,8 +1,7 @@
 /**
  * Queries of usage, and the report made from buckets: grouped, sorted and limited, in slices.
  */
-import type { Sliced } from "../domain/stream/slices.ts"
-import { sliceItems } from "../domain/stream/slices.ts"
+import { type Sliced, sliceItems } from "../domain/stream/slices.ts"
 import type { Bucket } from "./Batch.ts"
 import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"

@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { AssembleOptions } from "../../src/completion/assembleReply.ts"
-import { assembleReply } from "../../src/completion/assembleReply.ts"
+import { type AssembleOptions, assembleReply } from "../../src/completion/assembleReply.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
-import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
 import {
   UpstreamCall,
+  type UpstreamEvent,
   UpstreamFinish,
   UpstreamReasoning,
   UpstreamText,

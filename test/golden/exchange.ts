@@ -8,8 +8,7 @@ import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { styleClients } from "../support/styleClients.ts"
 import { untilHolds } from "../support/until.ts"
 import { webGateway } from "../support/webGateway.ts"
-import type { Body } from "./kinds.ts"
-import { embeddings, exchanges } from "./kinds.ts"
+import { type Body, embeddings, exchanges } from "./kinds.ts"
 
 type Exchange = typeof exchanges[number]
 

@@ -3,8 +3,7 @@
  */
 import { callOslo, callRome, lines, tools } from "../styles/support.ts"
 import { ways } from "../support/sameReply.ts"
-import type { Ask, StyleName } from "../support/styleClients.ts"
-import { styleNames } from "../support/styleClients.ts"
+import { type Ask, type StyleName, styleNames } from "../support/styleClients.ts"
 
 export type Body = { readonly [key: string]: unknown }
 

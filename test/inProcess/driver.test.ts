@@ -5,13 +5,13 @@ import { Cause, Effect, Exit, Layer, Stream } from "effect"
 import {
   complete,
   ConfigStore,
+  type Driver,
   fixedUpstream,
   gatewayServices,
   makeDriver,
   UpstreamEvent,
   UpstreamFailure
 } from "../../src/index.ts"
-import type { Driver } from "../../src/index.ts"
 
 /** What a failure looks like that no compiler has seen. */
 const anything = (value: unknown): Effect.Effect<never, UpstreamFailure> =>

@@ -3,8 +3,14 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { LanguageModel, type Response } from "effect/ai"
-import type { Conversation } from "../../src/index.ts"
-import { complete, ConfigStore, gatewayServices, languageModelUpstream, Reply } from "../../src/index.ts"
+import {
+  complete,
+  ConfigStore,
+  type Conversation,
+  gatewayServices,
+  languageModelUpstream,
+  Reply
+} from "../../src/index.ts"
 
 const finish: Response.StreamPartEncoded = {
   type: "finish",

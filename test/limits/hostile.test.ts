@@ -4,8 +4,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
-import type { SliceSize } from "../../src/domain/stream/slices.ts"
-import { sliceChars, sliceItems } from "../../src/domain/stream/slices.ts"
+import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/slices.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
 

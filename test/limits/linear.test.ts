@@ -3,8 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Conversation, JsonSchema, Part, Turn } from "../../src/domain/Conversation.ts"
-import { Text } from "../../src/domain/Conversation.ts"
+import { type Conversation, type JsonSchema, type Part, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { estimateSliced } from "../../src/domain/estimateConversation.ts"
 import { atOnce, sliceChars, type Sliced, sliceItems } from "../../src/domain/stream/slices.ts"
 import { declareTools } from "../../src/sieve/declaration.ts"

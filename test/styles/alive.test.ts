@@ -4,10 +4,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { isQuiet, type Site, startSite } from "../gateway/support.ts"
-import type { Way } from "../support/sameReply.ts"
-import { ways } from "../support/sameReply.ts"
-import type { StyleName } from "../support/styleClients.ts"
-import { styleClients, styleNames } from "../support/styleClients.ts"
+import { type Way, ways } from "../support/sameReply.ts"
+import { styleClients, type StyleName, styleNames } from "../support/styleClients.ts"
 import { overheard, webGateway } from "../support/webGateway.ts"
 import { base, letTimePass } from "./support.ts"
 

@@ -4,12 +4,10 @@
  * Where a text may be cut is the sieve's own tests' matter.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { Case, Item } from "../sieve/support.ts"
-import { feed, readCases, replyOf, tools } from "../sieve/support.ts"
+import { type Case, feed, type Item, readCases, replyOf, tools } from "../sieve/support.ts"
 import { effort } from "../support/effort.ts"
 import { assertSame, everywhere, saying, type Written } from "../support/sameReply.ts"
-import type { AskTool } from "../support/styleClients.ts"
-import { styleClients, styleNames } from "../support/styleClients.ts"
+import { type AskTool, styleClients, styleNames } from "../support/styleClients.ts"
 import { base, useGateway } from "./support.ts"
 
 const clients = styleClients(base, { fetch: useGateway() })

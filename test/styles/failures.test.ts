@@ -3,12 +3,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ErrorCode } from "../../src/domain/GatewayError.ts"
-import { errorTable } from "../../src/domain/GatewayError.ts"
-import type { Clients, Way } from "../support/sameReply.ts"
-import { everywhere } from "../support/sameReply.ts"
-import type { Ask, Failed, StyleName } from "../support/styleClients.ts"
-import { styleClients, styleNames } from "../support/styleClients.ts"
+import { type ErrorCode, errorTable } from "../../src/domain/GatewayError.ts"
+import { type Clients, everywhere, type Way } from "../support/sameReply.ts"
+import { type Ask, type Failed, styleClients, type StyleName, styleNames } from "../support/styleClients.ts"
 import { webGateway } from "../support/webGateway.ts"
 import { base, callOslo, letTimePass, lines, tools, useGateway } from "./support.ts"
 

@@ -9,8 +9,7 @@ import { GenerateResponse } from "../../src/styles/generate/Api.ts"
 import { Message } from "../../src/styles/messages/Api.ts"
 import { ResponseObject } from "../../src/styles/responses/ResponseObject.ts"
 import { businessKey } from "../support/gateway.ts"
-import type { StyleName } from "../support/styleClients.ts"
-import { styleNames } from "../support/styleClients.ts"
+import { type StyleName, styleNames } from "../support/styleClients.ts"
 import { base, citySchema, useGateway } from "./support.ts"
 
 const fetchGateway = useGateway()

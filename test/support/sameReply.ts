@@ -11,8 +11,16 @@
  */
 import { assert } from "@effect/vitest"
 import type { FinishReason } from "../../src/domain/ReplyEvent.ts"
-import type { Ask, Block, CutOff, Failed, Got, StyleClient, StyleName } from "./styleClients.ts"
-import { styleNames } from "./styleClients.ts"
+import {
+  type Ask,
+  type Block,
+  type CutOff,
+  type Failed,
+  type Got,
+  type StyleClient,
+  type StyleName,
+  styleNames
+} from "./styleClients.ts"
 
 export type Clients = Readonly<Record<StyleName, StyleClient>>
 

@@ -2,8 +2,14 @@
  * Decodes a chat-completions request to the canonical conversation.
  */
 import type * as Result from "effect/Result"
-import type { Conversation, Part, StructuredOutput, ToolChoice, Turn } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
+import {
+  type Conversation,
+  type Part,
+  type StructuredOutput,
+  Text,
+  type ToolChoice,
+  type Turn
+} from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Faults } from "../../http/Faults.ts"

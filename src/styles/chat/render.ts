@@ -2,8 +2,7 @@
  * Renders the canonical reply as chat-completions frames or as one object (spec "Chat-completions stream").
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Reply } from "../../domain/Reply.ts"
-import { replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
+import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"

@@ -2,8 +2,7 @@
  * Decodes the inputs of an embeddings request: texts, or lists of token ids.
  */
 import * as Result from "effect/Result"
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { invalidRequest } from "../../domain/GatewayError.ts"
+import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { charsPerToken, type Input, inputsFault } from "../shared/embeddings/inputs.ts"

@@ -18,14 +18,12 @@ import { shownModels } from "../../http/shownModels.ts"
 import { GenerateEdge, GeneratePublicEdge } from "../shared/edges.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
-import type { EmbedContentRequest } from "./Api.ts"
-import { GenerateGroup } from "./Api.ts"
+import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
 import { contentTexts, embeddingReply, embeddingsReply } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
-import type { GenerateReplyInfo } from "./render.ts"
-import { generateFailure, generateFrames, generateResponse } from "./render.ts"
+import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
 
 const { endpoints } = GenerateGroup
 

@@ -21,8 +21,7 @@ import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
-import type { MessagesReplyInfo } from "./render.ts"
-import { messageObject, messagesFailure, messagesFrames } from "./render.ts"
+import { messageObject, messagesFailure, messagesFrames, type MessagesReplyInfo } from "./render.ts"
 
 interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest

@@ -1,8 +1,14 @@
 /**
  * The model list of the messages style (behaviour §5).
  */
-import type { MessagesMapping, Model, ModelTable } from "../../domain/models.ts"
-import { modelsCreated, normalizeModelName, resolveMessagesModel } from "../../domain/models.ts"
+import {
+  type MessagesMapping,
+  type Model,
+  modelsCreated,
+  type ModelTable,
+  normalizeModelName,
+  resolveMessagesModel
+} from "../../domain/models.ts"
 import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
 const ids = [

@@ -4,15 +4,13 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { listedModels, modelNotFound, modelsCreated, resolveModel } from "../../domain/models.ts"
-import type { Model } from "../../domain/models.ts"
+import { listedModels, type Model, modelNotFound, modelsCreated, resolveModel } from "../../domain/models.ts"
 import { publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
 import { OpenAiPublicEdge } from "../shared/edges.ts"
-import type { ModelEntry } from "./Api.ts"
-import { ModelsGroup } from "./Api.ts"
+import { type ModelEntry, ModelsGroup } from "./Api.ts"
 
 const { endpoints } = ModelsGroup
 

@@ -26,8 +26,7 @@ import { responseFrames } from "./render.ts"
 import { storedReferences } from "./requestItems.ts"
 import { inProgressText, responseInfo } from "./responseText.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
-import type { OpenResponse, StoredResponse } from "./store/ResponsesStore.ts"
-import { ResponsesStore } from "./store/ResponsesStore.ts"
+import { type OpenResponse, ResponsesStore, type StoredResponse } from "./store/ResponsesStore.ts"
 
 const notFound = (id: string) =>
   gatewayError("not_found", `The response "${id.slice(0, 200)}" does not exist or has expired`)

@@ -2,18 +2,15 @@
  * Decodes a Responses request to the canonical conversation and to the items that are stored with the response.
  */
 import type * as Result from "effect/Result"
-import type { Conversation, StructuredOutput, Turn } from "../../domain/Conversation.ts"
-import { Text } from "../../domain/Conversation.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { gatewayError } from "../../domain/GatewayError.ts"
+import { type Conversation, type StructuredOutput, Text, type Turn } from "../../domain/Conversation.ts"
+import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
 import type { ResponseRequest } from "./Api.ts"
 import type { Item } from "./items.ts"
-import type { DecodeOptions } from "./requestItems.ts"
-import { requestItems } from "./requestItems.ts"
+import { type DecodeOptions, requestItems } from "./requestItems.ts"
 import { decodeTools } from "./tools.ts"
 import { decodeItems } from "./turns.ts"
 

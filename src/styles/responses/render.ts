@@ -7,8 +7,7 @@ import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../../domain/ReplyEvent.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
 import { outputItemId, responseId } from "./ids.ts"
-import type { ResponseInfo, ResponseState } from "./responseText.ts"
-import { inProgressText, responseText } from "./responseText.ts"
+import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
 import { customInput } from "./tools.ts"
 
 /** How a text item is rendered. All texts are escaped already, as between the quotes of a JSON string. */

@@ -2,16 +2,14 @@
  * Collects the items of a request's conversation: from the response that it continues, from `messages` or `input`, and from
  * references.
  */
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { gatewayError } from "../../domain/GatewayError.ts"
+import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { eachSliced, mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 import type { Faults } from "../../http/Faults.ts"
 import type { MessageContent } from "../shared/chatFamily.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseOfItem } from "./ids.ts"
-import type { InputItem, InputMessage, Item } from "./items.ts"
-import { isReference } from "./items.ts"
+import { type InputItem, type InputMessage, isReference, type Item } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
 import { type KnownResponse, StoredItems } from "./storedItems.ts"
 import type { PlacedItem } from "./turns.ts"

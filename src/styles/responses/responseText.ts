@@ -7,8 +7,7 @@ import type { Usage } from "../../domain/ReplyEvent.ts"
 import type { ResponseRequest } from "./Api.ts"
 import { responseId } from "./ids.ts"
 import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"
-import type { Tool } from "./tools.ts"
-import { customToolNames, functionFields, isFunctionTool } from "./tools.ts"
+import { customToolNames, functionFields, isFunctionTool, type Tool } from "./tools.ts"
 
 /** The facts of one response that do not change. */
 export interface ResponseInfo {

@@ -6,8 +6,7 @@ import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.t
 import type { Faults } from "../../http/Faults.ts"
 import { contentPart, contentParts } from "../shared/chatFamily.ts"
 import { call, omitted, result } from "../shared/conversation.ts"
-import type { Item } from "./items.ts"
-import { isOtherItem } from "./items.ts"
+import { isOtherItem, type Item } from "./items.ts"
 import { customArguments } from "./tools.ts"
 
 /** An item, and the field of the request that errors in it name. */

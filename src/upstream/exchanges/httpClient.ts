@@ -58,7 +58,7 @@ export const exchangesOf = (
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         const open = Latch.makeUnsafe(true)
         const fiber = run(carry(client, request, exchange, open))
-        exchange.carriedBy({
+        exchange.attach({
           pause: () => open.closeUnsafe(),
           resume: () => open.openUnsafe(),
           abort: () => fiber.interruptUnsafe()

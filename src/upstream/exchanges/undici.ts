@@ -11,7 +11,7 @@ import { Socket } from "node:net"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type Carrier, Exchange, type ExchangeRequest, Exchanges } from "../Exchange.ts"
+import { Exchange, type ExchangeRequest, Exchanges, type Transport } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
 /** Bytes of a reply's head. */
@@ -33,7 +33,7 @@ const connectWithin = (deadlines: Deadlines["Service"], limit: () => number): bu
 }
 
 /** Tells an exchange what undici tells its handler. */
-class Handler implements Dispatcher.DispatchHandler, Carrier {
+class Handler implements Dispatcher.DispatchHandler, Transport {
   private readonly exchange: Exchange
   private controller: Dispatcher.DispatchController | undefined = undefined
 
@@ -43,7 +43,7 @@ class Handler implements Dispatcher.DispatchHandler, Carrier {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    this.exchange.carriedBy(this)
+    this.exchange.attach(this)
   }
 
   pause(): void {

@@ -7,13 +7,19 @@
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
-import type { PartialUsage, UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import { UpstreamCall, UpstreamFinish, UpstreamReasoning, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
+import {
+  type PartialUsage,
+  UpstreamCall,
+  type UpstreamEvent,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamUsage
+} from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
 import { inlineReasoning } from "./inlineReasoning.ts"
-import { asCount, asString, parseJson, writeJson } from "./json.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {

@@ -3,6 +3,7 @@
  *
  * Content types are not to be trusted here; the first byte that is no blank tells them apart.
  */
+import { isRecord } from "../../domain/json.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
 import { clear } from "../../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
@@ -10,11 +11,12 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Budget } from "../budget.ts"
 import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
+import type { EmbeddingsReply } from "../Upstream.ts"
 import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
 
 /** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
-const settleAfterFinish = 2_000
-const settleAfterSentinel = 100
+const endAfterFinish = 2_000
+const endAfterSentinel = 100
 
 /** Bytes of an answer that is no stream. */
 const longestWhole = 1024 * 1024
@@ -22,15 +24,15 @@ const longestWhole = 1024 * 1024
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
 
 /** Decodes a stream of events. */
-const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"]): BodyDecoder<UpstreamEvent> => {
+const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): BodyDecoder<UpstreamEvent> => {
   const sse = makeSseDecoder()
   const events: Array<SseEvent> = []
   let over = false
-  let settled: number | undefined
-  const settle = (millis: number | undefined) => {
-    if (settled === millis) return
-    settled = millis
-    settleConnection(millis)
+  let expected: number | undefined
+  const expectEndWithin = (millis: number | undefined) => {
+    if (expected === millis) return
+    expected = millis
+    expectEnd(millis)
   }
   return {
     push(bytes, out) {
@@ -38,7 +40,7 @@ const streamDecoder = (chunks: ChunkDecoder, settleConnection: Exchange["settle"
       sse.push(bytes, events)
       for (let i = 0; i < events.length; i++) chunks.push(events[i]!, out)
       clear(events)
-      settle(chunks.done() ? settleAfterSentinel : chunks.finishing() ? settleAfterFinish : undefined)
+      expectEndWithin(chunks.done() ? endAfterSentinel : chunks.finishing() ? endAfterFinish : undefined)
     },
     end(out) {
       sse.end(events)
@@ -83,7 +85,7 @@ const mark = [0xef, 0xbb, 0xbf]
  */
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
-  settle: Exchange["settle"],
+  expectEnd: Exchange["expectEnd"],
   budget: Budget,
   seen: ((bytes: Uint8Array) => void) | undefined
 ): BodyDecoder<UpstreamEvent> => {
@@ -104,7 +106,7 @@ export const replyDecoder = (
     return at
   }
   const decide = (first: number | undefined) =>
-    first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, settle)
+    first !== undefined && isJson(first) ? wholeDecoder(chunks) : streamDecoder(chunks, expectEnd)
   return {
     push(bytes, out) {
       if (isFull || tooMany !== undefined) return
@@ -139,4 +141,23 @@ export const replyDecoder = (
     done: () => isFull || decoder?.done() === true,
     complete: () => decoder?.complete() === true
   }
+}
+
+const isVector = (value: unknown): value is ReadonlyArray<number> =>
+  Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")
+
+/** Reads the reply to an embeddings request; `undefined` unless it has one vector per input. */
+export const readEmbeddings = (body: unknown, inputs: number): EmbeddingsReply | undefined => {
+  if (!isRecord(body) || !Array.isArray(body["data"]) || body["data"].length !== inputs) return undefined
+  const vectors: Array<ReadonlyArray<number>> = []
+  for (const [place, item] of body["data"].entries()) {
+    if (!isRecord(item) || !isVector(item["embedding"])) return undefined
+    // Servers that omit the index answer in order.
+    const index = typeof item["index"] === "number" ? item["index"] : place
+    if (!Number.isInteger(index) || index < 0 || index >= inputs || vectors[index] !== undefined) return undefined
+    vectors[index] = item["embedding"]
+  }
+  const usage = body["usage"]
+  const tokens = isRecord(usage) ? usage["prompt_tokens"] : undefined
+  return { vectors, tokens: typeof tokens === "number" && Number.isFinite(tokens) ? tokens : undefined }
 }

@@ -11,11 +11,10 @@ import { begunInSlices } from "../../config/inSlices.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../../domain/json.ts"
 import { fromPullOnce } from "../../domain/stream/transduce.ts"
-import type { FailurePhase } from "../../domain/UpstreamFailure.ts"
-import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { decodeBody } from "../decodeBody.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
-import { parseRetryAfter } from "../retryAfter.ts"
+import { parseJson } from "../json.ts"
 import type {
   CompletionReply,
   CompletionRequest,
@@ -24,10 +23,8 @@ import type {
   RoundRecorder,
   UpstreamModel
 } from "../Upstream.ts"
-import { replyDecoder } from "./decodeReply.ts"
-import { readEmbeddings } from "./embeddings.ts"
+import { readEmbeddings, replyDecoder } from "./decodeReply.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
-import { parseJson } from "./json.ts"
 import type { ToolMode } from "./messages.ts"
 import { chatRequest } from "./requestBody.ts"
 
@@ -107,7 +104,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     model?: Asked
   ) {
     const { status } = exchange
-    const retryAfter = parseRetryAfter(exchange.header("retry-after"), yield* Clock.currentTimeMillis)
+    const retryAfter = exchange.retryAfter(yield* Clock.currentTimeMillis)
     const body = parseJson(text)
     const told = errorFacts(body)
     const facts = {
@@ -120,7 +117,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       // A page or plain words: who answered was somebody else.
       ...(isRecord(body) || Array.isArray(body)
         ? {}
-        : { cause: exchange.noAnswer(text, isKey(token) ? [token] : []) })
+        : { cause: exchange.unexpectedAnswer(text, isKey(token) ? [token] : []) })
     } as const
     const failure = new UpstreamFailure(facts)
     const message = advice(failure, token, model)
@@ -177,7 +174,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
                 (answer) => Effect.flip(refusal("completion", exchange, answer, token, model))
               )
             }
-            const decoder = replyDecoder(stop, (millis) => exchange.settle(millis), budget, round?.bytes)
+            const decoder = replyDecoder(stop, (millis) => exchange.expectEnd(millis), budget, round?.bytes)
             const events = fromPullOnce(Effect.suspend(decodeBody(exchange, decoder)))
             return Effect.succeed({ id, events, isOver: leavesAtOnce })
           })

@@ -7,7 +7,7 @@
  */
 import { tellsHealth } from "../../domain/classifyUpstreamFailure.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import { asString } from "./json.ts"
+import { asString } from "../json.ts"
 
 /** What an error says. A status is that of the error itself, where it names one. */
 export interface ErrorFacts {

@@ -3,8 +3,7 @@
  */
 import type { Meter } from "../../domain/stream/slices.ts"
 import { TextPieces } from "../../domain/stream/text.ts"
-import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
-import { UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 
 const openTag = "<think>"
 const closeTag = "</think>"

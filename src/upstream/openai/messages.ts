@@ -4,24 +4,24 @@
  * Servers put messages through the chat template of a model, and templates are strict: results stand directly after their
  * calls; and where the gateway makes messages of its own, roles take turns, and a system message stands first only.
  */
-import type {
-  CallPart,
-  Conversation,
-  Json,
-  Part,
-  ReasoningPart,
-  ResultPart,
-  TextPart,
-  Turn
+import {
+  type CallPart,
+  type Conversation,
+  type Json,
+  type Part,
+  type ReasoningPart,
+  type ResultPart,
+  Text,
+  type TextPart,
+  toolsEnabled,
+  type Turn
 } from "../../domain/Conversation.ts"
-import { Text, toolsEnabled } from "../../domain/Conversation.ts"
 import { linkCallsSliced } from "../../domain/linkCalls.ts"
 import { eachSliced, filterSliced, mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
 import { declareToolsSliced } from "../../sieve/declaration.ts"
 import { disarmSliced } from "../../sieve/disarm.ts"
 import { renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
-import type { Content } from "./contentParts.ts"
-import { contentOf } from "./contentParts.ts"
+import { type Content, contentOf } from "./contentParts.ts"
 
 /** How tools reach the model: as the server's own, or declared in the prompt. */
 export type ToolMode = "native" | "prompt"

@@ -1,11 +1,16 @@
 /**
  * From the canonical conversation to the body of a chat request to an OpenAI-compatible server.
  */
-import type { Conversation, Json, Sampling, StructuredOutput, ToolChoice } from "../../domain/Conversation.ts"
-import { toolsEnabled } from "../../domain/Conversation.ts"
+import {
+  type Conversation,
+  type Json,
+  type Sampling,
+  type StructuredOutput,
+  type ToolChoice,
+  toolsEnabled
+} from "../../domain/Conversation.ts"
 import type { Sliced } from "../../domain/stream/slices.ts"
-import type { JsonObject, ToolMode } from "./messages.ts"
-import { messagesOf } from "./messages.ts"
+import { type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
   switch (choice._tag) {

@@ -8,7 +8,6 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Budget } from "../budget.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
-import { parseRetryAfter } from "../retryAfter.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { readEnvelope, type RefusalFacts } from "./envelope.ts"
@@ -83,7 +82,7 @@ export const makeSessionClient = (
     token: string | undefined
   ): Effect.Effect<never, UpstreamFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const retryAfter = parseRetryAfter(exchange.header("retry-after"), now)
+      const retryAfter = exchange.retryAfter(now)
       return Effect.fail(
         new UpstreamFailure({
           phase,
@@ -91,7 +90,7 @@ export const makeSessionClient = (
           ...facts,
           ...(retryAfter === undefined ? {} : { retryAfter }),
           ...(facts.kind === "malformed" && !/^\s*[{[]/.test(body)
-            ? { cause: exchange.noAnswer(body, token === undefined ? [] : [token]) }
+            ? { cause: exchange.unexpectedAnswer(body, token === undefined ? [] : [token]) }
             : {})
         })
       )

@@ -5,11 +5,10 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Meter } from "../../domain/stream/slices.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { type PartialUsage, type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
-import { type Change, PatchDocument } from "./patchDocument.ts"
-import { readUsage } from "./readUsage.ts"
+import { asCount, parseJson } from "../json.ts"
+import { type Change, mostWeight, PatchDocument, weigh, weighedAfter } from "./patchDocument.ts"
 import { failed, isFinal, isIncomplete, type ReplyTrouble, type RoundEnd, roundEnd, trouble } from "./roundEnd.ts"
-import { ShownText, touchesText } from "./ShownText.ts"
-import { mostWeight, weigh, weighedAfter } from "./weighDocument.ts"
+import { touchesText, VisibleText } from "./VisibleText.ts"
 
 /** A message id as the upstream wrote it, to be passed back in the same form. */
 export type MessageId = string | number
@@ -17,17 +16,33 @@ export type MessageId = string | number
 const isMessageId = (value: unknown): value is MessageId =>
   (typeof value === "string" && value !== "" && value.length <= 256) || Number.isSafeInteger(value)
 
-/** `undefined` where the text is no JSON; `null` is JSON. */
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const emptyResponse: JsonRecord = {}
 const noUsage: PartialUsage = {}
+
+/**
+ * The token counts of the document; `known` itself if nothing changed. The last values count, over all rounds, and `token_usage`
+ * takes precedence.
+ */
+const readUsage = (response: JsonRecord, known: PartialUsage): PartialUsage => {
+  const { accumulated_token_usage: accumulated, token_usage: given } = response
+  const total = asCount(accumulated)
+  const detail = isRecord(given) ? given : undefined
+  const promptTokens = asCount(detail?.["prompt_tokens"])
+  // Documents start with a total of 0, which says nothing.
+  const completion = asCount(detail === undefined ? given : detail["completion_tokens"]) ??
+    (total === 0 ? undefined : total)
+  const reasoningTokens = asCount(detail?.["reasoning_tokens"])
+  const changed = (promptTokens !== undefined && promptTokens !== known.promptTokens) ||
+    (completion !== undefined && completion !== known.completionTokens) ||
+    (reasoningTokens !== undefined && reasoningTokens !== known.reasoningTokens)
+  if (!changed) return known
+  return {
+    ...known,
+    ...(promptTokens === undefined ? {} : { promptTokens }),
+    ...(completion === undefined ? {} : { completionTokens: completion }),
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens })
+  }
+}
 
 /** What one patch did. */
 class Patched {
@@ -59,7 +74,7 @@ export class ReplyDecoder {
   final = false
   private readonly meter: Meter | undefined
   private readonly document: PatchDocument
-  private readonly shown: ShownText
+  private readonly visible: VisibleText
   private received = 0
   private weighAt = weighedAfter
   private status: string | undefined = undefined
@@ -75,7 +90,7 @@ export class ReplyDecoder {
   constructor(meter?: Meter) {
     this.meter = meter
     this.document = new PatchDocument(meter)
-    this.shown = new ShownText(meter)
+    this.visible = new VisibleText(meter)
   }
 
   /** The reply has failed: nothing more is wanted of this round. */
@@ -83,7 +98,7 @@ export class ReplyDecoder {
     return this.cause !== undefined
   }
 
-  /** The content filter withdrew the reply: nothing that follows is shown or waited for. */
+  /** The content filter withdrew the reply: nothing that follows is visible or waited for. */
   get withdrawn(): boolean {
     return this.status === "CONTENT_FILTER"
   }
@@ -95,7 +110,7 @@ export class ReplyDecoder {
 
   /** UTF-16 units of text and reasoning that have left; grows with each piece. */
   get produced(): number {
-    return this.shown.produced
+    return this.visible.produced
   }
 
   /** Takes one event and appends what it yields. */
@@ -108,7 +123,7 @@ export class ReplyDecoder {
 
   /** Takes the event that the stream's end left unterminated: it counts only if its data is whole. */
   pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
-    if (event.data.trim() === "[DONE]" || parse(event.data) !== undefined) this.take(event, out)
+    if (event.data.trim() === "[DONE]" || parseJson(event.data) !== undefined) this.take(event, out)
   }
 
   /**
@@ -116,7 +131,7 @@ export class ReplyDecoder {
    * reply so far, the reply has a hole that nobody could see, and fails.
    */
   startRound(isMissing = false): void {
-    this.shown.settle()
+    this.visible.flush()
     this.missed ||= isMissing
     this.document.startRound()
     // The status of the round before is no end of this one.
@@ -131,14 +146,14 @@ export class ReplyDecoder {
 
   /** The reply is over: appends what was held of it. */
   end(out: Array<UpstreamEvent>): void {
-    this.shown.end(out)
+    this.visible.end(out)
   }
 
   /** What the round's end means; to be asked once no event of it follows. */
   endRound(): RoundEnd {
     if (this.cause !== undefined) return failed(this.cause)
-    this.shown.settle()
-    return roundEnd(this.status, this.produced === 0, this.shown.consistent, this.sentinel, this.document.overfull)
+    this.visible.flush()
+    return roundEnd(this.status, this.produced === 0, this.visible.consistent, this.sentinel, this.document.overfull)
   }
 
   private response(): JsonRecord {
@@ -188,14 +203,14 @@ export class ReplyDecoder {
   }
 
   private pushReady(data: string): boolean {
-    const ready = parse(data)
+    const ready = parseJson(data)
     if (ready === undefined) return data.trim() === ""
     if (isRecord(ready)) this.takeMessageId(ready["response_message_id"])
     return true
   }
 
   private pushHint(data: string): void {
-    const parsed = parse(data)
+    const parsed = parseJson(data)
     const body: JsonRecord = isRecord(parsed) ? parsed : { type: "error" }
     const reason = typeof body["finish_reason"] === "string" && body["finish_reason"] !== ""
       ? body["finish_reason"]
@@ -209,39 +224,39 @@ export class ReplyDecoder {
   }
 
   private pushPatch(data: string, out: Array<UpstreamEvent>): boolean {
-    const { document, shown } = this
+    const { document, visible } = this
     this.received += data.length
     if (this.received > this.weighAt) this.weighDocument()
     if (this.meter !== undefined) this.meter.steps += data.length
     // `{"v":"…"}` without escapes needs no parser.
     if (
-      shown.follows && data.startsWith("{\"v\":\"") && data.indexOf("\"", 6) === data.length - 2 &&
+      visible.follows && data.startsWith("{\"v\":\"") && data.indexOf("\"", 6) === data.length - 2 &&
       data.charCodeAt(data.length - 1) === 125 && !data.includes("\\")
     ) {
-      shown.append(data.slice(6, -2), out)
+      visible.append(data.slice(6, -2), out)
       return true
     }
-    const patch = parse(data)
+    const patch = parseJson(data)
     if (patch === undefined) return this.pushOther(data)
     if (!isRecord(patch)) return true
     const { o: operation, p: path, v: value } = patch
     if (
-      shown.follows && typeof value === "string" && (path === undefined || path === document.stickyPath) &&
+      visible.follows && typeof value === "string" && (path === undefined || path === document.stickyPath) &&
       (operation === undefined || (operation === "APPEND" && document.stickyOperation === "APPEND"))
-    ) shown.append(value, out)
+    ) visible.append(value, out)
     else this.applyPatch(patch, out)
     return true
   }
 
   private applyPatch(patch: JsonRecord, out: Array<UpstreamEvent>): void {
-    const { shown } = this
-    shown.settle()
+    const { visible } = this
+    visible.flush()
     const from = out.length
     const patched = new Patched()
     this.document.apply(patch, (change) => this.changed(change, patched, out))
     const opensRound = this.firstOfRound && patched.snapshot
-    const empty = opensRound && shown.isEmpty(this.response())
-    if (opensRound) shown.open(empty)
+    const empty = opensRound && visible.isEmpty(this.response())
+    if (opensRound) visible.open(empty)
     if (this.missed && this.firstOfRound) {
       this.missed = false
       if ((empty || !opensRound) && !this.isWithdrawn()) {
@@ -250,19 +265,21 @@ export class ReplyDecoder {
       }
     }
     this.firstOfRound = false
-    const wasConsistent = shown.consistent
+    const wasConsistent = visible.consistent
     if (this.isWithdrawn()) this.closed = true
-    else if (patched.rewritten) shown.compare(this.response(), out)
+    else if (patched.rewritten) visible.compare(this.response(), out)
     this.readResponse(patched, opensRound, out)
     // A withdrawal may replace the text before it says so; text that goes on growing is no withdrawal.
     const goesOn = !wasConsistent && patched.grew
-    if (!shown.consistent && this.status !== "CONTENT_FILTER" && (opensRound || goesOn)) this.fail(trouble("disagrees"))
-    if (shown.isCostly(this.received)) this.fail(trouble("disagrees"))
+    if (!visible.consistent && this.status !== "CONTENT_FILTER" && (opensRound || goesOn)) {
+      this.fail(trouble("disagrees"))
+    }
+    if (visible.isCostly(this.received)) this.fail(trouble("disagrees"))
     // What would follow has a hole before it.
     if (this.document.overfull) this.closed = true
     const { only } = patched
-    if (only?._tag === "Grown" && typeof patch["v"] === "string" && shown.consistent) {
-      shown.goOnAt(only, this.response())
+    if (only?._tag === "Grown" && typeof patch["v"] === "string" && visible.consistent) {
+      visible.continueAt(only, this.response())
     }
   }
 
@@ -275,9 +292,9 @@ export class ReplyDecoder {
     const response = this.response()
     if (!touchesText(change, response)) return
     if (change._tag === "Grown") patched.grew = true
-    // Text that comes after the status is not shown.
+    // Text that comes after the status is not visible.
     if (patched.rewritten || this.isWithdrawn()) return
-    patched.rewritten = !this.shown.follow(change, response, out)
+    patched.rewritten = !this.visible.follow(change, response, out)
   }
 
   /** Reads what else of the response counts: its message id, its status, its usage. */
@@ -305,7 +322,7 @@ export class ReplyDecoder {
 
   /** Fails a document that grows beyond all measure, in whatever part of it. */
   private weighDocument(): void {
-    const weight = this.shown.unsettled + weigh(this.document.root)
+    const weight = this.visible.unflushed + weigh(this.document.root)
     if (this.meter !== undefined) this.meter.steps += weight
     if (weight > mostWeight) this.fail(trouble("malformed", undefined, "The reply's document is too large"))
     this.weighAt = this.received + Math.max(weighedAfter, weight)

@@ -15,7 +15,7 @@ import type { CompletionReply, CompletionRequest, Credential, Driver, UpstreamMo
 import { makeSessionClient, type StreamCall } from "./client.ts"
 import type { MessageId } from "./decodeReply.ts"
 import { renderPrompt } from "./prompt.ts"
-import { type Round, Rounds } from "./rounds.ts"
+import { type Round, SessionContinuations } from "./SessionContinuations.ts"
 
 /** What the driver needs to know of its provider. */
 export interface SessionOptions {
@@ -97,7 +97,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     scope: Scope.Scope
   ): Effect.Effect<CompletionReply, UpstreamFailure> => {
     const { conversation, credential, model, onContinue } = request
-    const rounds = new Rounds(request.budget, (messageId, begun) => {
+    const rounds = new SessionContinuations(request.budget, (messageId, begun) => {
       onContinue?.()
       return openContinue(request, sessionId, messageId, begun)
     })

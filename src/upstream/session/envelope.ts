@@ -4,6 +4,7 @@
  * The envelope decides, not the HTTP status: a refusal may come with 200, and a page of an intermediary with anything.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { parseJson } from "../json.ts"
 
 /** Facts of a refusal, by the names of `UpstreamFailure`. */
 export interface RefusalFacts {
@@ -34,18 +35,10 @@ const firstText = (...candidates: ReadonlyArray<unknown>): { readonly message?: 
   return {}
 }
 
-const parse = (body: string): unknown => {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}
-
 /** Reads a body. A page, broken JSON or any other shape is `malformed`; `empty` is a body without a word. */
 export const readEnvelope = (status: number, body: string): Envelope => {
   if (body.trim() === "") return refused({ kind: "empty" })
-  const envelope = parse(body)
+  const envelope = parseJson(body)
   if (!isRecord(envelope)) return malformed
   const code = numeric(envelope["code"])
   if (code === undefined) return malformed

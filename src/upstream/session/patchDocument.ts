@@ -273,3 +273,27 @@ export class PatchDocument {
     }
   }
 }
+
+/** The upper bound of the document's size in characters: it may grow in parts that are never visible, and is kept whole. */
+export const mostWeight = 48 * 1024 * 1024
+
+/** Characters received between two measurements, at least; they become rarer as the document grows. */
+export const weighedAfter = 16 * 1024 * 1024
+
+/** The characters of a JSON value, with 8 for each of its parts. Counting stops soon after `mostWeight`. */
+export const weigh = (value: unknown): number => {
+  let weight = 0
+  const left: Array<unknown> = [value]
+  while (left.length > 0 && weight <= mostWeight) {
+    const next = left.pop()
+    weight += typeof next === "string" ? next.length + 8 : 8
+    if (Array.isArray(next)) { for (const element of next) left.push(element) }
+    else if (isRecord(next)) {
+      for (const key of Object.keys(next)) {
+        weight += key.length
+        left.push(next[key])
+      }
+    }
+  }
+  return weight
+}

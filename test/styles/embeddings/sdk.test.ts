@@ -2,8 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import OpenAI from "openai"
 import { EmbeddingsList } from "../../../src/styles/embeddings/Api.ts"
-import type { RunningGateway } from "../../support/gateway.ts"
-import { businessKey, startGateway } from "../../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
 let gateway: RunningGateway
 let client: OpenAI

@@ -8,8 +8,12 @@ import { foldReply } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { GenerateChunk, GenerateResponse } from "../../../src/styles/generate/Api.ts"
-import type { GenerateReplyInfo } from "../../../src/styles/generate/render.ts"
-import { generateFailure, generateFrames, generateResponse } from "../../../src/styles/generate/render.ts"
+import {
+  generateFailure,
+  generateFrames,
+  type GenerateReplyInfo,
+  generateResponse
+} from "../../../src/styles/generate/render.ts"
 import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"

@@ -1,8 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Content, FunctionCall, GenerateContentParameters, GenerateContentResponse } from "@google/genai"
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from "@google/genai"
-import type { RunningGateway } from "../../support/gateway.ts"
-import { businessKey, startGateway } from "../../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
 let gateway: RunningGateway
 beforeAll(async () => {

@@ -7,8 +7,12 @@ import { foldReply } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { Message, MessagesStreamEvent } from "../../../src/styles/messages/Api.ts"
-import type { MessagesReplyInfo } from "../../../src/styles/messages/render.ts"
-import { messageObject, messagesFailure, messagesFrames } from "../../../src/styles/messages/render.ts"
+import {
+  messageObject,
+  messagesFailure,
+  messagesFrames,
+  type MessagesReplyInfo
+} from "../../../src/styles/messages/render.ts"
 import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"

@@ -1,7 +1,6 @@
 import Anthropic, { APIError, APIUserAbortError } from "@anthropic-ai/sdk"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { RunningGateway } from "../../support/gateway.ts"
-import { businessKey, startGateway } from "../../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
 const tools: Array<Anthropic.Tool> = ["get_weather", "get_time"].map((name) => ({
   name,

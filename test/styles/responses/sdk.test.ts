@@ -1,8 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import type { ResponseInput, ResponseInputItem } from "openai/resources/responses/responses"
-import type { RunningGateway } from "../../support/gateway.ts"
-import { businessKey, startGateway } from "../../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { parseFrames } from "../../support/sse.ts"
 
 let gateway: RunningGateway

@@ -1,7 +1,6 @@
 /** A request is held to its limits with what it takes from stored responses: a reference is short, whatever it stands for. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { RunningGateway } from "../../support/gateway.ts"
-import { businessKey, startGateway } from "../../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 
 const bodyBytes = 64 * 1024
 

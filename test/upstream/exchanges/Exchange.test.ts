@@ -22,7 +22,7 @@ interface Carried {
 const carried = Effect.map(Deadlines, (deadlines): Carried => {
   const exchange = new Exchange({ phase: "completion", limits }, deadlines)
   const log: Carried["log"] = []
-  exchange.carriedBy({
+  exchange.attach({
     pause: () => log.push("pause"),
     resume: () => log.push("resume"),
     abort: () => log.push("abort")
@@ -132,7 +132,7 @@ describe("an exchange", () => {
       exchange.began(200, {})
       const reading = yield* Effect.forkChild(readAll(exchange))
       yield* Effect.yieldNow
-      exchange.settle(2_000)
+      exchange.expectEnd(2_000)
       yield* TestClock.adjust(2_100)
       assert.strictEqual(yield* Fiber.join(reading), ".")
       assert.deepStrictEqual(log, ["abort"])
@@ -145,11 +145,11 @@ describe("an exchange", () => {
         exchange.began(200, {})
         exchange.received(Buffer.from("x"))
         yield* exchange.bytes
-        exchange.settle(2_000)
-        if (!isRead) exchange.settle(undefined)
+        exchange.expectEnd(2_000)
+        if (!isRead) exchange.expectEnd(undefined)
         const reading = yield* Effect.forkChild(readAll(exchange))
         yield* Effect.yieldNow
-        if (isRead) exchange.settle(undefined)
+        if (isRead) exchange.expectEnd(undefined)
         yield* TestClock.adjust(119_000)
         assert.isUndefined(reading.pollUnsafe())
         yield* TestClock.adjust(1_100)

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Conversation, Part, Turn } from "../../../src/domain/Conversation.ts"
-import { Text } from "../../../src/domain/Conversation.ts"
+import { type Conversation, type Part, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import { atOnce } from "../../../src/domain/stream/slices.ts"
 import { renderCall } from "../../../src/sieve/history.ts"
 import type { ToolMode } from "../../../src/upstream/openai/messages.ts"

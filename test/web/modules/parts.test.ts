@@ -4,8 +4,15 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { parseAccounts } from "../../../src/web/pages/accounts/parseAccounts.ts"
-import type { Field } from "../../../src/web/pages/settings/fields.ts"
-import { changesOf, faultyLines, fieldAt, patchOf, textOf, valueOf } from "../../../src/web/pages/settings/fields.ts"
+import {
+  changesOf,
+  faultyLines,
+  type Field,
+  fieldAt,
+  patchOf,
+  textOf,
+  valueOf
+} from "../../../src/web/pages/settings/fields.ts"
 import { collect } from "../../../src/web/playground/answers.ts"
 import { styles } from "../../../src/web/playground/conversation.ts"
 import { runTool } from "../../../src/web/playground/tools.ts"

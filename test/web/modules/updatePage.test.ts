@@ -2,8 +2,7 @@
  * How events update a page of the list of requests.
  */
 import { assert, describe, it } from "@effect/vitest"
-import type { ShownPage } from "../../../src/web/pages/requests/updatePage.ts"
-import { pageSize, updatePage } from "../../../src/web/pages/requests/updatePage.ts"
+import { pageSize, type ShownPage, updatePage } from "../../../src/web/pages/requests/updatePage.ts"
 import type { RequestItem } from "../../../src/web/state/client.ts"
 
 const everything = { status: "", style: "", model: "", key: "", account: "" }

@@ -4,8 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
-import type { UsageRow } from "../../../src/web/pages/usage/rows.ts"
-import { seriesOf } from "../../../src/web/pages/usage/rows.ts"
+import { seriesOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
 
 const row = (time: { readonly hour: string } | { readonly day: string }, requests: number): UsageRow => ({
   ...viewMeasures(zero()),

@@ -12,8 +12,17 @@ import { Admin, rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import type { Drafts, Field as Setting, SettingsFields } from "./fields.ts"
-import { changesOf, faultyLines, fieldAt, groupsOf, patchOf, textOf } from "./fields.ts"
+import {
+  changesOf,
+  type Drafts,
+  faultyLines,
+  type Field as Setting,
+  fieldAt,
+  groupsOf,
+  patchOf,
+  type SettingsFields,
+  textOf
+} from "./fields.ts"
 import { FieldView } from "./FieldView.tsx"
 
 const fieldsAtom = Admin.query("admin-settings", "fields", { reactivityKeys: ["settings"] })

@@ -1,9 +1,9 @@
 /**
- * Reading JSON that nobody vouches for: what is not there, or is something else, is `undefined`.
+ * Reads untrusted JSON: a value that is missing or of another type is `undefined`.
  */
-import type { JsonRecord } from "../../domain/json.ts"
+import type { JsonRecord } from "../domain/json.ts"
 
-/** A string that says something. */
+/** A string that is not empty. */
 export const asString = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
@@ -11,7 +11,7 @@ export const asString = (value: unknown): string | undefined =>
 export const asCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 1e12 ? value : undefined
 
-/** The text of what was parsed; `undefined` where it is nested too deeply to be written. */
+/** The text of a parsed value; `undefined` if it is nested too deeply. */
 export const writeJson = (value: JsonRecord): string | undefined => {
   try {
     return JSON.stringify(value)
@@ -20,6 +20,7 @@ export const writeJson = (value: JsonRecord): string | undefined => {
   }
 }
 
+/** The value of JSON text; `undefined` for other text. */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)

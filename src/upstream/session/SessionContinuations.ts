@@ -20,8 +20,8 @@ import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
 import type { ReplyTrouble, RoundEnd } from "./roundEnd.ts"
 
 /** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
-const settleAfterStatus = 2_000
-const settleAfterClose = 100
+const endAfterStatus = 2_000
+const endAfterClose = 100
 
 /** A round that was sent. */
 export interface Round {
@@ -57,7 +57,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   tooMany = false
   /** The reply has as many characters as it may have, and its end was given. */
   isFull = false
-  private readonly rounds: Rounds
+  private readonly rounds: SessionContinuations
   private readonly reply: ReplyDecoder
   private readonly budget: Budget
   private readonly exchange: Exchange
@@ -65,9 +65,9 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   private readonly sse = makeSseDecoder()
   private readonly events: Array<SseEvent> = []
   private ended = false
-  private settled: number | undefined = undefined
+  private endExpected: number | undefined = undefined
 
-  constructor(rounds: Rounds, reply: ReplyDecoder, budget: Budget, { exchange, recorder }: Round) {
+  constructor(rounds: SessionContinuations, reply: ReplyDecoder, budget: Budget, { exchange, recorder }: Round) {
     this.rounds = rounds
     this.reply = reply
     this.budget = budget
@@ -92,7 +92,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
     for (let i = 0; i < events.length; i++) reply.push(events[i]!, out)
     clear(events)
     this.isFull = budget.admit(out, from)
-    this.settle(reply.closed ? settleAfterClose : reply.final ? settleAfterStatus : undefined)
+    this.expectEnd(reply.closed ? endAfterClose : reply.final ? endAfterStatus : undefined)
   }
 
   end(out: Array<UpstreamEvent>): void {
@@ -127,15 +127,15 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
     return this.reply.final || this.reply.closed
   }
 
-  private settle(millis: number | undefined): void {
-    if (this.settled === millis) return
-    this.settled = millis
-    this.exchange.settle(millis)
+  private expectEnd(millis: number | undefined): void {
+    if (this.endExpected === millis) return
+    this.endExpected = millis
+    this.exchange.expectEnd(millis)
   }
 }
 
 /** One reply over all its rounds. One of them runs at a time, and it is left before the next one is opened. */
-export class Rounds {
+export class SessionContinuations {
   private readonly reply = new ReplyDecoder()
   private readonly budget: Budget
   private readonly openContinue: OpenContinue

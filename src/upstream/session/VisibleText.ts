@@ -12,11 +12,11 @@ import { type Change, fragmentChannel } from "./patchDocument.ts"
 /** A string of the document that grew. */
 export type Grown = Extract<Change, { readonly _tag: "Grown" }>
 
-type Channel = "reasoning" | "text"
+type ChannelName = "reasoning" | "text"
 
 /** A text-bearing piece of the document. */
 interface Piece {
-  readonly channel: Channel
+  readonly channel: ChannelName
   readonly content: string
   /** The fragment's; 0 in documents without. */
   readonly index: number
@@ -26,13 +26,13 @@ interface Piece {
 interface Cursor {
   readonly owner: JsonRecord
   readonly key: string
-  readonly channel: Channel | undefined
+  readonly channel: ChannelName | undefined
   /** The fragment's; 0 in documents without. */
   readonly index: number
 }
 
 /** What has left of one channel. */
-class Shown {
+class Channel {
   /** All of it, with what is held because it is no whole character yet. */
   readonly text = new TextPieces()
   readonly pieces = new WholeCharacters()
@@ -54,7 +54,7 @@ const contentOf = (fragment: unknown): string => {
   return typeof content === "string" ? content : ""
 }
 
-const leave = (channel: Channel, text: string, out: Array<UpstreamEvent>): void => {
+const leave = (channel: ChannelName, text: string, out: Array<UpstreamEvent>): void => {
   if (text !== "") out.push(channel === "text" ? UpstreamText(text) : UpstreamReasoning(text))
 }
 
@@ -85,14 +85,14 @@ export const touchesText = (change: Change, response: JsonRecord): boolean => {
 }
 
 /** What has left of one reply. The `response` that its methods take is the document's as it stands. */
-export class ShownText {
+export class VisibleText {
   /** UTF-16 units of text and reasoning that have left. */
   produced = 0
   /** The document begins with what has left, as far as it was compared. */
   consistent = true
   private readonly meter: Meter | undefined
-  private readonly reasoning = new Shown()
-  private readonly text = new Shown()
+  private readonly reasoning = new Channel()
+  private readonly text = new Channel()
   /** Where a bare string patch grows the document, and what has been appended there but not yet written down. */
   private cursor: Cursor | undefined = undefined
   private readonly pending = new TextPieces()
@@ -108,7 +108,7 @@ export class ShownText {
   }
 
   /** UTF-16 units that were appended and are not in the document yet. */
-  get unsettled(): number {
+  get unflushed(): number {
     return this.pending.length
   }
 
@@ -117,14 +117,14 @@ export class ShownText {
     return this.compared > comparedAtLeast + comparedPerCharacter * received
   }
 
-  /** Grows the text where the last change did, and the document with the next `settle`. */
+  /** Grows the text where the last change did, and the document with the next `flush`. */
   append(text: string, out: Array<UpstreamEvent>): void {
     this.pending.push(text)
     this.growAt(this.cursor!, text, out)
   }
 
   /** Writes down in the document what was appended. To be called before the document is read or changed. */
-  settle(): void {
+  flush(): void {
     if (this.cursor !== undefined && this.pending.length > 0) {
       this.cursor.owner[this.cursor.key] = (this.cursor.owner[this.cursor.key] as string) + this.pending.toString()
       this.pending.clear()
@@ -133,7 +133,7 @@ export class ShownText {
   }
 
   /** Lets what was appended next go where this change went, if that is text at its end or no text at all. */
-  goOnAt(change: Grown, response: JsonRecord): void {
+  continueAt(change: Grown, response: JsonRecord): void {
     if (change.path[0] !== "response") return
     const place = placeOf(response, change.owner, change.path)
     if (place === undefined) return
@@ -161,11 +161,11 @@ export class ShownText {
     this.text.last = -1
     this.count(this.reasoning.text.length + this.text.text.length)
     for (const { channel, content, index } of this.pieces(response)) {
-      const shown = this[channel]
-      const known = shown.text.toString()
+      const visible = this[channel]
+      const known = visible.text.toString()
       const start = position[channel]
       this.count(content.length)
-      if (content !== "") shown.last = index
+      if (content !== "") visible.last = index
       position[channel] = start + content.length
       if (start >= known.length) {
         if (content !== "") growth.push({ channel, content, index })
@@ -249,11 +249,11 @@ export class ShownText {
     }
   }
 
-  private grow(channel: Channel, text: string, out: Array<UpstreamEvent>): void {
+  private grow(channel: ChannelName, text: string, out: Array<UpstreamEvent>): void {
     if (text === "") return
-    const shown = this[channel]
-    shown.text.push(text)
+    const visible = this[channel]
+    visible.text.push(text)
     this.produced += text.length
-    leave(channel, shown.pieces.take(text), out)
+    leave(channel, visible.pieces.take(text), out)
   }
 }
