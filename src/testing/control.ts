@@ -11,7 +11,7 @@ import { scriptTable } from "../upstream/embedded/script.ts"
 import type { Report } from "./CallLog.ts"
 import type { Provider } from "./Provider.ts"
 
-export interface ControlRequest {
+interface ControlRequest {
   readonly method: string
   readonly path: string
   readonly query: string

@@ -1,10 +1,9 @@
 /**
- * One HTTP exchange with an upstream: what the network has told so far, and one who waits for more.
+ * One HTTP exchange with an upstream: a buffer between a transport and one reader.
  *
- * A transport (undici's dispatcher, or any `HttpClient`) tells the exchange what comes; a driver reads it. What is there is
- * read without suspending, and what has to be waited for costs one suspension, whatever came meanwhile. Bytes that nobody
- * takes are bounded: beyond that the transport is paused. Time limits are one deadline of the common list, and time in which
- * nobody reads does not count.
+ * A transport (undici's dispatcher, or any `HttpClient`) reports what arrives; a driver reads it. Available bytes are read
+ * without suspending, and a wait costs one suspension, however many chunks arrive meanwhile. Unread bytes are bounded: beyond
+ * the bound the transport is paused. Time limits are one deadline of the common list, and run only while the driver waits.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -17,7 +16,7 @@ import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "./budget.ts"
 
-/** A request, in the terms of HTTP. */
+/** An HTTP request. */
 export interface ExchangeRequest {
   readonly method: "GET" | "POST"
   /** Scheme, host and port. */
@@ -31,60 +30,60 @@ export interface ExchangeRequest {
 
 /** Time limits in milliseconds. */
 export interface ExchangeLimits {
-  /** From the request to the reply's head, and from there to its first byte. */
+  /** From the request to the head of the response, and from there to its first byte. */
   readonly firstByte: number
   /** Between two reads of the body. */
   readonly silence: number
 }
 
-/** What an exchange goes by. */
+/** The rules of an exchange. */
 export interface ExchangeOptions {
-  /** What a failure before the reply's head is a failure of. */
+  /** The phase of a failure before the head of the response. */
   readonly phase: FailurePhase
   readonly limits: ExchangeLimits
-  /** The time that the request has left in all, where it is part of a reply. */
+  /** The budget of the reply that the exchange is part of. */
   readonly budget?: Budget | undefined
 }
 
-/** What carries an exchange, as far as the exchange commands it. Both do nothing once the exchange is over. */
+/** Controls of what carries an exchange. They have no effect once the exchange is over. */
 export interface Transport {
   readonly pause: () => void
   readonly resume: () => void
-  /** Ends the exchange; nothing need be told any more. */
+  /** Ends the exchange; later reports are ignored. */
   readonly abort: () => void
 }
 
-/** Bytes that may wait for the reader before the transport is paused. */
+/** Unread bytes at which the transport is paused. */
 const mostWaiting = 256 * 1024
 
-/** The transport's own limit for connecting. */
+/** The error code of the transport's connection timeout. */
 const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 
-/** Seconds after which another node, or the next start, may serve. */
+/** The `Retry-After` of a shutdown in seconds, by when another node or the next start may serve. */
 const retryAfterShutdown = 5
 
 /** The three forms of a date in HTTP (RFC 9110 5.6.7). */
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [A-Za-z0-9 :-]{14,24}(?: GMT)?$/
 
 /** Bytes of a body, or how it ended. */
-export type BytesExit = Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>>
+type BytesExit = Exit.Exit<Uint8Array, UpstreamFailure | Cause.Done<void>>
 
 type State = "head" | "body" | "complete" | "failed" | "left"
 
 const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 
-/** A running exchange. Transports call the methods whose names say what came; drivers read. */
+/** A running exchange. Transports call the methods in the past tense; drivers read. */
 export class Exchange {
   status = 0
   headers: Readonly<Record<string, string | Array<string> | undefined>> = {}
-  /** Why it failed, or why its answer was none, as far as is known. */
+  /** The known cause of the failure, or of an unexpected answer. */
   cause: FailureCause | undefined
   private state: State = "head"
   private failure: UpstreamFailure | undefined
   private chunks: Array<Uint8Array> = []
   private waitingBytes = 0
   private paused = false
-  /** Continues whoever waits. */
+  /** Resumes the waiting reader. */
   private waiter: ((now: number) => void) | undefined
   private waking = false
   private transport: Transport | undefined
@@ -101,7 +100,7 @@ export class Exchange {
   private readonly address: string | undefined
   private readonly unwatch: (() => void) | undefined
 
-  /** `address` is the scheme, host and port that are called; `shutdown` ends it. */
+  /** `address` is the scheme, host and port of the server; `shutdown` ends the exchange. */
   constructor(options: ExchangeOptions, deadlines: Deadlines["Service"], address?: string, shutdown?: Shutdown) {
     this.address = address
     this.phase = options.phase
@@ -111,20 +110,20 @@ export class Exchange {
     this.limit = this.limits.firstByte
     this.waitingSince = deadlines.now()
     this.deadline = deadlines.add(this.waitingSince + this.timeLeft(this.waitingSince), (now) => this.expire(now))
-    // What tells an upstream to stop is for that very moment.
+    // A stop request goes out during a shutdown, so the shutdown must not end it.
     if (shutdown !== undefined && options.phase !== "stream") {
       this.unwatch = shutdown.watch(this.shutDown)
       if (shutdown.isOver) this.shutDown()
     }
   }
 
-  /** The transport is there. */
+  /** The transport has started. */
   attach(transport: Transport): void {
     if (this.isOver()) transport.abort()
     else this.transport = transport
   }
 
-  /** The reply's head came. */
+  /** The head of the response arrived. */
   began(status: number, headers: Exchange["headers"]): void {
     if (this.state !== "head") return
     this.status = status
@@ -135,7 +134,7 @@ export class Exchange {
     this.wake()
   }
 
-  /** Bytes of the body came; they are kept as they are. */
+  /** Bytes of the body arrived; they are not copied. */
   received(chunk: Uint8Array): void {
     if (this.state !== "body") return
     this.chunks.push(chunk)
@@ -161,15 +160,15 @@ export class Exchange {
     this.fail(new UpstreamFailure({ phase, kind: code === connectTimeout ? "timeout" : "transport", cause }))
   }
 
-  /** Fails once the reply's head is known to be missing; succeeds when it is there. An `Exit` where that is known already. */
+  /** Succeeds when the head of the response is there, fails if none will arrive. An `Exit` if that is known already. */
   get head(): Effect.Effect<void, UpstreamFailure> {
     return this.state === "head" ? this.headToCome : this.headExit()
   }
 
   /**
-   * Gives `take` the bytes that have come since the last read, as one piece, or the end of the body; waits where there is
-   * neither. What ends the body by `transport` or `timeout` comes after what came before. `take` runs as soon as something
-   * comes, which saves the steps of a pull and a match for each chunk.
+   * Passes `take` the bytes since the last read as one chunk, or the end of the body; waits for either. Bytes that arrived
+   * before a failure come before it. `take` runs as soon as something arrives, which saves the primitives of a pull and a match
+   * for each chunk.
    */
   read<A, E>(take: (bytes: BytesExit) => Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.callback((resume) => {
@@ -188,12 +187,12 @@ export class Exchange {
     })
   }
 
-  /** The bytes that have come since the last read, as a pull. */
+  /** The bytes since the last read, as a pull. */
   get bytes(): Pull.Pull<Uint8Array, UpstreamFailure> {
     return this.read((bytes) => bytes)
   }
 
-  /** The body is complete, and all of it was read. */
+  /** The whole body has arrived and was read. */
   get isRead(): boolean {
     return this.state === "complete" && this.chunks.length === 0
   }
@@ -218,14 +217,14 @@ export class Exchange {
   }
 
   /**
-   * The whole body as text, at most `most` bytes of it and what comes within `millis`. Never fails: what cannot be read is
-   * not there. For answers that are no stream.
+   * The body as text: at most `most` bytes, and only what arrives within `millis`. Never fails; a failure ends the text. For
+   * answers that are not streams.
    */
   text(most: number, millis: number): Effect.Effect<string> {
     return Effect.callback((resume) => this.readText(most, millis, (text) => resume(Effect.succeed(text))))
   }
 
-  /** The whole body as text, once the head is there. An interrupted reader leaves the exchange. */
+  /** As `text`, after the head. Interruption leaves the exchange. */
   answer(most: number, millis: number): Effect.Effect<string, UpstreamFailure> {
     return Effect.callback((resume) => {
       const go = () => {
@@ -259,14 +258,14 @@ export class Exchange {
     check()
   }
 
-  /** Notes that the answer was none of a model server; `secrets` were sent, and are no part of what is kept of it. */
+  /** Records that something other than a model server answered. `secrets` were sent and are removed from the excerpt. */
   unexpectedAnswer(text: string, secrets: ReadonlyArray<string>): FailureCause {
     return this.because({ status: this.status, body: excerptOf(text, secrets) })
   }
 
   /**
-   * From now on silence of this many milliseconds ends the body as if it were complete: nothing of worth may follow.
-   * `undefined` takes that back: something did follow.
+   * From now on silence of this many milliseconds ends the body as if it were complete, because nothing important may follow.
+   * `undefined` takes that back.
    */
   expectEnd(millis: number | undefined): void {
     this.endExpected = millis !== undefined
@@ -276,7 +275,7 @@ export class Exchange {
     this.deadline.at = now + this.timeLeft(now)
   }
 
-  /** Nothing more is wanted. What is complete is left alone, so that its connection serves the next exchange. */
+  /** Ends the exchange early. A complete one keeps its connection, which serves the next exchange. */
   readonly leave = (): void => {
     if (this.isOver()) return
     const transport = this.transport
@@ -284,7 +283,7 @@ export class Exchange {
     transport?.abort()
   }
 
-  /** Tells the status once, or `undefined` where no head will come. */
+  /** Calls `observer` once with the status, or with `undefined` if no head will arrive. */
   onHead(observer: (status: number | undefined) => void): void {
     this.headObserver = observer
     if (this.state !== "head") this.headKnown(this.status === 0 ? undefined : this.status)
@@ -309,10 +308,10 @@ export class Exchange {
     return this.failure !== undefined && this.status === 0 ? Exit.fail(this.failure) : Exit.void
   }
 
-  /** What there is; `now` where a look at the clock was taken just before. */
+  /** The available bytes or end. `now` saves reading the clock again. */
   private bytesExit(now?: number): BytesExit | undefined {
     if (this.chunks.length > 0) {
-      // Bytes that are always there at once leave the deadline no turn.
+      // A body whose bytes are always available never reaches its deadline, so the budget is checked here.
       const left = this.budget?.timeLeft(0, now ?? this.deadlines.now())
       if (left !== undefined && left.millis <= 0) {
         const transport = this.transport
@@ -341,14 +340,13 @@ export class Exchange {
     this.deadline.at = this.waitingSince + this.timeLeft(this.waitingSince)
   }
 
-  /** Milliseconds that one who waits from now on has. */
+  /** The milliseconds that a wait from now on may last. */
   private timeLeft(now: number): number {
     return this.budget === undefined ? this.limit : Math.min(this.limit, this.budget.timeLeft(0, now).millis)
   }
 
   /**
-   * Continues the waiter once all that the network has delivered at once is in: a read of the socket holds many chunks,
-   * and each would be a resumption.
+   * Resumes the waiter after all chunks of one socket read have arrived; otherwise each chunk would be a resumption.
    */
   private wake(): void {
     if (this.waiter === undefined || this.waking) return
@@ -408,11 +406,11 @@ export class Exchange {
 
 const doneExit: Exit.Exit<never, Cause.Done<void>> = Exit.fail(Cause.Done())
 
-/** Nobody reads what has been left; this is for whoever does all the same. */
+/** Returned to a reader that reads after `leave()`. */
 const leftFailure = new UpstreamFailure({ phase: "stream", kind: "transport" })
 
 /** Starts exchanges. */
 export class Exchanges extends Context.Service<Exchanges, {
-  /** Sends a request at once. Whoever starts an exchange leaves it, whatever happens. */
+  /** Sends a request at once. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
 }>()("model-gateway/upstream/Exchanges") {}

@@ -1,7 +1,7 @@
 /**
- * The upstream provider as the rest of the gateway sees it. Drivers differ in protocol, not in what they yield.
+ * The upstream provider as the rest of the gateway sees it. Drivers differ in protocol and yield the same events.
  *
- * A driver holds no accounts: whoever calls it brings a credential (a lease of the pool, or a caller's own token).
+ * A driver has no accounts: its caller passes a credential (a lease of the pool, or a caller's own token).
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -14,14 +14,14 @@ import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Budget } from "./budget.ts"
 
-/** The native model that a request resolved to. `id` is the native id, or a further id of `upstream.models`. */
+/** The model that a request resolved to. `id` is a native id, or another id of `upstream.models`. */
 export interface UpstreamModel {
   readonly id: string
   readonly reasoning: boolean
   readonly search: boolean
 }
 
-/** Login data of an account, as configured. A `mobile` is in whatever form it was configured. */
+/** Login data of an account, as configured; `mobile` is not normalized. */
 export interface Login {
   readonly email: string | undefined
   readonly mobile: string | undefined
@@ -29,41 +29,41 @@ export interface Login {
 }
 
 /**
- * The right to call the upstream, for the length of one attempt. Tokens are plain strings here; they never leave a driver
- * but in the `Authorization` header.
+ * The right to call the upstream during one attempt. Tokens are plain strings here; a driver sends them in the `Authorization`
+ * header only.
  */
 export interface Credential {
   /**
-   * The current token; `undefined` where the upstream asks for none. Read the property when the token is needed: it may give
-   * what is there at once.
+   * The current token; `undefined` if the upstream requires no token. Read the property when the token is needed, because it may
+   * be an effect that succeeds at once.
    */
   readonly token: Effect.Effect<string | undefined, UpstreamFailure>
-  /** Replaces `stale` by a fresh token after the upstream refused it in mid-reply; fails where that is not possible. */
+  /** Replaces `stale` with a new token after the upstream refused it within a reply; fails if that is impossible. */
   readonly renew: (stale: string | undefined) => Effect.Effect<string | undefined, UpstreamFailure>
 }
 
-/** One exchange with the upstream, as a capture records it. Headers of a request, and so its credential, are no part of it. */
+/** Records one exchange with the upstream. Request headers, and so the credential, are not recorded. */
 export interface RoundRecorder {
-  /** Called once the reply's head is there, with the HTTP status and the `content-type` header. */
+  /** The head of the response arrived: HTTP status and `content-type`. */
   readonly opened: (status: number, contentType: string | undefined) => void
-  /** The reply's bytes exactly as they came, chunk by chunk. What is to be kept must be copied. */
+  /** Bytes of the response as they arrived. The recorder has to copy what it keeps. */
   readonly bytes: (chunk: Uint8Array) => void
-  /** The round is over; called once, whatever ended it. `cause` says why it failed, where the network or the answer told. */
+  /** The round is over; called once, whatever ended it. `cause` is the known cause of a failure. */
   readonly closed: (cause?: FailureCause) => void
 }
 
-/** Receives every round of a completion: the first request and each continue. Must be cheap and must not throw. */
+/** Records every round of a completion: the first request and each continue. Must be cheap and must not throw. */
 export interface Recorder {
   readonly round: (info: {
     /** `completion` or `continue`. */
     readonly label: string
-    /** What the reply's bytes are written in. */
+    /** The protocol of the response's bytes. */
     readonly protocol: "session" | "openai"
     readonly url: string
     readonly requestBody: string
-    /** The upstream session that the round belongs to, where there is one. */
+    /** The upstream session of the round, if there is one. */
     readonly sessionId: string | undefined
-    /** The token that the request goes out with, to be blotted out where the upstream repeats it; never to be shown. */
+    /** The token of the request, which is redacted if the upstream repeats it. */
     readonly secret: Redacted.Redacted<string> | undefined
   }) => RoundRecorder
 }
@@ -73,29 +73,29 @@ export interface CompletionRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
   readonly credential: Credential
-  /** The credential is the caller's own token: nobody has vouched for the caller. */
+  /** The credential is the caller's own token, and the caller has no business key. */
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
-  /** What the request may still cost; the same for all of its attempts. A driver asks it before each call and counts into it. */
+  /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */
   readonly budget: Budget
-  /** Told of the upstream session as soon as there is one: what comes after may fail, and the session stays behind. */
+  /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */
   readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
-  /** Told of every round after the first. */
+  /** Called for every round after the first. */
   readonly onContinue?: (() => void) | undefined
 }
 
 /** A running completion. */
 export interface CompletionReply {
-  /** Id that the reply goes by: the upstream session's id, or the upstream's own completion id. */
+  /** The id of the upstream session, or of the upstream's completion. */
   readonly id: string
-  /** The upstream session to delete afterwards, where the upstream keeps one. */
+  /** The upstream session to delete afterwards, if there is one. */
   readonly sessionId?: string | undefined
   /**
-   * The reply; ends with one `UpstreamFinish` or fails. Its chunks are those of the network. Continued rounds are part of
-   * it. Ending early (interruption, or the scope's end) stops the upstream, best effort.
+   * The reply, continued rounds included; ends with one `UpstreamFinish` or fails. Its chunks are those of the network. An
+   * early end (interruption, or the end of the scope) stops the upstream, best effort.
    */
   readonly events: Stream.Stream<UpstreamEvent, UpstreamFailure>
-  /** Nothing has to be told to the upstream any more: leaving takes no time. Where it is absent, that may take a while. */
+  /** True if the upstream needs no stop request, so that leaving takes no time. Without it, leaving may take a while. */
   readonly isOver?: (() => boolean) | undefined
 }
 
@@ -106,11 +106,11 @@ export interface UpstreamSession {
   readonly updatedAt: number
 }
 
-/** Texts, or texts as token ids, whose vectors are asked for. */
+/** A request for the vectors of texts, or of texts as token ids. */
 export interface EmbeddingsRequest {
   readonly model: UpstreamModel
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
-  /** `undefined`: as many as the model has. */
+  /** `undefined` is the default of the model. */
   readonly dimensions: number | undefined
   readonly token: string | undefined
 }
@@ -118,39 +118,38 @@ export interface EmbeddingsRequest {
 /** A vector for each input, in their order. */
 export interface EmbeddingsReply {
   readonly vectors: ReadonlyArray<ReadonlyArray<number>>
-  /** Tokens of all inputs, where the upstream counts them. */
+  /** Tokens of all inputs, if the upstream counts them. */
   readonly tokens: number | undefined
 }
 
 /** What each driver implements. */
 export interface Driver {
-  /** Shown to callers where it is `embedded`; an embedder's own driver may have any other name. */
+  /** Callers see the name `embedded`; other drivers may have any other name. */
   readonly name: string
-  /** What this upstream can carry by itself; what it cannot is put into words by the driver or done by the gateway. */
+  /** What the upstream supports. The driver or the gateway substitutes the rest. */
   readonly capabilities: {
-    /** Accounts log in with a password; else a token is all there is. */
+    /** Accounts log in with a password; otherwise they have a token only. */
     readonly login: boolean
-    /** It keeps sessions that can be listed and deleted. */
+    /** It has sessions that can be listed and deleted. */
     readonly sessions: boolean
-    /** A completion needs no credential at all. */
+    /** A completion needs no credential. */
     readonly anonymous: boolean
-    /** The upstream itself ends replies at stop sequences and so on; informational. */
+    /** The upstream applies sampling parameters such as stop sequences itself; informational. */
     readonly sampling: boolean
   }
   /**
-   * Model ids beyond the four natives, in the order in which they are configured. Informational: those that callers may ask for
-   * are the configuration's `upstream.models`.
+   * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */
   readonly models: ReadonlyArray<UpstreamModel>
   /** Logs in and returns a token. */
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   /** Checks that a token works. */
   readonly verify: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
-  /** Starts a completion: everything up to the reply's head, so that refusals fail here. The scope holds the connection. */
+  /** Starts a completion and waits for the head of the response, so that refusals fail here. The scope owns the connection. */
   readonly complete: (
     request: CompletionRequest
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
-  /** Makes embeddings, where the upstream does. */
+  /** Makes embeddings, if the upstream can. */
   readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
   readonly createSession: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
@@ -162,8 +161,8 @@ export interface Driver {
   readonly deleteAllSessions: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
 }
 
-/** The configured upstream. The driver follows the configuration; whoever works with one keeps it for that work. */
+/** The configured upstream. The driver follows the configuration; one request uses one driver throughout. */
 export class Upstream extends Context.Service<Upstream, {
-  /** The driver of the current configuration; the same object as long as its configuration stands. */
+  /** The driver of the current configuration; the same object until that changes. */
   readonly driver: Effect.Effect<Driver>
 }>()("model-gateway/upstream/Upstream") {}

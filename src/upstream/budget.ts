@@ -1,8 +1,8 @@
 /**
- * What one request may still take from the upstream: calls, rounds, bytes, characters, time. One object a request, given to
- * every attempt and round; nothing else counts them, so that whatever the upstream answers, the work has an end.
+ * What one request may still take from the upstream: calls, rounds, bytes, characters, time. Every attempt and round of the
+ * request shares one object, so the work is bounded whatever the upstream answers.
  *
- * Plain and synchronous: it counts and says no; who asks draws the consequence.
+ * Plain and synchronous: it only counts and refuses; the caller acts on a refusal.
  */
 import type { Held } from "../config/CurrentLimits.ts"
 import type { Limits } from "../domain/limits.ts"
@@ -22,26 +22,26 @@ export const mostCalls = 40
 export const mostContinues = 16
 /** Times that a request resumes replies that were cut off. */
 export const mostResumes = 8
-/** Continues, and resumes, in a row that may bring no new character. */
-export const mostIdleRounds = 3
+/** Continues, and resumes, in a row that may pass without a new character. */
+const mostIdleRounds = 3
 
-/** Pauses before resumes: none before the first, then 100 ms, doubled each time up to this. */
+/** The longest pause before a resume, in milliseconds. The first has no pause; then they double from 100 ms. */
 const longestPause = 3_200
 
 /** The limits that a budget is made of. */
-export type BudgetLimits = Pick<
+type BudgetLimits = Pick<
   Limits,
   "reply_bytes" | "reply_chars" | "reply_calls" | "reply_seconds" | "progress_seconds"
 >
 
-/** Which time is up: that of the whole reply, or that in which a new character had to come. */
-export type Overdue = "reply" | "progress"
+/** The exceeded limit: the time of the whole reply, or the time without a new character. */
+type Overdue = "reply" | "progress"
 
-/** Counts rounds of one kind, and those in a row that brought nothing. */
+/** Counts rounds of one kind, and those in a row without a new character. */
 class RoundBudget {
   private taken = 0
   private idle = 0
-  /** Characters that had come when the last one was taken. */
+  /** The characters of the reply when the last round was taken. */
   private mark = -1
   private readonly most: number
 
@@ -49,7 +49,7 @@ class RoundBudget {
     this.most = most
   }
 
-  /** Takes one; gives how many were taken before it, or `undefined` where there is none left. */
+  /** Takes one round; returns how many were taken before it, or `undefined` at the limit. */
   take(characters: number): number | undefined {
     this.idle = this.mark === characters ? this.idle + 1 : 0
     if (this.taken >= this.most || this.idle >= mostIdleRounds) return undefined
@@ -57,7 +57,7 @@ class RoundBudget {
     return this.taken++
   }
 
-  /** A reply of another attempt begins: what came of the one before says nothing of it. */
+  /** The reply of another attempt begins. */
   reset(): void {
     this.idle = 0
     this.mark = -1
@@ -75,16 +75,16 @@ export class Budget {
   private bytes = 0
   private characters = 0
   private replyCalls = 0
-  /** Time that the reader has waited since the last new character. */
+  /** Milliseconds that the reader has waited since the last new character. */
   private waited = 0
   private readonly held: Held | undefined
   private keepsReply: boolean
-  /** Bytes of this attempt's reply among those that are held. */
+  /** Bytes of this attempt's reply in `held`. */
   private heldBytes = 0
 
   /**
-   * Starts to count now: at the lease. What stays in memory of the reply counts into `held`: with `keepsReply` every
-   * character, else what `hold` says.
+   * Time starts now, at the lease. The reply's memory counts towards `held`: with `keepsReply` every character, otherwise what
+   * `hold` states.
    */
   constructor(limits: BudgetLimits, clock: MonotonicSource, held?: Held, keepsReply = false) {
     this.limits = limits
@@ -94,7 +94,7 @@ export class Budget {
     this.startedAt = monotonicMillis(clock)
   }
 
-  /** Another attempt's reply begins; its characters and calls are counted anew, all else goes on. */
+  /** The reply of another attempt begins: resets its characters and calls, and keeps the other counts. */
   startReply(): void {
     this.characters = 0
     this.replyCalls = 0
@@ -105,36 +105,36 @@ export class Budget {
     this.resumes.reset()
   }
 
-  /** Says that the driver keeps the reply's text until its end: from now on every character counts as held. */
+  /** The driver keeps the text until the end of the reply: from now on every character counts as held. */
   keepReply(): void {
     this.keepsReply = true
   }
 
-  /** Takes one call of the upstream; false where there is none left. */
+  /** Takes one call of the upstream; false at the limit. */
   takeCall(): boolean {
     if (this.calls >= mostCalls) return false
     this.calls++
     return true
   }
 
-  /** Takes a continue of a reply that was cut at the output limit; false where it has to end as cut off by length. */
+  /** Takes a continue of a reply that was cut at the output limit; false at the limit, where the reply ends by length. */
   takeContinue(): boolean {
     return this.continues.take(this.characters) !== undefined
   }
 
-  /** Takes a resume of a reply that was cut off: the pause to keep before it, or `undefined` where there is none left. */
+  /** Takes a resume of a reply that was cut off; returns the pause before it, or `undefined` at the limit. */
   takeResume(): number | undefined {
     const before = this.resumes.take(this.characters)
     return before === undefined ? undefined : before === 0 ? 0 : Math.min(longestPause, 100 * 2 ** (before - 1))
   }
 
-  /** Counts bytes that were read, comments included; false once there are too many. */
+  /** Counts received bytes, comments included; false above the limit. */
   addBytes(count: number): boolean {
     this.bytes += count
     return this.bytes <= this.limits.reply_bytes
   }
 
-  /** Counts new characters of the reply and gives how many of them it may still have. */
+  /** Counts new characters of the reply; returns how many of them fit. */
   addChars(count: number): number {
     const room = Math.max(0, this.limits.reply_chars - this.characters)
     this.characters += count
@@ -142,7 +142,7 @@ export class Budget {
     return Math.min(room, this.keep(count))
   }
 
-  /** Counts characters of a reply that is kept among what all requests hold: all of them, or none where that is too much. */
+  /** Counts characters of a kept reply towards the memory of all requests; returns 0 if that is exceeded. */
   private keep(count: number): number {
     if (this.held === undefined || !this.keepsReply) return count
     this.heldBytes += 2 * count
@@ -150,8 +150,8 @@ export class Budget {
   }
 
   /**
-   * Says how many characters of a streamed reply wait in memory now, such as the arguments of a call that is open. Returns
-   * false where they have become more and all requests together hold too much: the reply has to be cut.
+   * States how many characters of a streamed reply are in memory now, such as the arguments of an open call. Returns false if
+   * they grew and all requests together exceed their memory: then the reply has to be cut.
    */
   hold(characters: number): boolean {
     const more = 2 * characters - this.heldBytes
@@ -160,31 +160,31 @@ export class Budget {
     return this.held.add(more) || more < 0
   }
 
-  /** Characters of this attempt's reply so far, shown or not. */
+  /** Characters of this attempt's reply so far, visible or not. */
   get produced(): number {
     return this.characters
   }
 
-  /** Counts a call of the reply; false where it may have no more. */
+  /** Counts a tool call of the reply; false at the limit. */
   addCall(): boolean {
     if (this.replyCalls >= this.limits.reply_calls) return false
     this.replyCalls++
     return true
   }
 
-  /** Counts time in which somebody waited for the upstream; time in which nobody reads is no lack of progress. */
+  /** Counts time that the reader waited for the upstream; other time does not count as lack of progress. */
   addWaiting(millis: number): void {
     this.waited += millis
   }
 
-  /** Milliseconds left for one who has waited for so long and not yet said so, in all and for progress; none is overdue. */
+  /** The milliseconds left, and by which limit, after a wait of `waiting` that was not added yet; 0 or less is overdue. */
   timeLeft(waiting: number, now = monotonicMillis(this.clock)): { readonly millis: number; readonly of: Overdue } {
     const reply = this.startedAt + this.limits.reply_seconds * 1000 - now
     const progress = this.limits.progress_seconds * 1000 - this.waited - waiting
     return progress < reply ? { millis: progress, of: "progress" } : { millis: reply, of: "reply" }
   }
 
-  /** The failure of one who was refused a call. */
+  /** The failure at the limit of calls. */
   noCallLeft(phase: FailurePhase): UpstreamFailure {
     return new UpstreamFailure({
       phase,
@@ -193,7 +193,7 @@ export class Budget {
     })
   }
 
-  /** The failure of a reply of too many bytes. */
+  /** The failure at the limit of bytes. */
   tooManyBytes(phase: FailurePhase): UpstreamFailure {
     return new UpstreamFailure({
       phase,
@@ -202,7 +202,7 @@ export class Budget {
     })
   }
 
-  /** The failure of a reply whose time is up. */
+  /** The failure at a limit of time. */
   overdue(phase: FailurePhase, of: Overdue): UpstreamFailure {
     const { progress_seconds, reply_seconds } = this.limits
     return new UpstreamFailure({
@@ -215,8 +215,8 @@ export class Budget {
   }
 
   /**
-   * Counts the characters of the events from index `from` on. Where the reply becomes too long, what is beyond is taken out, an
-   * end as by length comes in its place, and it gives true: nothing more is wanted of the upstream.
+   * Counts the characters of the events from index `from` on. Returns true if the reply exceeds its limit: then the rest is
+   * removed, and a finish by length takes its place.
    */
   admit(events: Array<UpstreamEvent>, from: number): boolean {
     for (let i = from; i < events.length; i++) {
@@ -240,7 +240,7 @@ const sizeOf = (event: UpstreamEvent): number => {
     case "UpstreamReasoning":
       return event.text.length
     case "UpstreamCall":
-      // A piece without a character is one all the same: it may open a call, and costs as much.
+      // Empty pieces count too: they may open a call, and cost as much.
       return Math.max(1, event.argumentsDelta.length + (event.name?.length ?? 0))
     case "UpstreamUsage":
     case "UpstreamFinish":
@@ -248,13 +248,13 @@ const sizeOf = (event: UpstreamEvent): number => {
   }
 }
 
-/** No half of a surrogate pair is left at the cut. */
+/** Cuts without leaving half of a surrogate pair. */
 const cut = (text: string, room: number): string => {
   const last = text.charCodeAt(room - 1)
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? room - 1 : room)
 }
 
-/** What fits of an event; a call's name is not cut. */
+/** The part of an event that fits; the name of a call is never cut. */
 const shortened = (event: UpstreamEvent, room: number): ReadonlyArray<UpstreamEvent> => {
   switch (event._tag) {
     case "UpstreamText":

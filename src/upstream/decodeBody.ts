@@ -1,5 +1,5 @@
 /**
- * The body of an exchange through a decoder: one array of what it decides for each read.
+ * Runs a decoder over the body of an exchange: each read yields one array of decoded values.
  */
 import { isArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -9,25 +9,25 @@ import type { Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { Exchange } from "./Exchange.ts"
 
-/** A decoder of a whole body: network chunks in, what they decide out. */
+/** A decoder of a whole body, from network chunks to values. */
 export interface BodyDecoder<A> extends Machine<Uint8Array, A> {
-  /** What the body failed with; what was decoded before it still counts. */
+  /** The failure of the body; values decoded before it are still valid. */
   readonly failure: () => UpstreamFailure | undefined
-  /** Nothing more is wanted of the body. */
+  /** The decoder needs nothing more of the body. */
   readonly done: () => boolean
-  /** The body is as good as complete: a connection that breaks now does no harm. */
+  /** The reply is complete, so a connection that breaks now does no harm. */
   readonly complete: () => boolean
 }
 
-/** What a decoder makes of a body, read by read. */
+/** The decoded values of a body, read by read. */
 export type DecodedBody<A> = Pull.Pull<NonEmptyReadonlyArray<A>, UpstreamFailure>
 
-/** How a body ended: read to its end, or by a failure of the decoder or of the exchange. */
+/** The end of a body: its regular end, or a failure of the decoder or of the exchange. */
 export type BodyEnd = Cause.Cause<UpstreamFailure | Cause.Done>
 
 /**
- * Runs a decoder over an exchange's body. `over` says what comes when the body has ended; by default that it has. To be asked
- * for each read anew, by whoever runs already: the function looks when it is called.
+ * Runs a decoder over an exchange's body. `over` continues after the end of the body; by default the end is the result. The
+ * returned function has to be called again for each read, because it checks the decoder when it is called.
  */
 export const decodeBody = <A>(
   exchange: Exchange,

@@ -1,5 +1,5 @@
 /**
- * The configured upstream: one driver for as long as the configuration's `upstream` group stands.
+ * The configured upstream: one driver until the configuration's `upstream` group changes.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -22,7 +22,7 @@ const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
   silence: timeouts.silence * 1000
 })
 
-/** The driver that a configuration asks for. */
+/** The driver of a configuration. */
 const makeDriver = (
   exchanges: Exchanges["Service"],
   config: UpstreamConfig
@@ -47,7 +47,7 @@ const makeDriver = (
   }
 }
 
-/** Follows the configuration; needs exchanges, through which drivers call. */
+/** Follows the configuration. */
 export const layer: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Exchanges> = Layer.effect(
   Upstream,
   Effect.gen(function*() {

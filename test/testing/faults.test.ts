@@ -276,7 +276,7 @@ describe("a fault", () => {
       assert.notInclude(text(exchange), "three")
     }))
 
-  it.live("happens as often as it was ordered, to the calls and accounts that it was ordered for", () =>
+  it.live("happens as often as ordered, to the ordered calls and accounts", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp
       yield* reference.fail({ name: "busy", account: "a", times: 2 })
@@ -315,7 +315,7 @@ describe("a continued stream", () => {
 
   const snapshotOf = (exchange: Exchange): string => eventsOf(exchange)[1]!.data
 
-  it.live("starts with a snapshot, an empty one or none, and goes on to the end", () =>
+  it.live("starts with a snapshot, an empty one or none, and continues to the end", () =>
     Effect.gen(function*() {
       const { url } = yield* setUp
       for (const kind of ["snapshot", "empty", "none"]) {

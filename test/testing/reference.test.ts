@@ -77,7 +77,7 @@ describe("who may call", () => {
       assert.strictEqual((yield* reference.report).violations, 0)
     }))
 
-  it.live("nobody whose token has ended: revoked, or its account suspended", () =>
+  it.live("callers with a revoked token or a suspended account may not", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp({ refusedTokenStatus: 401 })
       const first = (yield* logIn(url, { email: "a", password: "p" })).data.biz_data.user.token
@@ -96,7 +96,7 @@ describe("who may call", () => {
       assert.strictEqual((yield* current(url, second)).code, 40003)
     }))
 
-  it.effect("nobody whose token is past its lifetime", () =>
+  it.effect("callers with an expired token may not", () =>
     Effect.gen(function*() {
       const { url } = yield* setUp({ tokenLifetime: 60_000 })
       const { token } = (yield* logIn(url, { email: "a", password: "p" })).data.biz_data.user
@@ -206,7 +206,7 @@ describe("the memory of sessions", () => {
 })
 
 describe("what hangs", () => {
-  it.live("ends where it is when it is cut, and what is continued has the rest", () =>
+  it.live("ends where it is cut, and the continued stream has the rest", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       const script = (word: string) => `!say ["${word}"," more"]\n!fault hang-mid-stream after=1`
@@ -227,7 +227,7 @@ describe("what hangs", () => {
 })
 
 describe("the report", () => {
-  it.live("tells what came, and how many streams ran at once", () =>
+  it.live("counts requests, and streams that ran at once", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       const controllers = [new AbortController(), new AbortController()]
@@ -279,7 +279,7 @@ describe("the report", () => {
 })
 
 describe("ordered replies", () => {
-  it.live("are scripts, for the accounts and as often as it was said", () =>
+  it.live("are scripts, for the ordered accounts and as often as ordered", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       yield* reference.reply({ script: "!chunk whole\n!say from the test", account: "a", times: 2 })
@@ -288,7 +288,7 @@ describe("ordered replies", () => {
       assert.deepStrictEqual(answers, [false, true, true, false])
     }))
 
-  it.live("are recorded streams, byte for byte, in chunks of whatever size", () =>
+  it.live("are recorded streams, byte for byte, in chunks of any size", () =>
     Effect.gen(function*() {
       const { reference, url } = yield* setUp()
       const recorded = (yield* ask(url, "!think Hm\n!say Grüße 🌍\n!fault crlf", { thinking: true })).body

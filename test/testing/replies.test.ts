@@ -136,7 +136,7 @@ describe("a stream", () => {
     assert.strictEqual(chunks("!burst 8\n!count 20"), 3)
   })
 
-  it("waits before each piece, and where it is told to", () => {
+  it("waits before each piece, and at each `!wait`", () => {
     const reply = scripted("!pace 20ms\n!say [\"a\",\"b\"]\n!wait 1s\n!say c")
     const waits = writeStream(draftRound(reply, ids, firstRound), reply).flatMap((step) =>
       step._tag === "Wait" ? [step.millis] : []
@@ -146,7 +146,7 @@ describe("a stream", () => {
 })
 
 describe("a script", () => {
-  it("says what it is told, as text, as a JSON string or piece by piece", () => {
+  it("says the script's text, as text, as a JSON string or piece by piece", () => {
     assert.strictEqual(textOf(scripted("!say Hello there")), "Hello there")
     assert.strictEqual(textOf(scripted("!say \"two\\nlines\"")), "two\nlines")
     assert.deepStrictEqual(
@@ -158,7 +158,7 @@ describe("a script", () => {
     assert.strictEqual(textOf(scripted("!count 4")), "1 2 3 4")
   })
 
-  it("reasons for models that do, and keeps the order of what is said", () => {
+  it("reasons for reasoning models, and keeps the order of the pieces", () => {
     const script = "!think Hm.\n!say One\n!think Oh.\n!say Two"
     assert.deepStrictEqual(
       scripted(script, { thinking: true }).pieces.map((piece) => piece._tag),
@@ -214,7 +214,7 @@ describe("a script", () => {
     assert.include(reply(3), "“7”")
   })
 
-  it("tells of its mistakes", () => {
+  it("answers with its mistakes", () => {
     const mistakes = [
       "!pace soon",
       "!count many",
@@ -336,7 +336,7 @@ describe("an answer without a script", () => {
     assert.strictEqual(text, "get_weather answered: “12 degrees”.")
   })
 
-  it("keeps to the schema that the answer is to have", () => {
+  it("follows the schema of the requested answer", () => {
     const schema = {
       type: "object",
       properties: {

@@ -64,7 +64,7 @@ describe("a request's budget", () => {
     assert.strictEqual(budget.takeResume(), 400)
   })
 
-  it("takes as many bytes as it says, and not one more", () => {
+  it("accepts bytes up to the limit, and not one more", () => {
     const budget = make({ reply_bytes: 10 })
     assert.deepStrictEqual([budget.addBytes(9), budget.addBytes(1), budget.addBytes(1)], [true, true, false])
   })

@@ -8,7 +8,7 @@ import type { Json } from "../../domain/Conversation.ts"
 import type { CallName } from "./calls.ts"
 
 /** A piece of reasoning or of reply text. */
-export interface TextPiece {
+interface TextPiece {
   readonly _tag: "Think" | "Say"
   readonly text: string
   /** Milliseconds of silence before this piece, in addition to the pace. */
@@ -16,7 +16,7 @@ export interface TextPiece {
 }
 
 /** A whole fragment of another type: `TOOL_SEARCH`, `TOOL_OPEN`, `TIP`, or one that no driver knows. */
-export interface FragmentPiece {
+interface FragmentPiece {
   readonly _tag: "Fragment"
   readonly type: string
   readonly fields: { readonly [key: string]: Json }
@@ -24,7 +24,7 @@ export interface FragmentPiece {
 }
 
 /** Sets a value somewhere in the document. */
-export interface SetPiece {
+interface SetPiece {
   readonly _tag: "Set"
   readonly path: string
   readonly value: Json
@@ -107,7 +107,7 @@ export const nextCut = (reply: Reply, from: number): number | undefined => {
 }
 
 /** How text is cut into pieces: by word (at most 12 characters, with the blanks before it), by characters, by UTF-16 units (so also inside surrogate pairs), or not at all. */
-export type Chunking =
+type Chunking =
   | { readonly _tag: "Words" }
   | { readonly _tag: "Characters"; readonly count: number }
   | { readonly _tag: "Units"; readonly count: number }

@@ -46,7 +46,7 @@ export const callForms = {
   "fenced": (name, json) => `\`\`\`json\n{"tool_calls":[{"name":${JSON.stringify(name)},"arguments":${json}}]}\n\`\`\``
 } as const satisfies Readonly<Record<string, Form>>
 
-export type CallForm = keyof typeof callForms
+type CallForm = keyof typeof callForms
 
 export const isCallForm = (name: string): name is CallForm => Object.hasOwn(callForms, name)
 

@@ -62,7 +62,7 @@ export class Patches {
 /** Fields of `response` with the values to set. */
 export type Fields = ReadonlyArray<readonly [name: string, value: Json]>
 
-export interface ReplyDocument {
+interface ReplyDocument {
   /** Adds a piece that the reader has already, or gets from a snapshot. */
   absorb(piece: Piece): void
   /** Starts over with an empty document. */

@@ -1,8 +1,7 @@
 /**
  * Recorded replies that the embedded upstream plays again: `!replay NAME` as a line of the last user turn.
  *
- * The bytes go through the driver of the protocol that they were recorded in, so the reply is the one that was made of them
- * then.
+ * The bytes pass through the driver of their protocol, so the reply is the same as when they were recorded.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,21 +13,21 @@ import { makeOpenAiDriver } from "../openai/driver.ts"
 import { makeSessionDriver } from "../session/driver.ts"
 import type { Driver } from "../Upstream.ts"
 
-/** One reply of the upstream as it came. */
+/** One recorded response of the upstream. */
 export interface RecordedRound {
-  /** HTTP status; 0 where no reply came. */
+  /** HTTP status; 0 without a response. */
   readonly status: number
   readonly contentType: string | undefined
   readonly bytes: Uint8Array
 }
 
-/** The replies to a completion and to each of its continues, in the order in which they came. */
+/** The responses to a completion and to each of its continues, in order. */
 export interface Recording {
   readonly protocol: "session" | "openai"
   readonly rounds: ReadonlyArray<RecordedRound>
 }
 
-/** Finds a recording by its name; `undefined` where there is none. By default there are none. */
+/** Finds a recording by its name. By default there are no recordings. */
 export const Recordings = Context.Reference<(name: string) => Effect.Effect<Recording | undefined>>(
   "model-gateway/upstream/Recordings",
   { defaultValue: () => () => Effect.undefined }
@@ -36,7 +35,7 @@ export const Recordings = Context.Reference<(name: string) => Effect.Effect<Reco
 
 const textOf = (turn: Turn): string => turn.parts.map((part) => part._tag === "Text" ? part.text : "").join("\n")
 
-/** A conversation whose last user turn asks for no recording: the lines that did are text. */
+/** A conversation whose `!replay` lines in the last user turn are plain text. */
 const withoutReplay = (conversation: Conversation): Conversation => {
   const last = conversation.turns.findLastIndex((turn) => turn.role === "user")
   const turns = conversation.turns.map((turn, place) =>
@@ -50,7 +49,7 @@ const withoutReplay = (conversation: Conversation): Conversation => {
   return { ...conversation, turns }
 }
 
-/** The recording that the last user turn asks for. What follows a `!next` is for after a tool's reply. */
+/** The name of the recording that the last user turn asks for. The section after a `!next` applies after a tool's reply. */
 const wantedIn = ({ turns }: Conversation): string | undefined => {
   const last = turns.findLastIndex((turn) => turn.role === "user")
   if (last === -1) return undefined
@@ -66,7 +65,7 @@ const exhausted = Buffer.from(
   JSON.stringify({ code: 50000, msg: "the recording has no further round", data: null })
 )
 
-/** An upstream for one completion, which answers with the recorded rounds one after another. */
+/** Exchanges of one completion, answered with the recorded rounds in order. */
 const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"]): Exchanges["Service"] => {
   let next = 0
   const answer = (exchange: Exchange, path: string): void => {
@@ -102,8 +101,8 @@ const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: D
 }
 
 /**
- * Gives a driver the recordings: a conversation that names one is answered with it, all else by the driver. They hold what
- * others asked, so a caller for whom nobody has vouched gets none.
+ * Adds recordings to a driver: a conversation that names one is answered with it, all others by the driver. Recordings contain
+ * other callers' data, so a caller with a token of their own gets none of them.
  */
 export const withRecordings = (
   driver: Driver,
@@ -127,7 +126,7 @@ export const withRecordings = (
           message: "There is no recording of the name that !replay asks for"
         })
       }
-      // The recorded session is none of the driver's: nobody must be told to delete it.
+      // Recorded session ids are unknown to the driver; do not report them for clean-up.
       const { events, id } = yield* replayDriver(recording, limits, deadlines).complete({
         ...request,
         onSession: undefined

@@ -262,7 +262,7 @@ const runScript = (text: string, replies: number, prompt: string, reply: ReplyBu
 /** Every directive with its description. */
 export const scriptTable: ReadonlyArray<{ readonly syntax: string; readonly about: string }> = Object.values(directives)
 
-export interface ReplyRequest extends ReplyFlags {
+interface ReplyRequest extends ReplyFlags {
   readonly prompt: string
   /** Turns of the same session before this one. */
   readonly earlier: ReadonlyArray<PromptTurn>

@@ -98,7 +98,7 @@ const chatter = (i: number, sent: number): EventItem => {
 }
 
 /** What a stream fault does. */
-export interface StreamFaultRow {
+interface StreamFaultRow {
   readonly about: string
   readonly stream: (fault: FaultSpec, draft: Draft) => Draft
   /** The fault applies to continued streams only. */

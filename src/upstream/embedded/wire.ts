@@ -57,7 +57,7 @@ export interface Draft {
 }
 
 /** How fast a stream leaves. */
-export interface Speed {
+interface Speed {
   /** Milliseconds before each piece; `undefined` sends without delay. */
   readonly pace: number | undefined
   /** Events in one write. */
@@ -65,7 +65,7 @@ export interface Speed {
 }
 
 /** The head of an event stream. */
-export const streamHead: Head = Head(200, {
+const streamHead: Head = Head(200, {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache"
 })

@@ -1,5 +1,5 @@
 /**
- * Exchanges on an `HttpClient`: for those who embed the gateway with a client of their own, and for the upstream inside.
+ * The transport over an `HttpClient`: for apps that mount the gateway with their own client, and for the embedded upstream.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ const toClientRequest = ({ body, headers, method, origin, path }: ExchangeReques
     : HttpClientRequest.bodyText(request, body, headers["content-type"] ?? "application/json")
 }
 
-/** Runs a request and tells the exchange of it. */
+/** Runs a request and reports to the exchange. */
 const carry = (client: HttpClient.HttpClient, request: ExchangeRequest, exchange: Exchange, open: Latch.Latch) =>
   Effect.gen(function*() {
     const response = yield* HttpClient.withScope(client).execute(toClientRequest(request))
@@ -45,7 +45,7 @@ const isClientError = (error: unknown): error is { readonly reason: { readonly c
   typeof error === "object" && error !== null && "reason" in error && typeof error.reason === "object" &&
   error.reason !== null
 
-/** Makes exchanges of a client's requests; each runs in a fiber of its own. */
+/** Exchanges over a client; each request runs in its own fiber. */
 export const exchangesOf = (
   client: HttpClient.HttpClient,
   deadlines: Deadlines["Service"],
@@ -68,7 +68,7 @@ export const exchangesOf = (
     })
   })
 
-/** Exchanges on the `HttpClient` that is provided. */
+/** Exchanges over the provided `HttpClient`. */
 export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadlines | HttpClient.HttpClient> = Layer
   .effect(
     Exchanges,

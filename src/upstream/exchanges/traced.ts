@@ -1,7 +1,7 @@
 /**
- * Exchanges as spans, and the trace context that goes with them where the configuration allows it.
+ * Spans of exchanges, and the trace context in their requests if the configuration allows it.
  *
- * A span tells the method, the server and the status: neither query nor header nor body.
+ * A span has the method, the server, the path and the status; it has no query, header or body.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,19 +10,19 @@ import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { Exchange, ExchangeOptions, ExchangeRequest, Exchanges } from "../Exchange.ts"
 
-/** The innermost span that is part of a trace: spans that nobody takes are passed over. */
+/** The innermost span that takes part in a trace; spans without propagation are skipped. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
   if (span === undefined || !Context.get(span.annotations, Tracer.DisablePropagation)) return span
   return span._tag === "Span" && span.parent._tag === "Some" ? propagated(span.parent.value) : undefined
 }
 
-/** The `traceparent` header of the W3C's Trace Context. */
+/** The `traceparent` header (W3C Trace Context). */
 const traceparent = (span: Tracer.AnySpan): string =>
   `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
 
 type Start = (request: ExchangeRequest, options: ExchangeOptions) => Exchange
 
-/** Starts an exchange whose span ends when its head is there, or will never be. */
+/** Starts an exchange with a span that ends with the head of the response, or when none will arrive. */
 const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOptions): Effect.Effect<Exchange> =>
   Effect.clockWith((clock) =>
     Effect.map(
@@ -45,7 +45,7 @@ const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOption
     )
   )
 
-/** Starts exchanges that are spans where spans are taken, and that carry the trace on where `propagate` says so. */
+/** Starts exchanges with spans if tracing is enabled, and with the trace context if `propagate` returns true. */
 export const traced = (propagate: () => boolean, start: Start): Exchanges["Service"]["start"] => (request, options) =>
   Effect.withFiber((fiber) => {
     const parent = propagate() ? propagated(Context.getOrUndefined(fiber.context, Tracer.ParentSpan)) : undefined

@@ -1,8 +1,8 @@
 /**
- * Exchanges on undici's own `dispatch`, its connections kept alive and bounded in the time they take to open.
+ * The transport over undici's `dispatch`, with keep-alive and a connection timeout.
  *
- * The generic client costs a response object, a scope, a `Readable`, a channel and a fiber or two for each call; here the
- * dispatcher's handler tells the exchange what came, and that is all.
+ * The generic client costs a response object, a scope, a `Readable`, a channel and one or two fibers for each call; here the
+ * dispatcher's handler reports to the exchange directly.
  */
 import { type Agent, buildConnector, type Dispatcher, errors } from "@effect/platform-node/Undici"
 import * as Effect from "effect/Effect"
@@ -14,14 +14,14 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Exchange, type ExchangeRequest, Exchanges, type Transport } from "../Exchange.ts"
 import { traced } from "./traced.ts"
 
-/** Bytes of a reply's head. */
+/** Bytes of the head of a response. */
 const longestHead = 64 * 1024
 
-/** Opens connections within as many milliseconds as `limit` says at the time; the TLS handshake counts too. */
+/** Opens connections within the milliseconds that `limit` returns, TLS handshake included. */
 const connectWithin = (deadlines: Deadlines["Service"], limit: () => number): buildConnector.connector => {
   const connector = buildConnector({ timeout: 0 })
   return (options, callback) => {
-    // It gives the socket that it opens, which its type keeps to itself.
+    // The connector returns the socket, which its type omits.
     const socket: unknown = connector(options, (...result) => {
       deadline.cancel()
       callback(...result)
@@ -32,7 +32,7 @@ const connectWithin = (deadlines: Deadlines["Service"], limit: () => number): bu
   }
 }
 
-/** Tells an exchange what undici tells its handler. */
+/** Reports the events of undici's handler to an exchange. */
 class Handler implements Dispatcher.DispatchHandler, Transport {
   private readonly exchange: Exchange
   private controller: Dispatcher.DispatchController | undefined = undefined
@@ -59,7 +59,7 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Exchange["headers"]): void {
-    // Nobody reads them, and they would hold the bytes that they were read from as long as the reply is open.
+    // They are unused, and would keep the bytes that they were parsed from alive until the reply ends.
     controller.rawHeaders = null
     if (status >= 200) this.exchange.began(status, headers)
   }
@@ -77,7 +77,7 @@ class Handler implements Dispatcher.DispatchHandler, Transport {
   }
 }
 
-const left = new Error("The gateway wants no more of the reply")
+const left = new Error("The gateway needs no more of the reply")
 
 const dispatch = (
   dispatcher: Dispatcher,
@@ -94,7 +94,7 @@ const dispatch = (
   }
 }
 
-/** `upstream.timeouts.connect` holds for each connection that is opened from then on. */
+/** A change of `upstream.timeouts.connect` applies to connections opened afterwards. */
 export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines> = Layer.effect(
   Exchanges,
   Effect.gen(function*() {

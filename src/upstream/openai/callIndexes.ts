@@ -1,10 +1,10 @@
 /**
- * Tells which call a piece of a structured call belongs to. By the book its `index` does; servers leave it out, or number
- * every one of several whole calls 0, and their ids are missing, empty, the same for all, or made up for every piece.
+ * Assigns the pieces of structured calls to calls. The specified way is by `index`; but servers omit it, or number all of
+ * several whole calls 0, and their ids are missing, empty, the same for all calls, or different for every piece.
  */
 import { ObjectScan } from "../../domain/stream/ObjectScan.ts"
 
-/** What a piece says of the call that it belongs to. */
+/** The fields of a piece that identify its call. */
 export interface CallPiece {
   readonly index: number | undefined
   readonly id: string | undefined
@@ -14,7 +14,7 @@ export interface CallPiece {
 
 interface Known {
   readonly index: number
-  /** The server's own number for it, where it gave one when the call began. */
+  /** The server's number for the call, if its first piece had one. */
   readonly place: number | undefined
   id: string | undefined
   name: string | undefined
@@ -23,12 +23,12 @@ interface Known {
   readonly arguments: ObjectScan
 }
 
-/** More calls are not told apart; no reply may have as many. */
+/** Further calls are not distinguished; the limit of a reply is lower. */
 const mostCalls = 20_000
 
 /**
- * Whether a piece with a name begins another call than the one that its index or id leads to: servers repeat the name on
- * growing pieces, but no call goes on after its arguments are whole, and none is twice in one list.
+ * Whether a piece with a name begins a new call instead of continuing the one that its index or id leads to. Servers repeat the
+ * name on later pieces, but a call does not continue after its arguments are complete, and is in a list only once.
  */
 const isAnother = (known: Known, { argumentsDelta, id, name }: CallPiece, list: number): boolean => {
   if (id !== undefined && known.id !== undefined && known.id !== id) return true
@@ -41,7 +41,7 @@ const isAnother = (known: Known, { argumentsDelta, id, name }: CallPiece, list: 
   return argumentsDelta.trim() === "" ? isSameList && !saysSame : isSameList || !saysSame
 }
 
-/** Starts the numbering of one reply's calls, from 0 in the order in which they begin. `list` tells which pieces came in one. */
+/** Numbers the calls of one reply from 0, in the order in which they begin. Pieces with the same `list` arrived together. */
 export const callIndexes = (): (piece: CallPiece, list: number) => number => {
   const byIndex = new Map<number, Known>()
   const byId = new Map<string, Known>()
@@ -50,7 +50,7 @@ export const callIndexes = (): (piece: CallPiece, list: number) => number => {
 
   /** The call that index and id lead to. */
   const lead = ({ argumentsDelta, id, index, name }: CallPiece, ofId: Known | undefined): Known | undefined => {
-    // Where several calls have one index, the id tells which.
+    // The id distinguishes several calls with one index.
     if (index !== undefined) return ofId?.place === index ? ofId : byIndex.get(index)
     if (ofId !== undefined) return ofId
     if (name !== undefined) return id === undefined && last?.name === name && last.arguments.isOpen ? last : undefined
@@ -60,7 +60,7 @@ export const callIndexes = (): (piece: CallPiece, list: number) => number => {
   const find = (piece: CallPiece, list: number): Known | undefined => {
     const ofId = piece.id === undefined ? undefined : byId.get(piece.id)
     const known = lead(piece, ofId)
-    // A new id alone is not a new call: some servers make one up for every piece.
+    // A new id alone is not a new call: some servers send a different one with every piece.
     if (known === undefined || piece.name === undefined || !isAnother(known, piece, list)) return known
     return ofId === undefined || ofId === known || isAnother(ofId, piece, list) ? undefined : ofId
   }

@@ -4,12 +4,12 @@
 import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
 import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
 
-/** What a message's content is made of. */
+/** A part of the content of a message. */
 export type Content = TextPart | ImagePart | FilePart
 
 const dataUrl = (data: string, mediaType: string) => `data:${mediaType};base64,${data}`
 
-/** The names that the chat style has for audio formats; others go by the subtype of their media type. */
+/** The names of audio formats in the chat API; other formats use the subtype of their media type. */
 const audioFormats: ReadonlyMap<string, string> = new Map([
   ["mpeg", "mp3"],
   ["mpeg3", "mp3"],
@@ -39,7 +39,7 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): Json => {
   if (kind === "audio" && data !== undefined) {
     return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
   }
-  // No part of OpenAI's own: the names by which vLLM and others take them.
+  // OpenAI has no such part; vLLM and others use these names.
   if (kind === "audio" && url !== undefined) return { type: "audio_url", audio_url: { url } }
   if (kind === "video" && data !== undefined) {
     return { type: "video_url", video_url: { url: dataUrl(data, mediaType ?? "video/mp4") } }
@@ -69,7 +69,7 @@ const contentPart = (part: Content): Json => {
   }
 }
 
-/** A string where it is text alone, which every server takes; else a list of parts. In slices: there may be very many. */
+/** A string for text alone, which every server accepts; otherwise a list of parts. In slices, because there may be many. */
 export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice): Sliced<Json> {
   const texts: Array<string> = []
   for (const part of parts) {

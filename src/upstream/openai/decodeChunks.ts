@@ -1,8 +1,8 @@
 /**
  * From the events of an OpenAI-compatible server to upstream events.
  *
- * Servers differ more than their documents say: reasoning comes under two names or inline, indexes of calls are missing,
- * usage has a chunk of its own, the sentinel may be left out. What is certain is taken; what cannot be read fails.
+ * Servers differ more than their documents say: reasoning has two names or is inline, call indexes are missing, usage is in a
+ * separate chunk, the sentinel is omitted. Unambiguous content is accepted; unreadable content fails the reply.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
@@ -23,28 +23,28 @@ import { inlineReasoning } from "./inlineReasoning.ts"
 
 /** A decoder of one reply. */
 export interface ChunkDecoder {
-  /** Takes one event and appends what it yields. */
+  /** Decodes one event and appends the results. */
   readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Takes the event that the stream's end left without its blank line: it counts when it is whole. */
+  /** Decodes an event without its final blank line, if its data is complete. */
   readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Takes the one JSON object with which a server answers that does not stream. */
+  /** Decodes the JSON object of a server that does not stream. */
   readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
   /** The stream is over: appends the end, unless the reply has failed or was cut off. */
   readonly end: (out: Array<UpstreamEvent>) => void
-  /** What the reply failed with. */
+  /** The failure of the reply. */
   readonly failure: () => UpstreamFailure | undefined
-  /** The server said why the reply ended, and nothing of it came since: only usage and the sentinel may follow. */
+  /** The finish reason was the last part of the reply: only usage and the sentinel may follow. */
   readonly finishing: () => boolean
-  /** The content filter ended the reply: nothing that follows is shown or waited for. */
+  /** The content filter ended the reply: everything that follows is ignored. */
   readonly withdrawn: () => boolean
   /** The sentinel was seen: nothing follows. */
   readonly done: () => boolean
 }
 
-/** The most characters of a call's id, which every frame of it repeats. */
+/** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256
 
-/** The counts that a server tells. One that it does not tell is left out: it must not hide what was told before. */
+/** The token counts of a chunk. Missing counts are omitted, so that they do not hide earlier ones. */
 const usageOf = (value: JsonRecord): PartialUsage => {
   const usage: { -readonly [Name in keyof PartialUsage]: PartialUsage[Name] } = {}
   const prompt = asCount(value["prompt_tokens"])
@@ -71,7 +71,7 @@ const contentText = (content: unknown): string =>
 
 type Finish = UpstreamFinish["reason"]
 
-/** Words for the end of a reply, those of other vendors too. Those not listed are ends like `stop`. */
+/** Finish reasons, also of other vendors. Unknown ones count as `stop`. */
 const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
   ["length", "length"],
   ["max_tokens", "length"],
@@ -90,10 +90,10 @@ const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
   ["insufficient_system_resource", "gave_up"]
 ])
 
-/** Words of servers that write in every chunk why the reply ended, while it has not. */
+/** Placeholders of servers that send a finish reason with every chunk. */
 const noReasons: ReadonlySet<string> = new Set(["", "null", "none"])
 
-/** Which of the request's stop sequences ended the reply, where the server says so: vLLM by one name, SGLang by another. */
+/** The stop sequence that ended the reply, if the server reports it: vLLM by one name, SGLang by another. */
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
 
@@ -105,22 +105,22 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   let lists = 0
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
-  /** Nothing of the reply came after its finish. */
+  /** The finish reason was the last part of the reply so far. */
   let isComplete = false
   let stopSequence: string | undefined
   const texts = new WholeCharacters()
   const reasonings = new WholeCharacters()
-  /** Of the calls whose arguments came in pieces that end within a character. */
+  /** Held parts of characters of calls whose arguments were cut within one. */
   let cutArguments: Map<number, WholeCharacters> | undefined
   let began = false
   let done = false
 
   const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
-    // A reply that is complete stays so, whatever is said after it.
+    // A complete reply stays complete, whatever follows it.
     if (!isComplete) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
   }
 
-  /** The reply goes on: what was called its end was none. */
+  /** The reply continues after its finish reason. */
   const goOn = () => {
     isComplete = false
     stopSequence = undefined
@@ -137,7 +137,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
     return known.take(delta)
   }
 
-  /** Lets out what is held of characters that never came whole. */
+  /** Emits held parts of characters. */
   const endPieces = (out: Array<UpstreamEvent>) => {
     const reasoning = reasonings.end()
     if (reasoning !== "") out.push(UpstreamReasoning(reasoning))
@@ -171,7 +171,7 @@ export const chunkDecoder = (stop: ReadonlyArray<string>): ChunkDecoder => {
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
     const reasoning = asString(delta["reasoning_content"]) ?? asString(delta["reasoning"])
     const text = contentText(delta["content"]) + (asString(delta["refusal"]) ?? "")
-    // A blank that trails the finish is no reply that goes on.
+    // Blanks after the finish reason do not continue the reply.
     if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "")) goOn()
     if (reasoning !== undefined) {
       const whole = reasonings.take(reasoning)

@@ -1,7 +1,7 @@
 /**
  * The body of a reply to upstream events: a stream of events, or the one object of a server that does not stream.
  *
- * Content types are not to be trusted here; the first byte that is no blank tells them apart.
+ * Content types are unreliable here; the first byte that is not a blank decides.
  */
 import { isRecord } from "../../domain/json.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
@@ -14,11 +14,11 @@ import type { Exchange } from "../Exchange.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
 import { type ChunkDecoder, chunkDecoder } from "./decodeChunks.ts"
 
-/** After the server has said why the reply ended, only usage and the sentinel may follow; then only the body's own end. */
+/** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
 const endAfterFinish = 2_000
 const endAfterSentinel = 100
 
-/** Bytes of an answer that is no stream. */
+/** Bytes of an answer other than a stream. */
 const longestWhole = 1024 * 1024
 
 const malformed = new UpstreamFailure({ phase: "stream", kind: "malformed" })
@@ -48,7 +48,7 @@ const streamDecoder = (chunks: ChunkDecoder, expectEnd: Exchange["expectEnd"]): 
       chunks.end(out)
     },
     failure: () => sse.overflowed ? malformed : chunks.failure(),
-    // A body that is read to its end leaves a connection that can be used again; one that goes on after the sentinel is left.
+    // Reading the body to its end keeps the connection usable; a body that continues after the sentinel is left.
     done: () => over || chunks.withdrawn(),
     complete: chunks.finishing
   }
@@ -76,12 +76,12 @@ const wholeDecoder = (chunks: ChunkDecoder): BodyDecoder<UpstreamEvent> => {
 const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 
-/** The byte order mark, which some servers write before all else. */
+/** The byte order mark, which some servers send first. */
 const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Starts the decoder of a reply to a request that asked for these stop sequences. `seen` is given every byte. A reply that has
- * become too long for the `budget` ends as by length; one of too many bytes fails.
+ * Starts the decoder of a reply; `stop` are the stop sequences of the request, and `seen` receives every byte. A reply with too
+ * many characters for the `budget` ends by length; a reply with too many bytes fails.
  */
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
@@ -93,9 +93,9 @@ export const replyDecoder = (
   let decoder: BodyDecoder<UpstreamEvent> | undefined
   let tooMany: UpstreamFailure | undefined
   let isFull = false
-  /** Bytes of a byte order mark that came, while nothing else did. */
+  /** Bytes of a leading byte order mark so far. */
   let marked = 0
-  /** Where in the first bytes the reply begins; their length where it does not. */
+  /** The index at which the reply begins in the first bytes; their length if it does not begin there. */
   const beginning = (bytes: Uint8Array): number => {
     let at = 0
     while (at < bytes.length && marked < mark.length && bytes[at] === mark[marked]) {
@@ -127,7 +127,7 @@ export const replyDecoder = (
       isFull = budget.admit(out, from)
     },
     end(out) {
-      // A reply that was cut has its end already.
+      // The end of a cut reply was emitted already.
       if (isFull || tooMany !== undefined) return
       const from = out.length
       const last = decoder ?? decide(undefined)

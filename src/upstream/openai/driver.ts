@@ -28,34 +28,34 @@ import { errorFacts, isError } from "./errorFacts.ts"
 import type { ToolMode } from "./messages.ts"
 import { chatRequest } from "./requestBody.ts"
 
-/** What the driver needs to know of its server. */
+/** Settings of the driver. */
 export interface OpenAiOptions {
   /** Without a trailing slash, version prefix included (`http://127.0.0.1:8000/v1`). */
   readonly baseUrl: string
-  /** Ids that callers use, with the name that the server knows. An id that is not here is sent as it is. */
+  /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
   readonly models: ReadonlyArray<UpstreamModel & { readonly model: string }>
-  /** Ids that are listed and served beyond the natives. */
+  /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly tools: ToolMode
   readonly limits: ExchangeLimits
 }
 
-/** The most that is read of a body that is no reply, in bytes and milliseconds. */
+/** Bytes, and milliseconds, that are read of a body other than a reply. */
 const longestBody = 1024 * 1024
 const slowestBody = 5_000
 
-/** The most that is read of vectors, in bytes. */
+/** Bytes of vectors. */
 const longestVectors = 64 * 1024 * 1024
 
 const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
 
-/** The model that was asked for: the id that the caller meant, and the name that went to the server. */
-interface Asked {
+/** The requested model: the caller's id, and the name sent to the server. */
+interface RequestedModel {
   readonly id: string
   readonly name: string
 }
 
-/** What leaves the server is the end of its connection. */
+/** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
 
 /** Makes the driver. */
@@ -73,8 +73,8 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   const authorization = (token: string | undefined): { readonly authorization?: string } =>
     isKey(token) ? { authorization: `Bearer ${token}` } : {}
 
-  /** Says what the operator may have got wrong, where a refusal looks like that. */
-  const advice = (failure: UpstreamFailure, token: string | undefined, model: Asked | undefined) => {
+  /** Advice for the operator, if a refusal looks like a configuration mistake. */
+  const advice = (failure: UpstreamFailure, token: string | undefined, model: RequestedModel | undefined) => {
     const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
       return "add an account with the key as its token"
@@ -95,26 +95,26 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       return text
     })
 
-  /** The failure that a reply is: a JSON error where there is one, else the status alone; a page is never quoted. */
+  /** The failure of an answer: its JSON error, otherwise its status. Pages are never quoted. */
   const refusal = Effect.fnUntraced(function*(
     phase: FailurePhase,
     exchange: Exchange,
     text: string,
     token: string | undefined,
-    model?: Asked
+    model?: RequestedModel
   ) {
     const { status } = exchange
     const retryAfter = exchange.retryAfter(yield* Clock.currentTimeMillis)
     const body = parseJson(text)
-    const told = errorFacts(body)
+    const stated = errorFacts(body)
     const facts = {
       phase,
       kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
-      ...told,
+      ...stated,
       ...(status < 300 ? {} : { status }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
       ...(isKey(token) ? {} : { anonymous: true }),
-      // A page or plain words: who answered was somebody else.
+      // A page or plain text comes from something other than the server.
       ...(isRecord(body) || Array.isArray(body)
         ? {}
         : { cause: exchange.unexpectedAnswer(text, isKey(token) ? [token] : []) })
@@ -124,10 +124,10 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     return message === undefined ? failure : new UpstreamFailure({ ...facts, message })
   })
 
-  /** Sends the call and waits for its reply's beginning. */
+  /** Sends the call and waits for the head of the response. */
   const send = (
     { budget, recorder }: CompletionRequest,
-    model: Asked,
+    model: RequestedModel,
     token: string | undefined,
     body: string,
     stop: ReadonlyArray<string>,
@@ -154,7 +154,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       body
     }
     let running: Exchange | undefined
-    // Stands before the request is sent: whatever ends the scope leaves nothing running.
+    // Added before the request is sent, so that every end of the scope stops it.
     const leave = Effect.sync(() => {
       running?.leave()
       round?.closed(running?.cause)
@@ -197,8 +197,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
       }))
 
   /**
-   * The list of models is what such servers answer without cost. Where there is none, and the address looks right, nothing
-   * is proved against the key.
+   * Asks for the list of models, which costs nothing. Without a list at a plausible address, the key is assumed to be valid.
    */
   const verify = Effect.fnUntraced(function*(token: string | undefined) {
     const exchange = yield* exchanges.start({
@@ -220,7 +219,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
     return yield* yield* refusal("session", exchange, text, token)
   }, Effect.scoped)
 
-  /** The vectors of texts, in one call. */
+  /** Makes embeddings in one call. */
   const embed = Effect.fnUntraced(function*({ dimensions, inputs, model, token }: EmbeddingsRequest) {
     const asked = { id: model.id, name: names.get(model.id) ?? model.id }
     const body = JSON.stringify({
@@ -260,7 +259,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
   return {
     name: "openai",
     embed,
-    // Servers of one's own mostly ask for no key; others say so themselves.
+    // Most self-hosted servers need no key; others refuse by themselves.
     capabilities: { login: false, sessions: false, anonymous: true, sampling: true },
     models: options.furtherModels,
     login: () =>

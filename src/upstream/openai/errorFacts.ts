@@ -1,25 +1,24 @@
 /**
  * The facts of an error as OpenAI-compatible servers send it, in a body or within a stream.
  *
- * The one thing to know: there is no one form. OpenAI and most others wrap it in `error`; vLLM used to send the object bare,
- * Ollama and LM Studio send a string, FastAPI a `detail` that may be a list, Google a list of bodies; `code` is a word, a
- * number, or a number in quotes.
+ * There is no common form. OpenAI and most others wrap it in `error`; older vLLM sends the bare object, Ollama and LM Studio a
+ * string, FastAPI a `detail` that may be a list, Google a list of bodies. `code` is a word, a number, or a quoted number.
  */
 import { tellsHealth } from "../../domain/classifyUpstreamFailure.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { asString } from "../json.ts"
 
-/** What an error says. A status is that of the error itself, where it names one. */
-export interface ErrorFacts {
+/** The facts of an error. `status` is the one in the error itself. */
+interface ErrorFacts {
   readonly reason?: string
   readonly message?: string
   readonly status?: number
 }
 
-/** Details that are looked at. */
+/** Details that are read. */
 const mostDetails = 16
 
-/** Messages stand this deep at most. */
+/** The nesting depth of messages. */
 const deepest = 4
 
 const messageOf = (value: unknown, depth: number): string | undefined => {
@@ -36,7 +35,7 @@ const messageOf = (value: unknown, depth: number): string | undefined => {
 
 const isNumber = (word: string): boolean => /^\d+$/.test(word)
 
-/** Google's details, of which one may give the reason. */
+/** Google's details, one of which may contain the reason. */
 const reasonsOf = (details: unknown): ReadonlyArray<unknown> =>
   Array.isArray(details)
     ? details.slice(0, mostDetails).map((detail: unknown) => isRecord(detail) ? detail["reason"] : undefined)
@@ -44,7 +43,7 @@ const reasonsOf = (details: unknown): ReadonlyArray<unknown> =>
 
 const describe = (error: JsonRecord): ErrorFacts => {
   const words = [error["code"], error["type"], error["status"], ...reasonsOf(error["details"])].map(asString)
-  // A word that says something of the account tells more than a general one.
+  // A word about the account is preferred to a general one.
   const reason = words.find(tellsHealth) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
   const message = messageOf(error, deepest)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
@@ -55,7 +54,7 @@ const describe = (error: JsonRecord): ErrorFacts => {
   }
 }
 
-/** False for what stands where there is nothing to say. */
+/** False for placeholders of an absent error. */
 const says = (value: unknown): boolean =>
   typeof value === "string"
     ? value.trim() !== "" && value !== "0"
@@ -64,8 +63,7 @@ const says = (value: unknown): boolean =>
     : Boolean(value)
 
 /**
- * True for an object that tells of an error instead of a reply. Some servers write an error beside each piece of a reply, which
- * says nothing while there is none.
+ * Whether an object is an error instead of a reply. Some servers send an empty error with each piece of a reply.
  */
 export const isError = (value: JsonRecord): boolean => {
   const error = value["error"]
@@ -73,7 +71,7 @@ export const isError = (value: JsonRecord): boolean => {
   return asString(error) !== undefined || value["object"] === "error"
 }
 
-/** Reads the JSON of an error; what cannot be read gives no facts. */
+/** Reads the JSON of an error; unreadable parts yield no facts. */
 export const errorFacts = (body: unknown): ErrorFacts => {
   const outer: unknown = Array.isArray(body) ? body[0] : body
   if (!isRecord(outer)) return typeof outer === "string" ? describe({ message: outer }) : {}

@@ -1,5 +1,5 @@
 /**
- * Splits reasoning that a model writes inline, between `<think>` and `</think>` at the very start of its reply, from its text.
+ * Separates inline reasoning, between `<think>` and `</think>` at the start of a reply, from the text.
  */
 import type { Meter } from "../../domain/stream/slices.ts"
 import { TextPieces } from "../../domain/stream/text.ts"
@@ -9,12 +9,12 @@ const openTag = "<think>"
 const closeTag = "</think>"
 
 /** The splitter of one reply. */
-export interface InlineReasoning {
-  /** Takes a piece of text, cut anywhere. */
+interface InlineReasoning {
+  /** Adds a piece of text, cut anywhere. */
   readonly push: (piece: string, out: Array<UpstreamEvent>) => void
-  /** A call begins: text that waits to be told from a tag is none. */
+  /** A call begins: held text is not a tag. */
   readonly interrupt: (out: Array<UpstreamEvent>) => void
-  /** Nothing follows. */
+  /** The reply is over. */
   readonly end: (out: Array<UpstreamEvent>) => void
 }
 
@@ -28,7 +28,7 @@ const heldBack = (text: string): number => {
 /** Starts a splitter. */
 export const inlineReasoning = (meter?: Meter): InlineReasoning => {
   let state: "start" | "reasoning" | "separator" | "text" = "start"
-  /** Blanks that lead the reply; they are text where no tag follows. */
+  /** Leading blanks of the reply; they are text unless a tag follows. */
   const blanks = new TextPieces()
   let held = ""
 

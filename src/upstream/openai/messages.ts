@@ -1,8 +1,8 @@
 /**
- * The conversation as the messages of a chat request, with tools as the server's own or as text.
+ * The conversation as the messages of a chat request, with native tools or tools as text.
  *
- * Servers put messages through the chat template of a model, and templates are strict: results stand directly after their
- * calls; and where the gateway makes messages of its own, roles take turns, and a system message stands first only.
+ * Servers apply the chat template of a model, and templates are strict: results directly follow their calls; and in messages
+ * that the gateway composes, roles alternate and a system message comes first only.
  */
 import {
   type CallPart,
@@ -23,10 +23,10 @@ import { disarmSliced } from "../../sieve/disarm.ts"
 import { renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
 import { type Content, contentOf } from "./contentParts.ts"
 
-/** How tools reach the model: as the server's own, or declared in the prompt. */
+/** How tools reach the model: by the server's API, or declared in the prompt. */
 export type ToolMode = "native" | "prompt"
 
-/** A JSON object as it is sent. */
+/** A JSON object to send. */
 export type JsonObject = { readonly [key: string]: Json }
 
 const isText = (part: Part): part is TextPart => part._tag === "Text"
@@ -35,7 +35,7 @@ const isCall = (part: Part): part is CallPart => part._tag === "Call"
 const isResult = (part: Part): part is ResultPart => part._tag === "Result"
 const isReasoning = (part: Part): part is ReasoningPart => part._tag === "Reasoning"
 
-/** Templates that take a system message at the start only fail on a conversation that ends with one. */
+/** Templates that accept a system message only at the start fail on a conversation that ends with one. */
 const withoutSystemEnd = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const last = turns.at(-1)
   return last?.role === "system" && turns.some(({ role }) => role !== "system")
@@ -50,8 +50,8 @@ const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
 })
 
 /**
- * Reasoning goes back only within the tool loop that it began: models that think between calls ask for it there, and none
- * is shown what it thought about an earlier question.
+ * Reasoning is sent back only within its tool loop: models that reason between calls need it there, and models do not see their
+ * reasoning about earlier questions.
  */
 function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<JsonObject> {
   const said = yield* filterSliced(slice, turn.parts, isContent)
@@ -68,7 +68,7 @@ function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Slice
   }
 }
 
-/** What a turn says where it is one text, as most are. */
+/** The text of a turn that has a single text part, as most have. */
 const onlyText = ({ parts }: Turn): string | undefined => {
   const first = parts[0]
   return parts.length === 1 && first?._tag === "Text" ? first.text : undefined
@@ -80,7 +80,7 @@ function* turnMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<Jso
     : { role: turn.role, content: yield* contentOf(yield* filterSliced(slice, turn.parts, isContent), slice) }
 }
 
-/** The results of a turn as messages; what they show beside text goes to `shown`. */
+/** The results of a turn as messages; their other content is added to `shown`. */
 function* resultMessages(
   { parts }: Turn,
   messages: Array<JsonObject>,
@@ -95,7 +95,7 @@ function* resultMessages(
   yield* eachSliced(parts, (part) => void (isContent(part) && shown.push(part)), slice)
 }
 
-/** Results as `tool` messages, which take text alone; images and files of theirs follow in one message of the user. */
+/** Results as `tool` messages, which accept text alone; their images and files follow in one user message. */
 function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
   const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
@@ -120,7 +120,7 @@ function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<Reado
   return messages
 }
 
-/** Calls and results as text, in the form in which the declaration asks for calls. */
+/** Calls and results as text, in the form that the declaration asks for. */
 function* asContent(part: Part, slice: Slice): Sliced<ReadonlyArray<Content>> {
   switch (part._tag) {
     case "Call":
@@ -149,7 +149,7 @@ function* promptMessages(
       merged.push({ role, parts: [...parts] })
       return
     }
-    // One by one: there may be more than a call takes arguments.
+    // One by one, because a call accepts a limited number of arguments.
     for (const part of parts) last.parts.push(part)
   }
   const leading = turns.findIndex(({ role }) => role !== "system")
@@ -169,7 +169,7 @@ function* promptMessages(
   return messages
 }
 
-/** The messages of a conversation. Without any trace of tools they are the same in both modes: what the caller wrote. */
+/** The messages of a conversation. Without tools, calls or results they are the caller's own in both modes. */
 export function* messagesOf(conversation: Conversation, mode: ToolMode): Sliced<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
   const { turns } = yield* linkCallsSliced(conversation, slice)

@@ -67,7 +67,7 @@ const fieldNames = {
 
 const samplingKeys = Object.keys(fieldNames) as ReadonlyArray<keyof Sampling>
 
-/** Adds only what the caller gave: servers refuse fields that they do not know. */
+/** Adds only the caller's fields, because servers refuse unknown ones. */
 const addSampling = (request: Record<string, Json>, given: Sampling): void => {
   for (const key of samplingKeys) {
     const value = given[key]
@@ -75,17 +75,17 @@ const addSampling = (request: Record<string, Json>, given: Sampling): void => {
   }
 }
 
-/** A request as it is sent. */
+/** A request to send. */
 export interface ChatRequest {
   readonly body: string
-  /** The stop sequences that the server is asked to end the reply at. */
+  /** The stop sequences of the request to the server. */
   readonly stop: ReadonlyArray<string>
 }
 
-/** Writes the request for a conversation, by the server's own name of the model. Always streamed, with usage at the end. */
+/** The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. */
 export function* chatRequest(model: string, conversation: Conversation, mode: ToolMode): Sliced<ChatRequest> {
   const enabled = toolsEnabled(conversation)
-  // Calls that are written as text would end at a sequence within their arguments: only the gateway can tell.
+  // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop
   const request: Record<string, Json> = {
     model,

@@ -1,6 +1,6 @@
 /**
- * One reply over all its rounds: the completion's own stream, then a `chat/continue` whenever it was cut (upstream-protocol,
- * "The document"). What comes out is one seamless stream of upstream events.
+ * One reply over all its rounds: the completion's stream, then a `chat/continue` whenever it was cut (upstream-protocol, "The
+ * document"). The result is one seamless stream of upstream events.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -19,7 +19,7 @@ import type { RoundRecorder } from "../Upstream.ts"
 import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
 import type { ReplyTrouble, RoundEnd } from "./roundEnd.ts"
 
-/** After the final status only usage and `close` may follow; after `close` only the body's own end. Milliseconds. */
+/** Milliseconds of silence that end the body. After the final status only usage and `close` may follow; after `close` nothing. */
 const endAfterStatus = 2_000
 const endAfterClose = 100
 
@@ -29,8 +29,8 @@ export interface Round {
   readonly recorder: RoundRecorder | undefined
 }
 
-/** Opens a `chat/continue` of the message; `begun` is given the round as soon as it is sent. */
-export type OpenContinue = (
+/** Opens a `chat/continue` of the message; `begun` receives the round as soon as it is sent. */
+type OpenContinue = (
   messageId: MessageId,
   begun: (round: Round) => void
 ) => Effect.Effect<Round, UpstreamFailure>
@@ -53,9 +53,9 @@ const nothing: ReplyTrouble = { kind: "empty", reason: undefined, message: undef
 
 /** Decodes one round's body. */
 class RoundBody implements BodyDecoder<UpstreamEvent> {
-  /** More bytes came than the request may cost. */
+  /** The budget of bytes is exceeded. */
   tooMany = false
-  /** The reply has as many characters as it may have, and its end was given. */
+  /** The budget of characters is exceeded, and the end of the reply was emitted. */
   isFull = false
   private readonly rounds: SessionContinuations
   private readonly reply: ReplyDecoder
@@ -100,7 +100,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
     this.rounds.endOfBody(out, this)
   }
 
-  /** What the end of the body, or its breaking off, left of a last event. */
+  /** Decodes the unterminated last event of a body that ended or broke off. */
   unterminated(out: Array<UpstreamEvent>): void {
     if (this.ended || this.isFull || this.tooMany) return
     this.ended = true
@@ -134,19 +134,19 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   }
 }
 
-/** One reply over all its rounds. One of them runs at a time, and it is left before the next one is opened. */
+/** One reply over all its rounds. One round runs at a time; it is left before the next one is opened. */
 export class SessionContinuations {
   private readonly reply = new ReplyDecoder()
   private readonly budget: Budget
   private readonly openContinue: OpenContinue
-  /** What a failure would be one of. */
+  /** The phase of a failure. */
   phase: FailurePhase = "stream"
   private finished = false
   private abandoned = false
-  /** The upstream may still be at the reply. */
+  /** The upstream may still be generating the reply. */
   private running = true
   private round: Round | undefined
-  /** How the round that was read to its end ended, until that is told. */
+  /** The end of the round that was read completely, until it is handled. */
   private roundEnd: RoundEnd | undefined
   private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: RoundBody } | undefined
 
@@ -162,13 +162,13 @@ export class SessionContinuations {
     if (this.abandoned) this.leave()
   }
 
-  /** Nobody wants the reply any more: whoever still reads gets no further round. */
+  /** Ends the reply early: no further round is opened. */
   abandon(): void {
     this.abandoned = true
     this.leave()
   }
 
-  /** Leaves the round that runs. Does no harm twice. */
+  /** Leaves the running round, if there is one. */
   leave(): void {
     const round = this.round
     this.round = undefined
@@ -177,7 +177,7 @@ export class SessionContinuations {
     round.recorder?.closed(round.exchange.cause)
   }
 
-  /** The message to stop, while the upstream may still be at it and its id is known. */
+  /** The message to stop, if the upstream may still be generating it and its id is known. */
   unfinished(): MessageId | undefined {
     return this.running ? this.reply.messageId : undefined
   }
@@ -195,7 +195,7 @@ export class SessionContinuations {
     this.current = { pull: decodeBody(round.exchange, body, (end) => this.over(end)), body }
   }
 
-  /** The end of the reply goes with its last events; any other end of a round is told when these have been taken. */
+  /** The end of the reply is emitted with its last events; any other end of a round is handled after they were read. */
   endOfBody(out: Array<UpstreamEvent>, body: RoundBody): void {
     if (this.finished || body.isFull || body.tooMany || body.overflowed) return
     const end = this.reply.endRound()
@@ -221,7 +221,7 @@ export class SessionContinuations {
       : Effect.failCause(end)
   }
 
-  /** The reply is over, upstream too unless it was cut here. */
+  /** The reply is over; the upstream may go on only if the gateway cut it. */
   private close(): void {
     this.finished = true
     this.running = this.reply.cut
@@ -235,7 +235,7 @@ export class SessionContinuations {
     return Arr.isArrayNonEmpty(out) ? Effect.succeed(out) : Cause.done()
   }
 
-  /** Appends the end, after what was held of the reply. */
+  /** Appends what was held of the reply, then the end. */
   private finishWith(reason: UpstreamFinish["reason"], out: Array<UpstreamEvent>): void {
     const from = out.length
     this.reply.end(out)
@@ -243,8 +243,8 @@ export class SessionContinuations {
   }
 
   /**
-   * Opens the next round after a pause. One that cannot be opened is a resume that brought nothing. `missed`: the one before
-   * was given up unanswered, and the upstream may count what it wrote for it as sent.
+   * Opens the next round after a pause of `wait` milliseconds. A round that cannot be opened counts as a resume without new text.
+   * `missed`: the round before timed out unanswered, and the upstream may count its text as sent.
    */
   private goOn(messageId: MessageId, wait: number, missed = false): Effect.Effect<void, UpstreamFailure> {
     const open = Effect.suspend(() => {
@@ -256,7 +256,7 @@ export class SessionContinuations {
     })
     this.leave()
     return Effect.catch(wait > 0 ? Effect.andThen(pause(wait), open) : open, (failure) => {
-      // The service's own refusal stands, and what is used up is; trouble on the way to it may pass.
+      // A refusal by the service and an exhausted budget are final; other failures may pass.
       if (failure.kind === "refused" || failure.kind === "exhausted" || failure.kind === "overdue") {
         return Effect.fail(failure)
       }
@@ -270,7 +270,7 @@ export class SessionContinuations {
   private endRound(): DecodedBody<UpstreamEvent> {
     if (this.finished) return Cause.done()
     if (this.current?.body.isFull === true) {
-      // The end was given with the last events; whoever closes the scope has the upstream stopped.
+      // The end was emitted with the last events; closing the scope stops the upstream.
       this.finished = true
       this.running = true
       return Cause.done()
@@ -282,7 +282,7 @@ export class SessionContinuations {
       case "Finished":
         return this.finish(end.reason)
       case "Failed":
-        // Our own refusal to go on: the upstream does not know of it.
+        // The gateway ends the reply itself; the upstream may still be generating it.
         this.running = this.reply.cut || (this.reply.failed && end.trouble.kind !== "gave_up")
         return Effect.fail(asFailure(this.phase, end.trouble))
       case "Incomplete":
@@ -299,7 +299,7 @@ export class SessionContinuations {
     }
   }
 
-  /** A connection that broke ends its round like one that ended early; what had come of a last event may be whole. */
+  /** A broken connection ends its round like an early end; its last event may be complete. */
   private breakOff(failure: UpstreamFailure): DecodedBody<UpstreamEvent> {
     if (failure.kind !== "transport" || this.abandoned) return Effect.fail(failure)
     const out: Array<UpstreamEvent> = []

@@ -1,7 +1,7 @@
 /**
- * What of a session reply's document has left as text and reasoning, and what of a change is new.
+ * The text and reasoning of a session reply that were emitted, and the new text of each change of the document.
  *
- * Text leaves as it grows: what is out is never taken back, so that a document which no longer begins with it is a failure.
+ * Text is emitted as it grows and cannot be retracted; a patch that changes emitted text fails the reply.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Meter } from "../../domain/stream/slices.ts"
@@ -22,7 +22,7 @@ interface Piece {
   readonly index: number
 }
 
-/** A place of the document that grows. */
+/** A place where the document grows. */
 interface Cursor {
   readonly owner: JsonRecord
   readonly key: string
@@ -31,20 +31,20 @@ interface Cursor {
   readonly index: number
 }
 
-/** What has left of one channel. */
+/** The emitted text of one channel. */
 class Channel {
-  /** All of it, with what is held because it is no whole character yet. */
+  /** All of it, including held parts of incomplete characters. */
   readonly text = new TextPieces()
   readonly pieces = new WholeCharacters()
-  /** How much of it is not in the document (an empty snapshot starts the document anew). */
+  /** The length of its part that is not in the document, because an empty snapshot restarted the document. */
   base = 0
-  /** The last fragment with text: growth before it would land inside what has left. */
+  /** The index of the last fragment with text; growth before it would change emitted text. */
   last = -1
 }
 
 /**
- * Characters of the document that may be compared with what has left: so many for each character received, and some to begin
- * with. Replies that grow need none; one that is rewritten over and over is given up.
+ * The bound of compared characters: a base, and a number for each received character. Replies that only grow need no
+ * comparison; a reply that is rewritten again and again fails.
  */
 const comparedPerCharacter = 64
 const comparedAtLeast = 1024 * 1024
@@ -58,7 +58,7 @@ const leave = (channel: ChannelName, text: string, out: Array<UpstreamEvent>): v
   if (text !== "") out.push(channel === "text" ? UpstreamText(text) : UpstreamReasoning(text))
 }
 
-/** The place of the text that a change is of, where it is the text itself. */
+/** The place of the text that a change grows or replaces; `undefined` for other changes. */
 const placeOf = (
   response: JsonRecord,
   owner: JsonRecord | undefined,
@@ -74,7 +74,7 @@ const placeOf = (
   return { owner, key, channel: key === "content" ? "text" : "reasoning", index: 0 }
 }
 
-/** True for a change that can have changed the reply's text. `response` is the document's after it. */
+/** Whether a change may have changed the reply's text. `response` is the document after it. */
 export const touchesText = (change: Change, response: JsonRecord): boolean => {
   if (change._tag === "Root") return true
   const [first, second, , fourth] = change.path
@@ -84,16 +84,16 @@ export const touchesText = (change: Change, response: JsonRecord): boolean => {
   return second === "fragments" && (fourth === undefined || fourth === "content" || fourth === "type")
 }
 
-/** What has left of one reply. The `response` that its methods take is the document's as it stands. */
+/** The emitted text of one reply. The `response` argument of its methods is that of the current document. */
 export class VisibleText {
-  /** UTF-16 units of text and reasoning that have left. */
+  /** UTF-16 units of emitted text and reasoning. */
   produced = 0
-  /** The document begins with what has left, as far as it was compared. */
+  /** The document begins with the emitted text, as of the last comparison. */
   consistent = true
   private readonly meter: Meter | undefined
   private readonly reasoning = new Channel()
   private readonly text = new Channel()
-  /** Where a bare string patch grows the document, and what has been appended there but not yet written down. */
+  /** The place where a bare string patch grows the document, and the text appended there that is not in the document yet. */
   private cursor: Cursor | undefined = undefined
   private readonly pending = new TextPieces()
   private compared = 0
@@ -102,7 +102,7 @@ export class VisibleText {
     this.meter = meter
   }
 
-  /** A bare string patch would grow the text where the last change did, and `append` takes it. */
+  /** A bare string patch grows the text at the place of the last change, by `append`. */
   get follows(): boolean {
     return this.cursor !== undefined
   }
@@ -112,18 +112,18 @@ export class VisibleText {
     return this.pending.length
   }
 
-  /** More was compared than a reply of so many received characters may cost. */
+  /** The comparisons exceed the bound of a reply with this many received characters. */
   isCostly(received: number): boolean {
     return this.compared > comparedAtLeast + comparedPerCharacter * received
   }
 
-  /** Grows the text where the last change did, and the document with the next `flush`. */
+  /** Grows the text at the place of the last change; `flush` adds it to the document. */
   append(text: string, out: Array<UpstreamEvent>): void {
     this.pending.push(text)
     this.growAt(this.cursor!, text, out)
   }
 
-  /** Writes down in the document what was appended. To be called before the document is read or changed. */
+  /** Adds the appended text to the document. Has to be called before the document is read or changed. */
   flush(): void {
     if (this.cursor !== undefined && this.pending.length > 0) {
       this.cursor.owner[this.cursor.key] = (this.cursor.owner[this.cursor.key] as string) + this.pending.toString()
@@ -132,7 +132,7 @@ export class VisibleText {
     this.cursor = undefined
   }
 
-  /** Lets what was appended next go where this change went, if that is text at its end or no text at all. */
+  /** Makes this change the place of the next `append`, unless it grew text before the end. */
   continueAt(change: Grown, response: JsonRecord): void {
     if (change.path[0] !== "response") return
     const place = placeOf(response, change.owner, change.path)
@@ -141,18 +141,18 @@ export class VisibleText {
     this.cursor = place
   }
 
-  /** True for a response without any text. */
+  /** Whether a response has no text. */
   isEmpty(response: JsonRecord): boolean {
     return this.pieces(response).every((piece) => piece.content === "")
   }
 
-  /** A snapshot opened a round: `empty` has the document go on after what has left, else it begins with it. */
+  /** A snapshot opened a round. The document continues after the emitted text if it is `empty`; otherwise it begins with it. */
   open(empty: boolean): void {
     this.reasoning.base = empty ? this.reasoning.text.length : 0
     this.text.base = empty ? this.text.text.length : 0
   }
 
-  /** Compares the document with what has left: all beyond it is growth, unless the two disagree. */
+  /** Compares the document with the emitted text and emits the rest, unless the two disagree. */
   compare(response: JsonRecord, out: Array<UpstreamEvent>): void {
     const position = { reasoning: this.reasoning.base, text: this.text.base }
     const growth: Array<Piece> = []
@@ -182,7 +182,7 @@ export class VisibleText {
     for (const { channel, content } of growth) this.grow(channel, content, out)
   }
 
-  /** Handles one change of text where its own extent tells what grew; false where it does not. */
+  /** Handles one change whose own extent determines the new text; false if a comparison is needed. */
   follow(change: Change, response: JsonRecord, out: Array<UpstreamEvent>): boolean {
     if (change._tag === "Root" || !this.consistent) return false
     const { path } = change
@@ -204,7 +204,7 @@ export class VisibleText {
     return this.growAt(place, value.slice(before.length), out)
   }
 
-  /** The reply is over, whatever its end: lets out what is held. */
+  /** The reply is over: emits held parts of characters. */
   end(out: Array<UpstreamEvent>): void {
     leave("reasoning", this.reasoning.pieces.end(), out)
     leave("text", this.text.pieces.end(), out)
@@ -230,7 +230,7 @@ export class VisibleText {
     if (this.meter !== undefined) this.meter.steps += steps
   }
 
-  /** Text grows at a place; false where that is inside of what has left. */
+  /** Grows text at a place; false if that is inside emitted text. */
   private growAt({ channel, index }: Cursor, text: string, out: Array<UpstreamEvent>): boolean {
     if (channel === undefined || text === "") return true
     if (this[channel].last > index) return false

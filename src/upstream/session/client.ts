@@ -22,11 +22,11 @@ export interface StreamCall {
   readonly budget: Budget
 }
 
-/** Sessions that are asked for first; most accounts have fewer. */
+/** The count of the first list request; most accounts have fewer sessions. */
 const sessionsAtOnce = 100
 
 /** The calls. Tokens are sent in the `Authorization` header and nowhere else. */
-export interface SessionClient {
+interface SessionClient {
   readonly url: (path: string) => string
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   readonly verify: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
@@ -42,9 +42,9 @@ export interface SessionClient {
     sessionId: string,
     messageId: MessageId
   ) => Effect.Effect<void, UpstreamFailure>
-  /** Sends a call that answers with an event stream. Whoever starts one leaves it. */
+  /** Sends a call that answers with an event stream. The caller has to call `leave` on the exchange. */
   readonly startStream: (call: StreamCall) => Effect.Effect<Exchange>
-  /** Waits for the stream's beginning; a refusal fails here. */
+  /** Waits for the head of the stream; a refusal fails here. */
   readonly opened: <A>(exchange: Exchange, call: StreamCall, value: A) => Effect.Effect<A, UpstreamFailure>
 }
 
@@ -52,9 +52,9 @@ export interface SessionClient {
 const longestToken = 8 * 1024
 const longestId = 256
 
-/** The most that is read of an answer that is no stream, in bytes. */
+/** Bytes that are read of an answer other than a stream. */
 const longestBody = 1024 * 1024
-/** How long an answer in the place of a stream may take, in milliseconds. */
+/** Milliseconds that an answer in place of a stream may take. */
 const slowestRefusal = 5_000
 
 const eventStream = /^text\/event-stream\b/i
@@ -175,7 +175,7 @@ export const makeSessionClient = (
     return { listed, more: has_more === true }
   })
 
-  /** The protocol has no cursor: where there are more, more are asked for, as long as that brings any. */
+  /** The protocol has no cursor: asks for longer lists while they have more sessions. */
   const listSessions = Effect.fnUntraced(function*(token: string | undefined, count: number) {
     let asked = Math.min(count, sessionsAtOnce)
     let page = yield* firstSessions(token, asked)

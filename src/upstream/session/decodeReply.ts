@@ -44,32 +44,32 @@ const readUsage = (response: JsonRecord, known: PartialUsage): PartialUsage => {
   }
 }
 
-/** What one patch did. */
+/** The effects of one patch. */
 class Patched {
   changes = 0
-  /** The change, where there was no other. */
+  /** The only change; `undefined` if there were several. */
   only: Change | undefined = undefined
   /** The response as a whole was replaced. */
   snapshot = false
   status = false
   /** Text was appended. */
   grew = false
-  /** Text was changed in a way that only a comparison can judge. */
+  /** Text was changed in a way that needs a comparison. */
   rewritten = false
 }
 
 /**
- * A decoder of one reply. Linear in what it is sent, whatever that is; `meter` is told its steps. Its state is in plain
+ * A decoder of one reply, linear in the received bytes; `meter` counts its steps. Its state is in plain
  * fields: a stream that is open for long holds one, and each event reads it.
  */
 export class ReplyDecoder {
-  /** The reply's message id, once it is known. */
+  /** The message id of the reply, once it is known. */
   messageId: MessageId | undefined = undefined
-  /** Nothing more will come of this round: the upstream said so, or the reply has failed. */
+  /** The round is over: the upstream said so, or the reply has failed. */
   closed = false
   /**
-   * The document has a final status: little may follow, and nothing that must be waited for. The status with which a
-   * continued stream opens may be the one of the round before, and is not final while it says `INCOMPLETE`.
+   * The document has a final status, so only usage may follow. The opening status of a continued stream may be that of the
+   * round before, and is not final while it is `INCOMPLETE`.
    */
   final = false
   private readonly meter: Meter | undefined
@@ -83,7 +83,7 @@ export class ReplyDecoder {
   private sentinel = false
   private cause: ReplyTrouble | undefined = undefined
   private firstOfRound = false
-  /** A continued stream may be missing, as far as the snapshots since then tell. */
+  /** A part of the reply may be missing, and no snapshot has shown otherwise yet. */
   private missed = false
   private usage = noUsage
 
@@ -93,48 +93,48 @@ export class ReplyDecoder {
     this.visible = new VisibleText(meter)
   }
 
-  /** The reply has failed: nothing more is wanted of this round. */
+  /** The reply has failed. */
   get failed(): boolean {
     return this.cause !== undefined
   }
 
-  /** The content filter withdrew the reply: nothing that follows is visible or waited for. */
+  /** The content filter withdrew the reply: everything that follows is ignored. */
   get withdrawn(): boolean {
     return this.status === "CONTENT_FILTER"
   }
 
-  /** The reply was cut because its document is full: the upstream may still be at it. */
+  /** The reply was cut because its document is full; the upstream may still be generating it. */
   get cut(): boolean {
     return this.document.overfull && !this.final
   }
 
-  /** UTF-16 units of text and reasoning that have left; grows with each piece. */
+  /** UTF-16 units of emitted text and reasoning. */
   get produced(): number {
     return this.visible.produced
   }
 
-  /** Takes one event and appends what it yields. */
+  /** Decodes one event and appends the results to `out`. */
   push(event: SseEvent, out: Array<UpstreamEvent>): void {
-    // A reply that is complete stays so, whatever comes after it.
+    // A complete reply stays complete, whatever follows it.
     if (!this.take(event, out) && !this.final) {
       this.fail(trouble("malformed", undefined, "An event of the reply is not JSON"))
     }
   }
 
-  /** Takes the event that the stream's end left unterminated: it counts only if its data is whole. */
+  /** Decodes an event without its final blank line, if its data is complete. */
   pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
     if (event.data.trim() === "[DONE]" || parseJson(event.data) !== undefined) this.take(event, out)
   }
 
   /**
-   * A continued stream begins. `isMissing`: an earlier one may have brought what nobody received. Unless this one shows the
-   * reply so far, the reply has a hole that nobody could see, and fails.
+   * A continued stream begins. `isMissing`: the text of an earlier one may be lost. Then this one has to show the reply so far;
+   * otherwise the reply fails, because it may have an undetectable gap.
    */
   startRound(isMissing = false): void {
     this.visible.flush()
     this.missed ||= isMissing
     this.document.startRound()
-    // The status of the round before is no end of this one.
+    // The status of the round before does not end this one.
     const current = this.response()
     if (current !== emptyResponse) current["status"] = "WIP"
     this.status = undefined
@@ -215,9 +215,9 @@ export class ReplyDecoder {
     const reason = typeof body["finish_reason"] === "string" && body["finish_reason"] !== ""
       ? body["finish_reason"]
       : undefined
-    // A hint of another type that names no reason informs people, and is no end.
+    // A hint of another type without a reason is information for people, and not an end.
     if (body["type"] !== "error" && reason === undefined) return
-    // A reply that is complete stays so, whatever is said after it.
+    // A complete reply stays complete, whatever follows it.
     if (!this.final) {
       this.fail(trouble("gave_up", reason, typeof body["content"] === "string" ? body["content"] : undefined))
     }
@@ -269,13 +269,13 @@ export class ReplyDecoder {
     if (this.isWithdrawn()) this.closed = true
     else if (patched.rewritten) visible.compare(this.response(), out)
     this.readResponse(patched, opensRound, out)
-    // A withdrawal may replace the text before it says so; text that goes on growing is no withdrawal.
+    // A withdrawal may replace the text before the status says so; text that keeps growing is not a withdrawal.
     const goesOn = !wasConsistent && patched.grew
     if (!visible.consistent && this.status !== "CONTENT_FILTER" && (opensRound || goesOn)) {
       this.fail(trouble("disagrees"))
     }
     if (visible.isCostly(this.received)) this.fail(trouble("disagrees"))
-    // What would follow has a hole before it.
+    // Later text would follow a gap.
     if (this.document.overfull) this.closed = true
     const { only } = patched
     if (only?._tag === "Grown" && typeof patch["v"] === "string" && visible.consistent) {
@@ -283,7 +283,7 @@ export class ReplyDecoder {
     }
   }
 
-  /** Takes down one change of a patch, and lets the text that grew leave. */
+  /** Records one change of a patch, and emits the text that grew. */
   private changed(change: Change, patched: Patched, out: Array<UpstreamEvent>): void {
     if (this.meter !== undefined) this.meter.steps++
     patched.only = patched.changes++ === 0 ? change : undefined
@@ -292,12 +292,12 @@ export class ReplyDecoder {
     const response = this.response()
     if (!touchesText(change, response)) return
     if (change._tag === "Grown") patched.grew = true
-    // Text that comes after the status is not visible.
+    // Text after the status is ignored.
     if (patched.rewritten || this.isWithdrawn()) return
     patched.rewritten = !this.visible.follow(change, response, out)
   }
 
-  /** Reads what else of the response counts: its message id, its status, its usage. */
+  /** Reads the message id, the status and the usage of the response. */
   private readResponse(patched: Patched, opensRound: boolean, out: Array<UpstreamEvent>): void {
     const response = this.response()
     const { message_id: id, status: next } = response
@@ -320,7 +320,7 @@ export class ReplyDecoder {
     }
   }
 
-  /** Fails a document that grows beyond all measure, in whatever part of it. */
+  /** Fails the reply if its document exceeds its bound, in any part. */
   private weighDocument(): void {
     const weight = this.visible.unflushed + weigh(this.document.root)
     if (this.meter !== undefined) this.meter.steps += weight

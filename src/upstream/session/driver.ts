@@ -1,7 +1,7 @@
 /**
  * The `session` driver: a provider that speaks the session protocol over HTTP.
  *
- * A completion runs in a session of its own. Whatever ends its scope leaves nothing running upstream.
+ * Each completion has its own session. The end of its scope stops it upstream.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,16 +17,16 @@ import type { MessageId } from "./decodeReply.ts"
 import { renderPrompt } from "./prompt.ts"
 import { type Round, SessionContinuations } from "./SessionContinuations.ts"
 
-/** What the driver needs to know of its provider. */
+/** Settings of the driver. */
 export interface SessionOptions {
   /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Ids that are listed and served beyond the natives. */
+  /** Model ids beyond the native ones. */
   readonly furtherModels: ReadonlyArray<UpstreamModel>
   readonly limits: ExchangeLimits
 }
 
-/** How long the upstream may take to hear that a reply is no longer wanted, in milliseconds (behaviour, "The pool"). */
+/** Milliseconds that a stop request may take (behaviour, "The pool"). */
 const longestStop = 2_000
 
 const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
@@ -36,7 +36,7 @@ const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
 export const makeSessionDriver = (exchanges: Exchanges["Service"], options: SessionOptions): Driver => {
   const client = makeSessionClient(exchanges, options.baseUrl, options.limits)
 
-  /** Sends the call of a round and waits for its reply's beginning; `begun` is given the round before it waits. */
+  /** Sends the call of a round and waits for the head of its response; `begun` receives the round before that. */
   const openRound = (
     { budget, recorder }: CompletionRequest,
     sessionId: string,
@@ -60,7 +60,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     })
   }
 
-  /** Continues a message. A token that has expired meanwhile is renewed once. */
+  /** Continues a message. A token that has expired is renewed once. */
   const openContinue = (
     request: CompletionRequest,
     sessionId: string,
@@ -81,7 +81,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     )
   }
 
-  /** Tells the upstream to stop, best effort. */
+  /** Asks the upstream to stop, best effort. */
   const stop = (credential: Credential, sessionId: string, messageId: MessageId): Effect.Effect<void> =>
     credential.token.pipe(
       Effect.flatMap((token) => client.stopStream(token, sessionId, messageId)),
@@ -101,7 +101,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
       onContinue?.()
       return openContinue(request, sessionId, messageId, begun)
     })
-    // Stands before the first round is sent: whatever ends the scope leaves nothing running.
+    // Added before the first round is sent, so that every end of the scope stops it.
     const leave = Effect.suspend(() => {
       rounds.abandon()
       const messageId = rounds.unfinished()
@@ -137,7 +137,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     const { budget, credential, onSession } = request
     return Effect.flatMapEager(credential.token, (token) => {
       budget.startReply()
-      // Its patches change a document, which has all of the text.
+      // The document of its patches keeps the whole text.
       budget.keepReply()
       if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("session"))
       return Effect.flatMap(client.createSession(token), (sessionId) => {

@@ -1,7 +1,7 @@
 /**
- * Reads the envelope that every reply without an event stream wears (upstream-protocol, "Envelope").
+ * Reads the envelope of every reply that is not an event stream (upstream-protocol, "Envelope").
  *
- * The envelope decides, not the HTTP status: a refusal may come with 200, and a page of an intermediary with anything.
+ * The envelope decides, not the HTTP status: a refusal may have status 200, and an intermediary's page any status.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { parseJson } from "../json.ts"
@@ -35,7 +35,7 @@ const firstText = (...candidates: ReadonlyArray<unknown>): { readonly message?: 
   return {}
 }
 
-/** Reads a body. A page, broken JSON or any other shape is `malformed`; `empty` is a body without a word. */
+/** Reads a body. A page, broken JSON or another shape is `malformed`; a blank body is `empty`. */
 export const readEnvelope = (status: number, body: string): Envelope => {
   if (body.trim() === "") return refused({ kind: "empty" })
   const envelope = parseJson(body)
@@ -50,7 +50,7 @@ export const readEnvelope = (status: number, body: string): Envelope => {
   if (bizCode !== 0) {
     return refused({ kind: "refused", bizCode, ...firstText(data["biz_msg"], envelope["msg"]) })
   }
-  // Success under an error status: somebody on the way disagrees with the service.
+  // Success with an error status: an intermediary disagrees with the service.
   if (status >= 400) return malformed
   return { _tag: "Accepted", data: isRecord(data["biz_data"]) ? data["biz_data"] : {} }
 }

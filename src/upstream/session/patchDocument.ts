@@ -1,8 +1,8 @@
 /**
  * The document that a session reply's patches build up (upstream-protocol, "The event stream").
  *
- * It is tolerant: a patch that makes no sense on the document changes nothing. It never throws and never leaves the
- * document's own properties. What a patch did is told as changes, so that readers need not compare whole documents.
+ * It is tolerant: a patch that does not apply changes nothing. It never throws and only touches the document's own properties.
+ * Patches are reported as changes, so that readers need not compare whole documents.
  */
 
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
@@ -42,13 +42,13 @@ export const mostSearchResults = 1_000
 const mostElements = (key: string): number =>
   key === "search_results" || key === "results" ? mostSearchResults : mostFragments
 
-/** The channel of the text that a fragment bears, if it bears any. */
+/** The channel of a fragment's text, if it has text. */
 export const fragmentChannel = (fragment: unknown): "reasoning" | "text" | undefined => {
   if (!isRecord(fragment)) return undefined
   return fragment["type"] === "RESPONSE" ? "text" : fragment["type"] === "THINK" ? "reasoning" : undefined
 }
 
-/** The segments of a path; one that is too long has too many. */
+/** The segments of a path; a path that is too long yields too many segments. */
 const split = (path: string): ReadonlyArray<string> => {
   const parts = (path.length > maxPath ? "/x".repeat(maxSegments + 1) : path).split("/", maxSegments + 2)
   return parts.includes("") ? parts.filter((part) => part !== "") : parts
@@ -63,7 +63,7 @@ const isIndex = (segment: string): boolean => segment === "-1" || /^\d{1,9}$/.te
 /** A segment that names a property which may be made. */
 const isName = (segment: string): boolean => segment !== "__proto__" && !isIndex(segment)
 
-/** The index that a segment names in an array; -1 where it names none. One past the end is the place of a new element. */
+/** The index of a segment in an array; -1 if it has none. One past the end is the place of a new element. */
 const indexIn = (array: ReadonlyArray<unknown>, segment: string): number => {
   if (segment === "-1") return array.length - 1
   const index = isIndex(segment) ? Number(segment) : -1
@@ -79,13 +79,13 @@ type Sticky = ReturnType<typeof makeSticky>
 
 const own = (record: JsonRecord, key: string): unknown => Object.hasOwn(record, key) ? record[key] : undefined
 
-/** A patch document; one for each reply, over all its rounds. Empty to begin with. */
+/** The document of one reply over all its rounds; initially empty. */
 export class PatchDocument {
   /** The current document. Changed only through `apply` and by appending to the string that a `Grown` change named. */
   root: JsonRecord = {}
-  /** Fragments that bear text were ignored: what the document shows is not the whole reply. */
+  /** Fragments with text were ignored, so the document is not the whole reply. */
   overfull = false
-  /** Fragments were ignored: the last one kept is not the upstream's last. */
+  /** Fragments were ignored, so the last one here is not the upstream's last. */
   private ignored = false
   private sticky = makeSticky()
   private continued = false
@@ -95,7 +95,7 @@ export class PatchDocument {
     this.meter = meter
   }
 
-  /** Path and operation that a patch without its own takes: those of the patch before it. */
+  /** The path and operation of a patch without its own: those of the patch before it. */
   get stickyPath(): string | undefined {
     return this.sticky.path
   }
@@ -104,7 +104,7 @@ export class PatchDocument {
     return this.sticky.operation
   }
 
-  /** Applies one patch and tells each change as soon as it is done, before the next one of a `BATCH`. */
+  /** Applies one patch and reports each change at once, before the next one of a `BATCH`. */
   apply(patch: JsonRecord, changed: (change: Change) => void): void {
     const bare = (patch["p"] === undefined || patch["p"] === "") && (patch["o"] === undefined || patch["o"] === "")
     if (bare && isRecord(patch["v"]) && Object.hasOwn(patch["v"], "response")) {
@@ -128,7 +128,7 @@ export class PatchDocument {
     this.continued = true
   }
 
-  /** Takes out of a value, which goes under `key`, what is beyond the bounds. */
+  /** Removes the elements of a value under `key` that exceed the bounds. */
   private bound(key: string, value: unknown): void {
     if (!Array.isArray(value)) return this.boundProperties(value)
     if (key === "fragments") this.ignored = false
@@ -145,7 +145,7 @@ export class PatchDocument {
     }
   }
 
-  /** Notes that the elements from index `from` on, which were to go under `key`, are not kept. */
+  /** Notes that the elements from index `from` on, for `key`, are not kept. */
   private ignore(key: string, elements: ReadonlyArray<unknown>, from: number): void {
     if (key !== "fragments" || from >= elements.length) return
     this.ignored = true
@@ -162,7 +162,7 @@ export class PatchDocument {
       changed({ _tag: "Root", snapshot: false })
       return
     }
-    // Nothing that follows could be read from a `response` that is no object.
+    // A `response` other than an object would make later patches unreadable.
     if (path.length === 1 && path[0] === "response" && !isRecord(value)) return
     const place = this.resolve(path, true)
     if (place === undefined) return
@@ -205,7 +205,7 @@ export class PatchDocument {
     }
   }
 
-  /** Finds the owner of the last segment; with `create` it makes objects where nothing is there and no array is meant. */
+  /** Finds the owner of the last segment; `create` adds missing objects, unless the path needs an array. */
   private resolve(path: ReadonlyArray<string>, create: boolean) {
     if (path.length > maxSegments) return undefined
     let resolved = path

@@ -1,8 +1,8 @@
 /**
  * Renders a conversation as the one string that a session upstream takes (upstream-protocol, "The prompt").
  *
- * No marker in it is the caller's: every piece of theirs is disarmed, in earlier assistant turns too, since those come from
- * the caller as well. Reasoning of earlier turns is left out, as models are not shown their own again.
+ * The caller cannot write a marker: all of their text is disarmed, in earlier assistant turns too, because those come from the
+ * caller as well. Reasoning of earlier turns is omitted, because models do not see their own again.
  */
 import {
   type Conversation,
@@ -21,10 +21,10 @@ import { declareToolsSliced } from "../../sieve/declaration.ts"
 import { disarmSliced } from "../../sieve/disarm.ts"
 import { guardJsonSliced, renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
 
-/** Texts that are not empty, with a blank line between them. */
+/** Joins the texts that are not empty with blank lines. */
 const paragraphs = (texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
-/** What stands for a part that the upstream cannot take, so that the model knows that something was there. */
+/** The placeholder of a part that the upstream does not support, so that the model knows about it. */
 const omitted = (part: ImagePart | FilePart): string => {
   if (part._tag === "Image") return "[image omitted]"
   return part.name === undefined
@@ -62,7 +62,7 @@ function* describeOutput(output: StructuredOutput | undefined, tools: boolean, s
   )}`
 }
 
-/** What the gateway itself tells the model: its tools and the form of its answer. */
+/** The gateway's own instructions: the tools and the form of the answer. */
 function* instructions(conversation: Conversation, slice: Slice): Sliced<string> {
   const { output, parallelToolCalls, toolChoice, tools } = conversation
   const enabled = toolsEnabled(conversation)
@@ -72,7 +72,7 @@ function* instructions(conversation: Conversation, slice: Slice): Sliced<string>
   ])
 }
 
-/** Puts the prompt together: empty texts are left out, adjacent ones of one role become one section. */
+/** Builds the prompt: skips empty texts, and joins adjacent texts of one role to one section. */
 class Sections {
   readonly #pieces: Array<string> = []
   #role: Role | undefined = undefined
@@ -88,7 +88,7 @@ class Sections {
     this.#pieces.push(`<|${role}|>\n`, text)
   }
 
-  /** The prompt, which ends with an open assistant turn: one that was started is closed and its continuation asked for. */
+  /** The prompt with an open assistant turn at its end. A started assistant turn is closed, and its continuation requested. */
   close(): string {
     if (this.#role === "assistant") this.add("system", continueStarted)
     this.#end()
@@ -112,7 +112,7 @@ export function* renderPrompt(conversation: Conversation): Sliced<string> {
   const slice = new Slice()
   const linked = yield* linkCallsSliced(conversation, slice)
   const sections = new Sections()
-  /** The gateway's instructions stand behind the system text that leads the conversation. */
+  /** The gateway's instructions follow the leading system text. */
   let isInstructed = false
   for (const { parts, role } of linked.turns) {
     if (!isInstructed && role !== "system") {

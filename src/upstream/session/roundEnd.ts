@@ -1,5 +1,5 @@
 /**
- * What the end of one round of a session reply means, by the document's last status (upstream-protocol, "The document").
+ * The meaning of the end of one round of a session reply, by the last status of its document (upstream-protocol, "The document").
  */
 
 /** Why a reply failed, in the terms of `UpstreamFailure`. */
@@ -9,12 +9,12 @@ export interface ReplyTrouble {
   readonly message: string | undefined
 }
 
-/** What the end of one round's stream means. */
+/** The meaning of the end of one round. */
 export type RoundEnd =
   | { readonly _tag: "Finished"; readonly reason: "stop" | "content_filter" | "length" }
   /** Cut at the upstream's output limit: `chat/continue` goes on. */
   | { readonly _tag: "Incomplete" }
-  /** Cut off: `chat/continue` resumes it. `trouble` is what the reply fails with where that is impossible. */
+  /** Cut off: `chat/continue` resumes it. `trouble` is the failure of the reply if that is impossible. */
   | { readonly _tag: "CutOff"; readonly trouble: ReplyTrouble }
   | { readonly _tag: "Failed"; readonly trouble: ReplyTrouble }
 
@@ -33,19 +33,19 @@ const finalStatuses = new Set([
   "ERROR"
 ])
 
-/** A status after which little may follow. */
+/** Whether a status ends the reply or the round. */
 export const isFinal = (status: string | undefined): boolean => status !== undefined && finalStatuses.has(status)
 
-/** A status of a reply that was cut at the upstream's output limit. */
+/** Whether a status means that the reply was cut at the upstream's output limit. */
 export const isIncomplete = (status: string | undefined): boolean =>
   status === "INCOMPLETE" || status === "AUTO_CONTINUE"
 
-/** A round that ends with the reply's failure. */
+/** The end of a round that fails the reply. */
 export const failed = (cause: ReplyTrouble): RoundEnd => ({ _tag: "Failed", trouble: cause })
 
 /**
- * What a round's end means. `nothing`: no text has left; `consistent`: the document still begins with what has left;
- * `sentinel`: the upstream said that the stream is over; `overfull`: the reply is longer than the document may be.
+ * The meaning of the end of a round. `nothing`: no text was emitted; `consistent`: the document begins with the emitted text;
+ * `sentinel`: the upstream announced the end of the stream; `overfull`: the reply exceeds the bounds of the document.
  */
 export const roundEnd = (
   status: string | undefined,

@@ -94,7 +94,7 @@ describe("an exchange", () => {
       assert.deepStrictEqual(log, [])
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("times out without a head, without a first byte, in silence; not while nobody reads", () =>
+  it.effect("times out without a head, without a first byte and in silence, but not without a reader", () =>
     Effect.gen(function*() {
       const without = yield* carried
       const head = yield* Effect.forkChild(Effect.flip(without.exchange.head))
@@ -216,7 +216,7 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
       assert.match(yield* readAll(broken), /^(?:one )?!transport$/)
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("fail where nobody listens", () =>
+  it.live("fail at a port without a server", () =>
     Effect.gen(function*() {
       const { close, origin } = yield* serve(() => undefined)
       close()
@@ -225,7 +225,7 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
       assert.deepStrictEqual([failure.phase, failure.kind], ["session", "transport"])
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("hold the server back while nobody reads, and stop it when they are left", () =>
+  it.live("hold the server back without a reader, and stop it when they are left", () =>
     Effect.gen(function*() {
       const left = Promise.withResolvers<number>()
       const { origin } = yield* serve((_, response) => {

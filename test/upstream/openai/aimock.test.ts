@@ -147,7 +147,7 @@ describe.each(Object.entries(ways))("a third party's server through the gateway,
     assert.deepStrictEqual(lastBody()["messages"], [{ role: "user", content }])
   })
 
-  it("tells its errors by their kind", async () => {
+  it("reports its errors by their kind", async () => {
     const cases = [
       [
         400,

@@ -407,7 +407,7 @@ describe("chunkDecoder", () => {
       assert.deepInclude(factsOf(decode(named("x".repeat(257))).failure), { phase: "stream", kind: "malformed" })
     })
 
-    it("are told apart without indexes and ids", () => {
+    it("are distinguished without indexes and ids", () => {
       assert.deepStrictEqual(
         calls({ function: { name: "f", arguments: "{}" } }, { function: { name: "f", arguments: "{\"a\":1}" } }),
         [{ id: undefined, name: "f", arguments: "{}" }, { id: undefined, name: "f", arguments: "{\"a\":1}" }]
@@ -442,7 +442,7 @@ describe("chunkDecoder", () => {
       }
     })
 
-    it("is not told by a word that says nothing, wherever the stream is cut off", () => {
+    it("is not a placeholder word, wherever the stream is cut off", () => {
       for (const word of ["null", "NULL", "None", "none", " ", ""]) {
         const parts = frames(delta({ content: "a" }, word), delta({ content: "b" }, word))
         const bytes = encoder.encode(parts)
@@ -454,7 +454,7 @@ describe("chunkDecoder", () => {
       }
     })
 
-    it("is none where the reply goes on after it, whatever goes on", () => {
+    it("is ignored if any part of the reply follows it", () => {
       const more: ReadonlyArray<object> = [
         { content: "b" },
         { reasoning_content: "b" },
@@ -510,7 +510,7 @@ describe("chunkDecoder", () => {
       })
     })
 
-    it("stands whatever comes after it", () => {
+    it("holds whatever follows it", () => {
       for (const after of ["oops", JSON.stringify({ error: { message: "late" } })]) {
         const decoded = decode(frames(delta({ content: "a" }, "stop"), after))
         assert.deepInclude(decoded, { text: "a", finish: "stop", failure: undefined })
@@ -580,7 +580,7 @@ describe("chunkDecoder", () => {
       assert.strictEqual(decode(frames(delta({ content: "a" }))).failure?.kind, "truncated")
     })
 
-    it("are not what is merely odd", () => {
+    it("are not merely unusual fields", () => {
       const odd = [
         { choices: null },
         { choices: [null] },

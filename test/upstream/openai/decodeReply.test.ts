@@ -22,7 +22,7 @@ const frame = (delta: object, finish_reason: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`
 
 describe("the decoder of a reply's body", () => {
-  it("tells one object from a stream by its first byte, after a byte order mark too, wherever it is cut", () => {
+  it("distinguishes one object from a stream by its first byte, after a byte order mark too, in every cut", () => {
     const expected = decode([encoder.encode(whole)]).out
     assert.deepInclude(expected, { _tag: "UpstreamText", text: "Hällo" })
     for (const before of ["", "\uFEFF", "\uFEFF\r\n ", "\n"]) {

@@ -433,7 +433,7 @@ describe("the openai driver", () => {
         }
       }))
 
-    itOnClient("are the network's where nobody listens", () =>
+    itOnClient("are transport failures at a port without a server", () =>
       Effect.gen(function*() {
         const server = yield* Effect.promise(startOpenAiServer)
         yield* Effect.promise(server.stop)

@@ -255,7 +255,7 @@ describe("in every style, streamed and not", () => {
     }
   })
 
-  it("a reply that is cut off by length, or filtered after its start, is none of these", async () => {
+  it("a reply that is cut by length, or filtered after its start, is not a failure", async () => {
     for (const reason of ["length", "content_filter"]) {
       server.answer(() => ({ pieces: [withText, frames(chunk({}, reason), "[DONE]")] }))
       for (const style of styleNames) {

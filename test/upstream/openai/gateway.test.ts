@@ -342,7 +342,7 @@ describe("keys", () => {
     assert.deepStrictEqual(keysOf(server.requests), ["sk-mine"])
   })
 
-  it("are not needed in front of a server that asks for none", async () => {
+  it("are not needed in front of a server without authentication", async () => {
     for (const given of [[], [{ token: "none" }]]) {
       const gateway = await start({ accounts: given })
       let open = () => {}

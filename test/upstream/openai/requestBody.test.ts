@@ -209,7 +209,7 @@ describe("chatRequest", () => {
       ])
     })
 
-    it("have ids where the caller sent none", () => {
+    it("get ids if the caller sent none", () => {
       const messages = messagesOf([user(Text("Go")), assistant(call("")), result("", Text("one"))])
       assert.strictEqual(messages[2]?.tool_call_id, "call_history_0")
       assert.include(JSON.stringify(messages[1]), "\"id\":\"call_history_0\"")

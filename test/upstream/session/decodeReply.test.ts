@@ -189,7 +189,7 @@ describe("ReplyDecoder", () => {
     )
   })
 
-  it("takes a complete reply for complete, whatever cannot be read after it", () => {
+  it("keeps a complete reply complete when unreadable data follows", () => {
     const junk = [
       "data:\n\n",
       "data: oops\n\n",
@@ -290,7 +290,7 @@ describe("ReplyDecoder", () => {
       })
     })
 
-    it("ignores what is no count", () => {
+    it("ignores token counts that are not numbers of tokens", () => {
       assert.isUndefined(usageOf({ p: "response/token_usage", v: { completion_tokens: "5", prompt_tokens: -1 } }))
     })
   })
@@ -313,7 +313,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("is a failure as soon as it grows on", () => {
+    it("fails as soon as the rewritten text grows", () => {
       const { decoder } = decodeText(patches(...before, set("Help"), { o: "APPEND", v: "!" }))
       assert.isTrue(decoder.closed)
     })
@@ -378,7 +378,7 @@ describe("ReplyDecoder", () => {
     assert.deepStrictEqual(decodeText(patches(snapshot)).end, failed("withdrawn"))
   })
 
-  it("fails on a message id that is none, and gives no count that is none", () => {
+  it("fails on an invalid message id, and ignores invalid token counts", () => {
     for (const id of ["x".repeat(257), 1.5, 1e300, {}, true]) {
       assert.deepInclude(decodeText(patches({ v: { response: { message_id: id, status: "WIP" } } })).end, {
         _tag: "Failed"
@@ -434,7 +434,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("are nothing where they bear none, and what they grow by is no text", () => {
+    it("yield no text for fragments without text, or for their growth", () => {
       const said = { p: "response/fragments/0", o: "SET", v: fragment("RESPONSE", "a") }
       const last = { p: `response/fragments/${mostFragments - 1}`, o: "SET", v: fragment("RESPONSE", "b") }
       const grow = (v: string) => ({ p: "response/fragments/-1/content", o: "APPEND", v })
@@ -459,7 +459,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("make no cut of what is withdrawn, and no success of what shows nothing", () => {
+    it("do not cut a withdrawn reply, and do not finish an empty one", () => {
       const snapshot = opening({ status: "CONTENT_FILTER", fragments: all("RESPONSE") })
       assert.deepStrictEqual(decodeText(patches(snapshot)).end, failed("withdrawn"))
       const late = list("APPEND", [fragment("RESPONSE", "a")])
@@ -471,7 +471,7 @@ describe("ReplyDecoder", () => {
   })
 
   describe("failures", () => {
-    it("tells those of the status", () => {
+    it("fails on TIMEOUT and ERROR", () => {
       for (const status of ["TIMEOUT", "ERROR"]) {
         const { end } = decodeText(patches(opening({ content: "a" }), { p: "response/status", v: status }))
         assert.deepStrictEqual(end, failed("gave_up", status))
@@ -567,7 +567,7 @@ describe("ReplyDecoder", () => {
       }
     })
 
-    it("go on upon the document as it was where there is no snapshot", () => {
+    it("continue the earlier document without a snapshot", () => {
       const { end, text } = decodeText(first, patches(grow("l"), { v: "o" }, finished))
       assert.strictEqual(text, "Hello")
       assert.deepStrictEqual(end, stop)

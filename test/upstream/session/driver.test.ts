@@ -187,7 +187,7 @@ describe("the session driver", () => {
         })
     )
 
-    itOnClient("take events of 16 MiB, and none that are longer", () =>
+    itOnClient("accept events up to 16 MiB, and refuse longer ones", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
         const overhead = 1024
@@ -376,7 +376,7 @@ describe("the session driver", () => {
         assert.strictEqual(server.provider.report().calls.continue, 0)
       }))
 
-    itOnClient("each call tells the same failures", () =>
+    itOnClient("each call reports the same failures", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const calls: ReadonlyArray<readonly [CallName, (driver: Driver) => Effect.Effect<unknown, UpstreamFailure>]> = [
@@ -441,7 +441,7 @@ describe("the session driver", () => {
         assert.strictEqual((yield* leave(server, driver, "hi", arrived)).aborted, 1)
       }))
 
-    itOnClient("in mid-stream, and the upstream is told", () =>
+    itOnClient("in mid-stream, and the upstream receives a stop request", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp
         const seen = yield* Deferred.make<void>()
@@ -509,7 +509,7 @@ describe("the session driver", () => {
       }))
   })
 
-  itOnClient("tells of its session before anything else can fail", () =>
+  itOnClient("reports its session before anything else can fail", () =>
     Effect.gen(function*() {
       const { driver, server } = yield* setUp
       server.provider.fail({ name: "html" })
@@ -655,7 +655,7 @@ describe("time", () => {
       assert.deepInclude(yield* Fiber.join(fiber), { text: "ok", finish: "stop", failed: undefined })
     }).pipe(Effect.provide(Deadlines.layer)))
 
-  it.effect("time during which nobody reads does not count", () =>
+  it.effect("time without a reader does not count", () =>
     Effect.gen(function*() {
       const body = Stream.make(ready, said("a", "WIP"), said("ab", "FINISHED")).pipe(Stream.rechunk(1))
       const reply = yield* start(yield* fakeProvider(body), request("hi"))

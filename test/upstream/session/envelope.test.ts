@@ -16,7 +16,7 @@ describe("readEnvelope", () => {
     })
   })
 
-  it("tells refusals, whatever the HTTP status", () => {
+  it("reads refusals under every HTTP status", () => {
     for (const status of [200, 401, 500]) {
       assert.deepStrictEqual(
         readEnvelope(status, body({ code: 40003, msg: "expired", data: null })),
@@ -31,7 +31,7 @@ describe("readEnvelope", () => {
     assert.deepStrictEqual(readEnvelope(200, body({ code: "40001" })), refused({ kind: "refused", code: 40001 }))
   })
 
-  it("tells what is no envelope", () => {
+  it("recognizes bodies that are not envelopes", () => {
     const malformed = [
       "<html></html>",
       "{\"code\":0",

@@ -96,7 +96,7 @@ describe("PatchDocument", () => {
     assert.notProperty({}, "polluted")
   })
 
-  it("never throws and tells every change, whatever comes", () => {
+  it("never throws, and reports every change, for any patches", () => {
     const segment = fc.constantFrom(
       "response",
       "fragments",
