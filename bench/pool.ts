@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
 import { type LeaseRequest as Wish, PoolState, type Waiter as Ticket } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
-import { atOnce } from "../src/domain/stream/slices.ts"
+import { runSync } from "../src/domain/stream/cooperative.ts"
 import { Upstream } from "../src/upstream/Upstream.ts"
 import { idleDriver } from "./idleDriver.ts"
 import { type Row, table } from "./table.ts"
@@ -19,7 +19,7 @@ const ignore = () => {}
 
 const makeState = (accounts: number, perAccount: number, queue: number): PoolState<number> => {
   const state = new PoolState<number>({ perAccount, global: accounts * perAccount, queue, direct: 1 })
-  atOnce(state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits))
+  runSync(state.configure(new Map(Array.from({ length: accounts }, (_, i) => [`account-${i}`, i])), state.limits))
   return state
 }
 

@@ -20,7 +20,7 @@ import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { sha256Hex } from "../src/config/json.ts"
 import { keyId } from "../src/domain/identity.ts"
-import type { Sliced } from "../src/domain/stream/slices.ts"
+import type { Cooperative } from "../src/domain/stream/cooperative.ts"
 import { Batch } from "../src/usage/Batch.ts"
 import { KeyLimits } from "../src/usage/KeyLimits.ts"
 import { openSqlite } from "../src/usage/openSqlite.ts"
@@ -120,7 +120,7 @@ const cpuMillis = (): number => {
 }
 
 /** Runs sliced work. Returns CPU milliseconds: in total, of the 99th percentile of slices, and of the longest slice. */
-const slices = (work: Sliced<unknown>) => {
+const slices = (work: Cooperative<unknown>) => {
   const each: Array<number> = []
   for (;;) {
     const from = cpuMillis()

@@ -147,7 +147,7 @@ export class AdminPassword extends Context.Service<AdminPassword, {
         ),
       checkOf,
       isPassword: (credential, inTurn = identity) => {
-        const { password_check = "", password_hash } = config.unsafeCurrent().admin
+        const { password_check = "", password_hash } = config.now().admin
         if (password_hash === undefined) return Effect.succeed(false)
         const hash = Redacted.value(password_hash)
         const byte = knownByte(hash, password_check)

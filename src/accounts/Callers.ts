@@ -72,7 +72,7 @@ export class Callers extends Context.Service<Callers, {
     let appliedKeys: ReadonlyArray<string> = []
     let appliedRemovedKeys: ReadonlyArray<string> = []
     const sync = () => {
-      const { auth: { removed_keys }, keys: configured } = config.unsafeCurrent()
+      const { auth: { removed_keys }, keys: configured } = config.now()
       if (removed_keys !== appliedRemovedKeys) {
         appliedRemovedKeys = removed_keys
         for (const key of removed_keys) known.add(key)
@@ -102,7 +102,7 @@ export class Callers extends Context.Service<Callers, {
       target: string | undefined,
       address: string
     ): Effect.Effect<Caller, GatewayError> => {
-      const current = config.unsafeCurrent()
+      const current = config.now()
       if (keys.has(owner)) {
         const key = keyIdOfDigest(owner)
         const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
@@ -140,7 +140,7 @@ export class Callers extends Context.Service<Callers, {
       activeKey: (token) => {
         const key = keyOf(token)
         if (key === undefined) return undefined
-        const record = config.unsafeCurrent().key_records.get(key)
+        const record = config.now().key_records.get(key)
         return refuseKey(record, clock.currentTimeMillisUnsafe()) === undefined ? key : undefined
       },
       keyOf,

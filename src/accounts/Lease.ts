@@ -54,7 +54,7 @@ export interface Lease {
   /** Reports what the attempt showed of the account; `undefined` if it worked. `retryAfter` is in seconds. */
   readonly report: (health: AccountHealth | undefined, retryAfter: number | undefined) => Effect.Effect<void>
   /** Registers, when it is called, an upstream session of the attempt; `auto_delete` deletes it after the lease. */
-  readonly usedSession: (sessionId: string) => Effect.Effect<void>
+  readonly registerSession: (sessionId: string) => Effect.Effect<void>
 }
 
 /** The queue as the admin API shows it (spec "Queue status"). */

@@ -8,7 +8,7 @@
  * Rules: behaviour "The pool", spec "Limits". A call costs O(log n) in accounts and waiters; `configure` costs O(n log n),
  * and a call that refuses waiters costs O(log n) for each of them.
  */
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import { type Queued, WaitQueue } from "./waitQueue.ts"
 
@@ -372,16 +372,16 @@ export class PoolState<A> {
     accounts: ReadonlyMap<string, A>,
     limits: Limits,
     disabled: ReadonlySet<string> = new Set()
-  ): Sliced<void> {
+  ): Cooperative<void> {
     this.#limits = limits
     this.#placeQueue(this.#direct)
     // New accounts are added before old ones go, so that the pool is never empty in between.
-    yield* eachSliced(accounts, ([key, account]) => {
+    yield* eachCooperatively(accounts, ([key, account]) => {
       const slot = this.#members.get(key) ?? this.#add(key, account)
       slot.account = account
       this.#setEnabled(slot, !disabled.has(key))
     })
-    yield* eachSliced(this.#members.values(), (slot) => {
+    yield* eachCooperatively(this.#members.values(), (slot) => {
       if (!accounts.has(slot.key)) this.#remove(slot)
     })
     this.changes?.slot(undefined)

@@ -7,9 +7,9 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { type Account, isSameAccount } from "../config/Account.ts"
+import { runCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { inSlices } from "../config/inSlices.ts"
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { PooledAccount } from "./PooledAccount.ts"
 
@@ -17,16 +17,18 @@ import { PooledAccount } from "./PooledAccount.ts"
 export type AccountsByKey = ReadonlyMap<string, PooledAccount>
 
 /** Makes the registry of a pool. `configure` brings the pool up to new accounts or another configuration. */
-export const makeAccountRegistry = (configure: (accounts: AccountsByKey, config: GatewayConfig) => Sliced<void>) => {
+export const makeAccountRegistry = (
+  configure: (accounts: AccountsByKey, config: GatewayConfig) => Cooperative<void>
+) => {
   let config: GatewayConfig | undefined
   let driver: Driver | undefined
   let accounts: ReadonlyArray<Account> | undefined
   let registered: AccountsByKey = new Map()
   const oneAtATime = Semaphore.makeUnsafe(1)
 
-  function* register(configured: ReadonlyArray<Account>, next: Driver): Sliced<AccountsByKey> {
+  function* register(configured: ReadonlyArray<Account>, next: Driver): Cooperative<AccountsByKey> {
     const byKey = new Map<string, PooledAccount>()
-    yield* eachSliced(configured, (account) => {
+    yield* eachCooperatively(configured, (account) => {
       const key = account.identity[0]!
       const known = next === driver ? registered.get(key) : undefined
       const isSame = known?.account !== undefined && isSameAccount(known.account, account)
@@ -39,7 +41,7 @@ export const makeAccountRegistry = (configure: (accounts: AccountsByKey, config:
     return byKey
   }
 
-  function* apply(nextConfig: GatewayConfig, nextDriver: Driver): Sliced<void> {
+  function* apply(nextConfig: GatewayConfig, nextDriver: Driver): Cooperative<void> {
     if (nextConfig.accounts !== accounts || nextDriver !== driver) {
       registered = yield* register(nextConfig.accounts, nextDriver)
     }
@@ -60,7 +62,9 @@ export const makeAccountRegistry = (configure: (accounts: AccountsByKey, config:
         : oneAtATime.withPermit(Effect.suspend(() => {
           const next = current()
           // A registry must not stay half-built, so its building cannot be interrupted.
-          return isApplied(next, nextDriver) ? Effect.void : Effect.uninterruptible(inSlices(apply(next, nextDriver)))
+          return isApplied(next, nextDriver)
+            ? Effect.void
+            : Effect.uninterruptible(runCooperatively(apply(next, nextDriver)))
         })),
     /** Makes the next `apply` configure the pool again. */
     invalidate: (): void => {

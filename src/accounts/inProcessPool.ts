@@ -10,7 +10,7 @@ import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { type Driver, Upstream } from "../upstream/Upstream.ts"
 import { type AccountHealthKeeper, makeAccountHealth } from "./accountHealth.ts"
@@ -58,14 +58,14 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     state,
     ({ account }) => Effect.flatMap(currentDriver, (driver) => shell.tokensOf(account, driver).probe)
   )
-  const cleanUp = yield* makeSessionCleanUp(state, () => config.unsafeCurrent().auto_delete.mode)
+  const cleanUp = yield* makeSessionCleanUp(state, () => config.now().auto_delete.mode)
 
   function* configure(
     accounts: AccountsByKey,
     { auth: { direct_max_inflight }, runtime }: GatewayConfig
-  ): Sliced<void> {
+  ): Cooperative<void> {
     const disabled = new Set<string>()
-    yield* eachSliced(accounts, ([key, { account }]) => {
+    yield* eachCooperatively(accounts, ([key, { account }]) => {
       if (account?.disabled === true) disabled.add(key)
     })
     const limits = {
@@ -76,7 +76,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
     yield* state.configure(accounts, limits, disabled)
     // A renewed account has no fault, whatever its slot's state was.
-    yield* eachSliced(state.slots(), (slot) => {
+    yield* eachCooperatively(state.slots(), (slot) => {
       if (slot.state !== "ready" && slot.account.fault === undefined) state.restore(slot)
     })
     health.wake()
@@ -102,7 +102,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions): LeaseRequest => {
     if (caller._tag === "Direct") return { _tag: "Direct" }
     if (caller.target !== undefined) {
-      const account = findAccount(config.unsafeCurrent().account_table, caller.target)
+      const account = findAccount(config.now().account_table, caller.target)
       return { _tag: "Pinned", key: account?.identity[0] ?? "" }
     }
     return stay !== undefined && state.get(stay)?.state === "ready"
@@ -135,7 +135,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     hold: (waiter: AccountWaiter) => void,
     about: string | undefined
   ): Effect.Effect<AccountWaiter, Refusal> => {
-    const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
+    const patience = config.now().upstream.timeouts.queue * 1_000
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(request, now(), patience, (refusal) => {
       Deferred.doneUnsafe(outcome, refusal === undefined ? Exit.void : Exit.fail(refusal))
@@ -214,7 +214,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   }
 
   return {
-    apply: (driver) => registry.apply(config.unsafeCurrent, driver),
+    apply: (driver) => registry.apply(config.now, driver),
     get: (key) => state.get(key)?.account,
     makeTokens: (_, options) => makeTokens(options, clock),
     loginEnded: (account, exit) => {

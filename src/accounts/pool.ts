@@ -175,7 +175,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       driver,
       login: account.login,
       configured: account.configuredToken,
-      refreshAfter: () => config.unsafeCurrent().runtime.token_refresh_interval_hours * hourMillis,
+      refreshAfter: () => config.now().runtime.token_refresh_interval_hours * hourMillis,
       fork,
       ended: (exit, kind) => {
         if (Exit.isFailure(exit)) counters.loginFailures++
@@ -204,7 +204,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     return {
       ...(account === undefined ? directAccess(held) : accessTo(account, tokensOf(account, held.driver), held, report)),
       waited,
-      usedSession: (sessionId) => {
+      registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
         return Effect.void
       }
@@ -221,7 +221,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   })
 
   const accountOf = (identifier: string): PooledAccount | undefined => {
-    const account: Account | undefined = findAccount(config.unsafeCurrent().account_table, identifier)
+    const account: Account | undefined = findAccount(config.now().account_table, identifier)
     return account === undefined ? undefined : core.get(account.identity[0]!)
   }
 
@@ -230,7 +230,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
 
   const pool: AccountPool = {
     lease: (caller, options) =>
-      caller._tag === "Direct" && !config.unsafeCurrent().auth.direct_tokens
+      caller._tag === "Direct" && !config.now().auth.direct_tokens
         ? Effect.suspend(directTokensOff)
         : core.lease(caller, options),
     status: Effect.map(Effect.andThen(currentDriver, core.queue), (queue) => ({

@@ -11,7 +11,7 @@ import { ConfigInvalid } from "../config/ConfigError.ts"
 import { isJsonObject, type RawConfig } from "../config/json.ts"
 import { fieldsOf, findUnknown } from "../config/unknownFields.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { bodyOf, type BodyOptions, jsonBody, payloadOf, type Reads } from "../http/jsonBody.ts"
+import { type BodyOptions, jsonBody, payloadOf, payloadReader, type Reads } from "../http/jsonBody.ts"
 
 type Read<A> = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, GatewayError, Scope.Scope>
 
@@ -30,7 +30,7 @@ export const refusing = (schemas: ReadonlyArray<Schema.Constraint>): NonNullable
 export const adminBodyOf = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
   options?: Omit<BodyOptions, "refuse">
-): Read<S["Type"]> => bodyOf(endpoint, { ...options, refuse: refusing([payloadOf(endpoint)]) })
+): Read<S["Type"]> => payloadReader(endpoint, { ...options, refuse: refusing([payloadOf(endpoint)]) })
 
 /**
  * Makes a reader of parts of a configuration. It checks only that the names of fields are in `schemas`: the configuration

@@ -4,8 +4,8 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { Saved, UpdateError } from "../config/ConfigStore.ts"
-import { setField } from "../config/edit.ts"
 import type { RawConfig } from "../config/json.ts"
+import { setField } from "../config/rawConfig.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { CurrentRequest } from "../http/Request.ts"
 

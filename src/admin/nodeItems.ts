@@ -2,8 +2,8 @@
  * Recordings of each node shown as one list: ids that name the node, and lists merged over all nodes.
  */
 import * as Effect from "effect/Effect"
-import { mostAnswered } from "../cluster/nodes/asking.ts"
 import { Nodes } from "../cluster/nodes/Nodes.ts"
+import { longestReply } from "../cluster/nodes/peers.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 
 /** An item of a list, as JSON. */
@@ -43,7 +43,7 @@ const writeList = ({ head, items }: NodeList): string => {
   for (const { at, json, place } of items) {
     const line = `${at} ${place} ${json}`
     length += line.length + 1
-    if (length > mostAnswered) break
+    if (length > longestReply) break
     lines.push(line)
   }
   return lines.join("\n")
@@ -142,22 +142,25 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
         nodes.peers.answers(kind, local)
         return (id, question = (own) => own) => {
           const at = elsewhere(id)
-          return at === undefined ? local(question(own(id))) : nodes.peers.askOne(at.node, kind, question(at.id))
+          return at === undefined ? local(question(own(id))) : nodes.peers.queryOne(at.node, kind, question(at.id))
         }
       },
       everywhere: (kind, local) => {
         nodes.peers.answers(kind, () => Effect.as(local, ""))
         return Effect.map(
-          Effect.andThen(local, nodes.peers.askAll(kind, "")),
+          Effect.andThen(local, nodes.peers.queryAll(kind, "")),
           ({ missing }) => missingNodes(missing)
         )
       },
       merged: (kind, local) => {
         nodes.peers.answers(kind, (question) => Effect.map(local(question), writeList))
         return Effect.fnUntraced(function*(question: string) {
-          const [own, { answers, missing }] = yield* Effect.all([local(question), nodes.peers.askAll(kind, question)], {
-            concurrency: 2
-          })
+          const [own, { answers, missing }] = yield* Effect.all(
+            [local(question), nodes.peers.queryAll(kind, question)],
+            {
+              concurrency: 2
+            }
+          )
           const heads = new Map([[nodes.id, own.head]])
           const lists = new Map([[nodes.id, own.items]])
           for (const [id, text] of answers) {

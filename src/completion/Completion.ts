@@ -11,14 +11,14 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
 import { Accounts } from "../accounts/Accounts.ts"
+import { startCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
-import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/CurrentLimits.ts"
-import { begunInSlices } from "../config/inSlices.ts"
+import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
-import { type GatewayError, gatewayError, invalidRequest, shownName } from "../domain/GatewayError.ts"
+import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
+import { type GatewayError, gatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
 import { Captures } from "../recordings/captures/Captures.ts"
-import { Budget } from "../upstream/budget.ts"
+import { RequestBudget } from "../upstream/budget.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { admitRequest, keyOf } from "./admission.ts"
 import { Attempts } from "./attempts.ts"
@@ -61,7 +61,7 @@ export class Completion extends Context.Service<Completion, {
       if (fault !== undefined) return Effect.fail(fault)
       const admit = () => admitRequest(keyLimits, input, () => estimateConversation(conversation), then)
       return keyLimits.countsTokens(keyOf(caller))
-        ? Effect.flatMapEager(begunInSlices(estimateSliced(conversation)), admit)
+        ? Effect.flatMapEager(startCooperatively(estimateCooperatively(conversation)), admit)
         : admit()
     }
 
@@ -82,7 +82,7 @@ export class Completion extends Context.Service<Completion, {
           startReply,
           deadlines,
           config: input.config,
-          makeBudget: () => new Budget(input.config.limits, clock, held, keepsReply),
+          makeBudget: () => new RequestBudget(input.config.limits, clock, held, keepsReply),
           scope,
           traced,
           whole,
@@ -128,7 +128,7 @@ const toolChoiceFault = (conversation: Conversation): GatewayError | undefined =
   }
   if (choice._tag === "Function" && !conversation.tools.some((tool) => tool.name === choice.name)) {
     return invalidRequest(
-      `tool_choice names "${shownName(choice.name)}", which is not declared in tools`,
+      `tool_choice names "${shortenName(choice.name)}", which is not declared in tools`,
       "tool_choice"
     )
   }

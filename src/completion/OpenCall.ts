@@ -2,8 +2,8 @@
  * A structured call that is still growing. Whether its arguments are a whole JSON object is followed as they come; they are
  * parsed once, where they may be whole.
  */
+import type { Meter } from "../domain/stream/cooperative.ts"
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
-import type { Meter } from "../domain/stream/slices.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 
 const isObjectText = (text: string): boolean => {

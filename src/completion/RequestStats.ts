@@ -3,7 +3,7 @@
  * request: it is written on the way and read once at the end.
  */
 import type { Effect } from "effect/Effect"
-import type { HeldBytes } from "../config/CurrentLimits.ts"
+import type { HeldBytes } from "../config/limits.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { RequestRecord } from "../recordings/requests/RequestRecord.ts"

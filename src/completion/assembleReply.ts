@@ -3,7 +3,7 @@
  * without what is none, and the end with its figures.
  */
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
-import type { Meter } from "../domain/stream/slices.ts"
+import type { Meter } from "../domain/stream/cooperative.ts"
 import { compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"

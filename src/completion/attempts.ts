@@ -17,7 +17,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Budget } from "../upstream/budget.ts"
+import type { RequestBudget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
 import { collectReply } from "./collectReply.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
@@ -39,7 +39,7 @@ export interface AttemptOptions<A> {
   /** The configuration that the request began with. */
   readonly config: GatewayConfig
   /** Makes what the request may cost, at its first lease. */
-  readonly makeBudget: () => Budget
+  readonly makeBudget: () => RequestBudget
   /** Holds the attempts. */
   readonly scope: Scope.Scope
   /** Attempts are spans of a trace. */
@@ -78,7 +78,7 @@ export class Attempts<A> {
   private stay: string | undefined
   /** Accounts whose token was replaced: each may have that once. */
   private readonly refreshed = new Set<string | undefined>()
-  private budget: Budget | undefined
+  private budget: RequestBudget | undefined
   private count = 0
   /** Those that were made again at the same server. */
   private retries = 0

@@ -6,7 +6,7 @@
  * calls first, and only the end of the reply tells. Calls that follow one that has none come that late; the other way round
  * a tool would be run without what it was to be run with.
  */
-import type { Meter } from "../domain/stream/slices.ts"
+import type { Meter } from "../domain/stream/cooperative.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { pause } from "../config/clock/pause.ts"
+import { pause } from "../config/clock/retry.ts"
 
 /** Milliseconds before the first retry and the second. */
 const delays = [100, 400]

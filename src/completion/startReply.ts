@@ -7,14 +7,14 @@ import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
+import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { begunInSlices, inSlices } from "../config/inSlices.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
-import { estimateConversation, estimateSliced } from "../domain/estimateConversation.ts"
+import { estimateConversation, estimateCooperatively } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { pieceChars } from "../domain/stream/slices.ts"
+import { pieceChars } from "../domain/stream/cooperative.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type Machine } from "../domain/stream/transducer.ts"
@@ -24,7 +24,7 @@ import type { Captures } from "../recordings/captures/Captures.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
-import type { Budget } from "../upstream/budget.ts"
+import type { RequestBudget } from "../upstream/budget.ts"
 import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
@@ -45,7 +45,7 @@ interface ReplyInput {
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
-  readonly budget: Budget
+  readonly budget: RequestBudget
 }
 
 const violation = (conversation: Conversation): GatewayError =>
@@ -98,10 +98,10 @@ const mayTakeAWhile = () => false
 class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly assembly: ReplyMachine
   private readonly policy: PolicyMachine | undefined
-  private readonly budget: Budget
+  private readonly budget: RequestBudget
   private readonly assembled: Array<ReplyEvent> = []
 
-  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: Budget) {
+  constructor(assembly: ReplyMachine, policy: PolicyMachine | undefined, budget: RequestBudget) {
     this.assembly = assembly
     this.policy = policy
     this.budget = budget
@@ -179,7 +179,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
         direct: caller._tag === "Direct",
         recorder: captures.recorder(lease.identifier, stats.id, stats.record),
         budget,
-        onSession: lease.usedSession,
+        onSession: lease.registerSession,
         onContinue: () => {
           stats.continues++
         }
@@ -204,12 +204,12 @@ export const replyStarter = (captures: Captures["Service"]) => {
         })
         stats.soFar = assembly
         const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
-        const estimate = estimateSliced(conversation)
+        const estimate = estimateCooperatively(conversation)
         if (isLate) {
-          const counting = countingBeforeEnd(() => assembly.promptTold(), inSlices(estimate))
+          const counting = countingBeforeEnd(() => assembly.promptTold(), runCooperatively(estimate))
           return Effect.succeed({ id, events: turn(counting(events)), isOver })
         }
-        return Effect.mapEager(begunInSlices(estimate), () => ({ id, events: turn(events), isOver }))
+        return Effect.mapEager(startCooperatively(estimate), () => ({ id, events: turn(events), isOver }))
       }
     )
 

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import { forEachSliced, isJsonObject, sha256Hex } from "./json.ts"
+import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
 
 /** An `openai` account with this token sends no API key: its server requires none. */
@@ -96,7 +96,7 @@ const takeEntries = Effect.fnUntraced(function*(
   if (raw !== undefined && !Array.isArray(raw)) faults.push(fault(name, "must be an array"))
   const entries: ReadonlyArray<Schema.Json> = Array.isArray(raw) ? raw : []
   const kept: Array<Schema.Json> = []
-  yield* forEachSliced(entries, (entry, place) => {
+  yield* forEachCooperatively(entries, (entry, place) => {
     if (take(entry, place)) kept.push(entry)
   })
   return kept.length === entries.length ? entries : kept

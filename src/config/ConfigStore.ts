@@ -20,18 +20,18 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { Store } from "../cluster/store/Store.ts"
 import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
+import { shareRuns } from "./clock/cooperative.ts"
 import { ConfigConflict, type ConfigFileError, ConfigInvalid } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import { noteRemovedKeys, withoutOwnFields } from "./edit.ts"
 import { type EndedLogins, loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
 import { Environment, type EnvironmentShape, namedFolder } from "./Environment.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
-import { shareRuns } from "./inSlices.ts"
 import { hashConfig, isJsonObject, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import { keptName, makeKeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
+import { noteRemovedKeys, withoutOwnFields } from "./rawConfig.ts"
 import type { ConfigInput } from "./schema.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
@@ -88,7 +88,7 @@ interface ConfigStoreShape {
   /** The configuration in effect. */
   readonly current: Effect.Effect<GatewayConfig>
   /** Like `current`, synchronous for the hot path. */
-  readonly unsafeCurrent: () => GatewayConfig
+  readonly now: () => GatewayConfig
   readonly currentRaw: Effect.Effect<RawConfig>
   /** Emits the configuration in effect and every later one. */
   readonly changes: Stream.Stream<GatewayConfig>
@@ -342,7 +342,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<Con
 
   return {
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
-    unsafeCurrent: () => SubscriptionRef.getUnsafe(state).config,
+    now: () => SubscriptionRef.getUnsafe(state).config,
     currentRaw: Effect.sync(() => SubscriptionRef.getUnsafe(state).raw),
     changes: Stream.map(SubscriptionRef.changes(state), (snapshot) => snapshot.config),
     update,

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { makeMarks } from "../cluster/store/marks.ts"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { retryUntilDone } from "./clock/pause.ts"
+import { retryUntilDone } from "./clock/retry.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 
 /** The claims of a login token; times in Unix seconds. */

@@ -7,10 +7,10 @@ import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
 import type { Account } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { decodeConfig } from "./decodeConfig.ts"
-import { accountsOf, keysOf } from "./edit.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
-import { forEachSliced, isJsonObject, type RawConfig } from "./json.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
+import { accountsOf, keysOf } from "./rawConfig.ts"
 import { ConfigDocument } from "./schema.ts"
 import { unknownFields } from "./unknownFields.ts"
 
@@ -100,10 +100,10 @@ const mergeAccounts = Effect.fnUntraced(function*(
   const places = new Map<string, number>()
   const faults: Array<Fault> = []
   let count = 0
-  yield* forEachSliced(current.config.accounts, (account, place) => {
+  yield* forEachCooperatively(current.config.accounts, (account, place) => {
     for (const key of account.identity) places.set(key, place)
   })
-  yield* forEachSliced(incoming, (entry, index) => {
+  yield* forEachCooperatively(incoming, (entry, index) => {
     const found = new Set(decoded[index]!.identity.flatMap((key) => places.get(key) ?? []))
     const [place] = found
     if (found.size > 1) {

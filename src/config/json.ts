@@ -4,9 +4,9 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import { eachSliced } from "../domain/stream/slices.ts"
+import { eachCooperatively } from "../domain/stream/cooperative.ts"
+import { runCooperatively } from "./clock/cooperative.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
-import { inSlices } from "./inSlices.ts"
 
 /** A raw configuration: any JSON object, unknown fields included. Immutable. */
 export type RawConfig = Schema.JsonObject
@@ -16,10 +16,10 @@ export const isJsonObject = (value: unknown): value is RawConfig =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Calls `f` for each item in order and yields between slices. `f` may return its cost in characters. */
-export const forEachSliced = <A>(
+export const forEachCooperatively = <A>(
   items: Iterable<A>,
   f: (item: A, index: number) => number | void
-): Effect.Effect<void> => Effect.suspend(() => inSlices(eachSliced(items, f)))
+): Effect.Effect<void> => Effect.suspend(() => runCooperatively(eachCooperatively(items, f)))
 
 /** Extracts the position of a syntax error. The parser's message itself quotes the text, which may hold secrets. */
 const placeOf = (error: unknown): string => {
@@ -72,7 +72,7 @@ const writeSliced = Effect.fnUntraced(function*(
     }
     const [opening, closing] = Array.isArray(value) ? ["[", "]"] : ["{", "}"]
     write(opening)
-    yield* forEachSliced(entries, ([name, item], index) => {
+    yield* forEachCooperatively(entries, ([name, item], index) => {
       const text = options.value(item, "    ")
       const label = name === undefined ? "" : `${JSON.stringify(name)}${colon}`
       write(`${index === 0 ? "" : ","}${options.indent ? "\n    " : ""}${label}${text}`)

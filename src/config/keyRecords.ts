@@ -16,8 +16,8 @@ import {
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import { keysOf } from "./edit.ts"
-import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { keysOf } from "./rawConfig.ts"
 import { KeyRecordEntry, type windowNames } from "./schema.ts"
 
 export type WindowName = (typeof windowNames)[number]
@@ -99,7 +99,7 @@ export const decodeKeyRecords = Effect.fnUntraced(function*(
   const faults: Array<Fault> = []
   if (raw === undefined) return { value, faults }
   if (!isJsonObject(raw)) return { value, faults: [fault("key_records", "must be an object")] }
-  yield* forEachSliced(Object.entries(raw), ([id, entry]) => {
+  yield* forEachCooperatively(Object.entries(raw), ([id, entry]) => {
     // A name that is not an id may be a key by mistake, so the message does not repeat it.
     if (!isKeyId(id)) {
       faults.push(fault("key_records", "must name keys by their ids: the first 16 hex digits of the key's SHA-256"))
@@ -136,7 +136,7 @@ export const unknownModels = Effect.fnUntraced(function*(
   config: Models & { readonly key_records: KeyRecords }
 ): Effect.fn.Return<ReadonlyArray<string>> {
   const warnings: Array<string> = []
-  yield* forEachSliced(config.key_records, ([id, { models = [] }]) => {
+  yield* forEachCooperatively(config.key_records, ([id, { models = [] }]) => {
     models.forEach((name, place) => {
       if (modelsNamed(config, name).length === 0) {
         warnings.push(`key_records.${id}.models[${place}] names no model and allows nothing`)
@@ -169,7 +169,7 @@ export const dropOrphans = Effect.fnUntraced(
     if (!isJsonObject(records) || before["keys"] === after["keys"]) return after
     const kept = new Set(keysOf(after).map((key) => typeof key === "string" ? key.trim() : ""))
     const gone = new Set<string>()
-    yield* forEachSliced(keysOf(before), (key) => {
+    yield* forEachCooperatively(keysOf(before), (key) => {
       if (typeof key === "string" && !kept.has(key.trim())) gone.add(keyId(key, sha256Hex))
     })
     if (gone.size === 0) return after

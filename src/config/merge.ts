@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { identityKeys } from "../domain/identity.ts"
 import { ConfigConflict } from "./ConfigError.ts"
-import { canonicalJson, forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 
 type Value = Schema.Json | undefined
 
@@ -56,14 +56,14 @@ const mergeLists = Effect.fnUntraced(function*(
 ) {
   const index = Effect.fnUntraced(function*(raw: RawConfig) {
     const items = new Map<string, Schema.Json>()
-    yield* forEachSliced(listOf(raw, name), (item) => {
+    yield* forEachCooperatively(listOf(raw, name), (item) => {
       items.set(identityOf(item), item)
     })
     return items
   })
   const [base, ours, theirs] = [yield* index(sides[0]), yield* index(sides[1]), yield* index(sides[2])]
   const merged: Array<Schema.Json> = []
-  yield* forEachSliced([...new Set([...theirs.keys(), ...ours.keys()])], (id) => {
+  yield* forEachCooperatively([...new Set([...theirs.keys(), ...ours.keys()])], (id) => {
     const value = mergeValue(base.get(id), ours.get(id), theirs.get(id), placeOf(id), conflicts)
     if (value !== undefined) merged.push(value)
   })

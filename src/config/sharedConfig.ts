@@ -9,17 +9,17 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { keepsData, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { isPersistent, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { isSameAccount } from "./Account.ts"
 import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
 import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
-import { withoutStore } from "./edit.ts"
 import type { GatewayConfig, Snapshot } from "./GatewayConfig.ts"
 import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import type { KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
+import { withoutStore } from "./rawConfig.ts"
 import { makeJwtSecret } from "./secrets.ts"
 import type { Loaded } from "./sources.ts"
 
@@ -270,7 +270,7 @@ export const loadShared = Effect.fnUntraced(function*(
       if (outcome === "conflict") return yield* Effect.fail(superseded)
       if (outcome !== "ok") return yield* new StoreUnavailable({ message: "The store did not answer in time" })
     }),
-    writable: Effect.suspend(() => kept?.isKept() === true ? Effect.succeed(true) : keepsData(store)),
+    writable: Effect.suspend(() => kept?.isKept() === true ? Effect.succeed(true) : isPersistent(store)),
     edits: Stream.fromQueue(signals)
   }
 

@@ -7,9 +7,9 @@ import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { fieldName } from "../domain/GatewayError.ts"
 import { nearest } from "../domain/nearest.ts"
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
+import { runCooperatively } from "./clock/cooperative.ts"
 import { type Fault, fault } from "./ConfigError.ts"
-import { inSlices } from "./inSlices.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { ConfigDocument } from "./schema.ts"
 
@@ -128,15 +128,15 @@ export const fieldsOf = (schemas: ReadonlyArray<Schema.Constraint>): Known =>
  * Returns a fault for each unknown field of `value`, at most 20. Runs in slices, because lists may be long. Values other
  * than objects have no fields.
  */
-export function* findUnknown(within: Known, value: unknown): Sliced<ReadonlyArray<Fault>> {
+export function* findUnknown(within: Known, value: unknown): Cooperative<ReadonlyArray<Fault>> {
   if (!isJsonObject(value)) return []
   const found = new Search(within)
   for (const [field, below] of found.fieldsOf(value, within)) {
     const items = below.items
     if (Array.isArray(field) && items !== undefined) {
-      yield* eachSliced(field, (item, place) => found.lookAt(place, item, items))
+      yield* eachCooperatively(field, (item, place) => found.lookAt(place, item, items))
     } else if (isJsonObject(field)) {
-      yield* eachSliced(found.fieldsOf(field, below), ([record, of]) => found.look(record, of))
+      yield* eachCooperatively(found.fieldsOf(field, below), ([record, of]) => found.look(record, of))
     }
   }
   return found.found
@@ -145,6 +145,6 @@ export function* findUnknown(within: Known, value: unknown): Sliced<ReadonlyArra
 /** One warning for each unknown field of a configuration file. */
 export const unknownFields = (raw: unknown): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(
-    Effect.suspend(() => inSlices(findUnknown(documentFields(), raw))),
+    Effect.suspend(() => runCooperatively(findUnknown(documentFields(), raw))),
     (faults) => faults.map(({ message }) => message)
   )

@@ -105,7 +105,7 @@ export const invalidRequest = (message: string, param?: string): GatewayError =>
 const longestShown = 80
 
 /** A name from a request or configuration, shortened for messages. */
-export const shownName = (name: string): string =>
+export const shortenName = (name: string): string =>
   name.length > longestShown ? `${name.slice(0, longestShown).toWellFormed()}…` : name
 
 /** Writes a path as `messages[0].content`: numbers are indexes, other keys are names. */
@@ -115,7 +115,7 @@ export const fieldName = (path: ReadonlyArray<PropertyKey>): string =>
       typeof key === "number"
         ? `${name}[${key}]`
         : name === ""
-        ? shownName(String(key))
-        : `${name}.${shownName(String(key))}`,
+        ? shortenName(String(key))
+        : `${name}.${shortenName(String(key))}`,
     ""
   )

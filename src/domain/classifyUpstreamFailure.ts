@@ -112,7 +112,7 @@ const closedReason = hasWord(
 )
 
 /** True for a word from which an account's health follows. */
-export const tellsHealth = (reason: string | undefined): boolean =>
+export const isHealthReason = (reason: string | undefined): boolean =>
   limitReason(reason) || quotaReason(reason) || keyReason(reason) || closedReason(reason)
 
 const lengthReason = hasWord(

@@ -3,7 +3,7 @@
  */
 import type { Conversation, Part } from "./Conversation.ts"
 import { estimateTokens } from "./estimateTokens.ts"
-import { atOnce, pieceChars, Slice, type Sliced } from "./stream/slices.ts"
+import { type Cooperative, pieceChars, runSync, Slice } from "./stream/cooperative.ts"
 
 /** Tokens of a turn beyond its text: the markers around it. */
 const perTurn = 3
@@ -11,7 +11,7 @@ const perTurn = 3
 const perImage = 765
 
 /** Counts a long text in pieces; each cut adds at most one token. */
-function* textTokens(text: string, slice: Slice): Sliced<number> {
+function* textTokens(text: string, slice: Slice): Cooperative<number> {
   let tokens = 0
   for (let from = 0; from < text.length; from += pieceChars) {
     const end = Math.min(text.length, from + pieceChars)
@@ -21,7 +21,7 @@ function* textTokens(text: string, slice: Slice): Sliced<number> {
   return tokens
 }
 
-function* partTokens(part: Part, slice: Slice): Sliced<number> {
+function* partTokens(part: Part, slice: Slice): Cooperative<number> {
   switch (part._tag) {
     case "Text":
     case "Reasoning":
@@ -46,7 +46,7 @@ function* partTokens(part: Part, slice: Slice): Sliced<number> {
 const estimated = new WeakMap<Conversation, number>()
 
 /** Estimates the tokens of turns, tools and output schema, once per conversation. `estimateTokens` states the accuracy. */
-export function* estimateSliced(conversation: Conversation): Sliced<number> {
+export function* estimateCooperatively(conversation: Conversation): Cooperative<number> {
   const known = estimated.get(conversation)
   if (known !== undefined) return known
   const slice = new Slice()
@@ -75,5 +75,5 @@ export function* estimateSliced(conversation: Conversation): Sliced<number> {
   return tokens
 }
 
-/** `estimateSliced` at once. */
-export const estimateConversation = (conversation: Conversation): number => atOnce(estimateSliced(conversation))
+/** `estimateCooperatively` at once. */
+export const estimateConversation = (conversation: Conversation): number => runSync(estimateCooperatively(conversation))

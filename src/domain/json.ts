@@ -7,7 +7,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import type { Json } from "./Conversation.ts"
-import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
+import { type Cooperative, runSync, Slice } from "./stream/cooperative.ts"
 
 /** An object as `JSON.parse` returns it; only own properties count. */
 export type JsonRecord = { [key: string]: unknown }
@@ -41,7 +41,7 @@ const closingQuote = (text: string, start: number): number => {
 }
 
 /** Replaces long integers by marked strings, and counts them. */
-function* markIntegers(text: string, slice: Slice): Sliced<{ readonly text: string; readonly count: number }> {
+function* markIntegers(text: string, slice: Slice): Cooperative<{ readonly text: string; readonly count: number }> {
   if (mark === "") mark = `${crypto.randomUUID()}:`
   const token = /"|-?[1-9]\d{15,}/g
   const pieces: Array<string> = []
@@ -69,7 +69,7 @@ const isMarked = (value: unknown): value is string => typeof value === "string" 
 const integerOf = (marked: string): unknown => rawJSON?.(marked.slice(mark.length))
 
 /** Replaces the `count` marked strings below `root` by their integers, in place. */
-function* restoreIntegers(root: unknown, count: number, slice: Slice): Sliced<unknown> {
+function* restoreIntegers(root: unknown, count: number, slice: Slice): Cooperative<unknown> {
   const left = [root].filter(Predicate.isObjectOrArray)
   let missing = count
   for (let next = left.pop(); next !== undefined && missing > 0; next = left.pop()) {
@@ -89,7 +89,7 @@ function* restoreIntegers(root: unknown, count: number, slice: Slice): Sliced<un
  * Parses the valid JSON of an object or array so that `JSON.stringify` keeps every digit. The result is only for writing: its long
  * integers are raw JSON. Returns `undefined` when `JSON.parse` loses no digit, or when the text is too long.
  */
-export function* readExactly(text: string): Sliced<Json | undefined> {
+export function* readExactly(text: string): Cooperative<Json | undefined> {
   if (rawJSON === undefined || text.length > longestExact || !longNumber.test(text)) return undefined
   const slice = new Slice()
   const marked = yield* markIntegers(text, slice)
@@ -98,7 +98,7 @@ export function* readExactly(text: string): Sliced<Json | undefined> {
 }
 
 /** Parses valid JSON for writing; long integers keep every digit. */
-export const exactJson = (text: string): Json => atOnce(readExactly(text)) ?? (JSON.parse(text) as Json)
+export const exactJson = (text: string): Json => runSync(readExactly(text)) ?? (JSON.parse(text) as Json)
 
 /** Parses a call's complete arguments for writing; long integers keep every digit. */
 export const exactArguments = (text: string): { readonly [key: string]: Json } =>

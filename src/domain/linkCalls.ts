@@ -2,7 +2,7 @@
  * Links the calls and results of a history: every call gets an id, every result the id and name of its call.
  */
 import type { CallPart, Conversation, Part, ResultPart, Turn } from "./Conversation.ts"
-import { atOnce, Slice, type Sliced } from "./stream/slices.ts"
+import { type Cooperative, runSync, Slice } from "./stream/cooperative.ts"
 
 /** The longest name that is filled in: the vendors' limit. A longer name would be repeated in every result. */
 const longestName = 64
@@ -71,7 +71,7 @@ class Linker {
  * Fills in missing ids and names. A result without an id belongs to the first call without a result, of the same name if the result has
  * one. A result with an unknown id keeps it.
  */
-export function* linkCallsSliced(conversation: Conversation, slice: Slice): Sliced<Conversation> {
+export function* linkCallsCooperatively(conversation: Conversation, slice: Slice): Cooperative<Conversation> {
   let linker: Linker | undefined
   let linkedTurns: Array<Turn> | undefined
   for (let i = 0; i < conversation.turns.length; i++) {
@@ -95,6 +95,6 @@ export function* linkCallsSliced(conversation: Conversation, slice: Slice): Slic
   return linkedTurns === undefined ? conversation : { ...conversation, turns: linkedTurns }
 }
 
-/** `linkCallsSliced` at once. */
+/** `linkCallsCooperatively` at once. */
 export const linkCalls = (conversation: Conversation): Conversation =>
-  atOnce(linkCallsSliced(conversation, new Slice()))
+  runSync(linkCallsCooperatively(conversation, new Slice()))

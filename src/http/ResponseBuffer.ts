@@ -11,7 +11,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
-import type { BufferedBytes } from "../config/CurrentLimits.ts"
+import type { BufferedBytes } from "../config/limits.ts"
 import type { Limits } from "../domain/limits.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 

@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
-import { Slice, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { fieldsRead, type Types } from "./fieldsRead.ts"
 
 /** What decodes a value, and the type that it gives to it. */
@@ -113,7 +113,7 @@ function* graft(
   value: unknown,
   pieces: Pieces | undefined,
   slice: Slice
-): Sliced<Decoded> {
+): Cooperative<Decoded> {
   const fields = fieldsOf(pieces, value)
   if (fields === "own") return Result.succeed(value)
   if (fields === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
@@ -145,7 +145,7 @@ function* decodePiece(
   value: unknown,
   pieces: Pieces | undefined,
   slice: Slice
-): Sliced<Decoded> {
+): Cooperative<Decoded> {
   // An element costs more than a plain item.
   if (slice.add(10)) yield slice.end()
   const whole = isWhole(value, fieldsOf(pieces, value))
@@ -157,7 +157,7 @@ function* decodePiece(
 /** Makes a decoder of values by a Schema in slices; what it gives is what the Schema makes of the whole. */
 export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, pieces: Pieces) => {
   const decoder = decoderOf(schema)
-  return function*(value: unknown): Sliced<Result.Result<S["Type"], PieceFault>> {
+  return function*(value: unknown): Cooperative<Result.Result<S["Type"], PieceFault>> {
     const decoded = yield* decodePiece(decoder, value, pieces, new Slice())
     return Result.isFailure(decoded) ? Result.fail(decoded.failure) : Result.succeed(decoded.success as S["Type"])
   }

@@ -5,12 +5,12 @@
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
-import { Slice, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 
 type Counted = GatewayError | undefined
 
 /** Where a style's bodies have what is counted; names of fields, of which a body may have any. */
-export interface BodyOutline {
+export interface CountedFields {
   /** Fields with the turns of a conversation. */
   readonly turns: ReadonlyArray<string>
   /** Fields with parts beside the turns. */
@@ -73,7 +73,7 @@ class PartCount {
   }
 
   /** Counts the entries of a list that are calls or results, and the parts that entries hold. */
-  *within(list: ReadonlyArray<unknown>): Sliced<void> {
+  *within(list: ReadonlyArray<unknown>): Cooperative<void> {
     for (let i = 0; i < list.length && !this.exceeded; i++) {
       if (this.#slice.add(1)) yield this.#slice.end()
       const entry = list[i]
@@ -83,7 +83,7 @@ class PartCount {
     }
   }
 
-  *#held(entry: JsonRecord): Sliced<void> {
+  *#held(entry: JsonRecord): Cooperative<void> {
     for (const name of partLists) {
       const list = entry[name]
       if (!Array.isArray(list)) continue
@@ -102,7 +102,7 @@ interface CountedField {
   readonly isTurns: boolean
 }
 
-function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limits: Limits): Sliced<Counted> {
+function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limits: Limits): Cooperative<Counted> {
   const parts = new PartCount(limits.parts)
   for (const { isTurns, name } of fields) {
     const entries = body[name]
@@ -122,7 +122,11 @@ function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limi
 }
 
 /** The functions that an entry of `tools` declares, with their places. */
-const functionsOf = (tool: unknown, field: string, outline: BodyOutline): ReadonlyArray<readonly [string, unknown]> => {
+const functionsOf = (
+  tool: unknown,
+  field: string,
+  outline: CountedFields
+): ReadonlyArray<readonly [string, unknown]> => {
   const name = outline.functions
   const functions = name !== undefined && isRecord(tool) ? tool[name] : undefined
   return name !== undefined && Array.isArray(functions)
@@ -130,7 +134,7 @@ const functionsOf = (tool: unknown, field: string, outline: BodyOutline): Readon
     : [[field, tool]]
 }
 
-function* countTools(given: unknown, outline: BodyOutline, limits: Limits): Sliced<Counted> {
+function* countTools(given: unknown, outline: CountedFields, limits: Limits): Cooperative<Counted> {
   const tools: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   const slice = new Slice()
   let count = 0
@@ -176,7 +180,7 @@ export const modelFault = (name: unknown, limits: Limits): Counted =>
     : undefined
 
 /** Makes what tells the first limit that a body exceeds, by the field's name in its style. Build it once, not per request. */
-export const itemCounter = (outline: BodyOutline) => {
+export const itemCounter = (outline: CountedFields) => {
   const fields = [
     ...outline.turns.map((name): CountedField => ({ name, isTurns: true })),
     ...(outline.parts ?? []).map((name): CountedField => ({ name, isTurns: false }))
@@ -185,7 +189,7 @@ export const itemCounter = (outline: BodyOutline) => {
   const { maps = [], toolNames } = outline
   const toolNamesPath = toolNames?.split(".")
 
-  return function*(body: unknown, limits: Limits): Sliced<Counted> {
+  return function*(body: unknown, limits: Limits): Cooperative<Counted> {
     if (!isRecord(body)) return undefined
     const model = modelFault(body["model"], limits)
     if (model !== undefined) return model

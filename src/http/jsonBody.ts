@@ -14,15 +14,15 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
+import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
-import { CurrentLimits, holdBytes } from "../config/CurrentLimits.ts"
-import { inSlices } from "../config/inSlices.ts"
+import { CurrentLimits, holdBytes } from "../config/limits.ts"
 import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
-import { atOnce, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { decodePieces, type Pieces } from "./decodePieces.ts"
-import { type BodyOutline, itemCounter } from "./itemLimits.ts"
+import { type CountedFields, itemCounter } from "./itemLimits.ts"
 import { nestsTooDeep } from "./nesting.ts"
 import { receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./Request.ts"
@@ -34,11 +34,11 @@ export interface BodyOptions {
   /** An empty body stands for an empty object. */
   readonly mayBeEmpty?: boolean
   /** Where a body has what is counted. */
-  readonly outline?: BodyOutline
+  readonly outline?: CountedFields
   /** Refuses a body before it is decoded. */
-  readonly refuse?: (body: unknown) => Sliced<GatewayError | undefined>
+  readonly refuse?: (body: unknown) => Cooperative<GatewayError | undefined>
   /** Brings a body to the form that the Schema describes. */
-  readonly normalize?: (body: unknown) => Sliced<unknown>
+  readonly normalize?: (body: unknown) => Cooperative<unknown>
   /** How a large body is taken apart to be decoded. */
   readonly pieces?: Pieces
 }
@@ -69,7 +69,7 @@ const parseJson = (text: string, contentType: string | undefined): Result.Result
 }
 
 /** Gives the turns of a body all digits of the integers that calls and results among them have. In place. */
-function* restoreIntegers(body: unknown, text: string, turns: ReadonlyArray<string>): Sliced<void> {
+function* restoreIntegers(body: unknown, text: string, turns: ReadonlyArray<string>): Cooperative<void> {
   if (turns.length === 0 || !isRecord(body)) return
   const exact: unknown = yield* readExactly(text)
   if (!isRecord(exact)) return
@@ -113,7 +113,7 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
     text: string,
     contentType: string | undefined,
     limits: Limits
-  ): Sliced<Result.Result<S["Type"], GatewayError>> {
+  ): Cooperative<Result.Result<S["Type"], GatewayError>> {
     if (yield* nestsTooDeep(text, limits.depth)) {
       return Result.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
     }
@@ -141,8 +141,8 @@ export const jsonBody = <S extends Schema.ConstraintDecoder<unknown>>(schema: S,
   ): Effect.Effect<S["Type"], GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
     const work = decode(text, contentType, limits)
-    if (text.length <= smallBody) return Effect.fromResult(atOnce(work))
-    const sliced = Effect.flatMap(inSlices(work), Effect.fromResult)
+    if (text.length <= smallBody) return Effect.fromResult(runSync(work))
+    const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
     return outline === undefined ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
   }
 
@@ -181,7 +181,7 @@ export const payloadOf = <S extends Schema.Constraint>(endpoint: Reads<S>): Sche
 }
 
 /** Makes a reader of an endpoint's body: what it gives is of the payload's type. Build it once, not per request. */
-export const bodyOf = <S extends Schema.Constraint>(
+export const payloadReader = <S extends Schema.Constraint>(
   endpoint: Reads<S>,
   options?: BodyOptions
 ): (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<S["Type"], GatewayError, Scope.Scope> =>

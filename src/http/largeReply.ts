@@ -6,8 +6,8 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { CurrentBufferedBytes, CurrentLimits } from "../config/CurrentLimits.ts"
-import { Turns } from "../config/inSlices.ts"
+import { Turns } from "../config/clock/cooperative.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { tooMuchHeld } from "./receiveBody.ts"
 

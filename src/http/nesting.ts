@@ -1,11 +1,11 @@
 /** How deep JSON text nests, before it is parsed: a parsed value that nests deep breaks what walks it. */
-import { pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, pieceChars, Slice } from "../domain/stream/cooperative.ts"
 
 /** Characters of a string that are searched for its end in the time that one takes to be looked at. */
 const searched = 16
 
 /** True when arrays and objects in the JSON text nest deeper than `limit`. Reads each character at most once, in slices. */
-export function* nestsTooDeep(text: string, limit: number): Sliced<boolean> {
+export function* nestsTooDeep(text: string, limit: number): Cooperative<boolean> {
   const slice = new Slice()
   let depth = 0
   let counted = 0

@@ -61,7 +61,7 @@ const runCompletion = Effect.fnUntraced(function*<A>(
   ) => Effect.Effect<A, GatewayError, Scope.Scope>
 ) {
   const completion = yield* Completion
-  const config = (yield* ConfigStore).unsafeCurrent()
+  const config = (yield* ConfigStore).now()
   const watch = yield* CurrentRequestWatch
   const stats = makeRequestStats(
     `req_${crypto.randomUUID().replaceAll("-", "")}`,

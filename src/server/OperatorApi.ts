@@ -22,7 +22,7 @@ import { AdminNodesGroup, AdminSelfTestGroup, AdminVersionGroup } from "../admin
 import { AdminUsageGroup } from "../admin/usage/Api.ts"
 import { documented, reading } from "../http/documented.ts"
 import { apiId } from "../http/reply.ts"
-import { OpenAiPublicEdge } from "../styles/shared/edges.ts"
+import { OpenAiPublicMiddleware } from "../styles/shared/middleware.ts"
 
 /** The admin groups of the gateway's API. */
 export class AdminApi extends HttpApi.make(apiId).add(
@@ -58,7 +58,7 @@ export class HealthGroup extends HttpApiGroup.make("health").add(
   HttpApiEndpoint.get("readyz", "/readyz", { success: Ready }).annotateMerge(
     documented({ summary: "Whether the gateway takes requests", errors: ["shutting_down"] })
   )
-).middleware(OpenAiPublicEdge).annotate(OpenApi.Description, "Health probes") {}
+).middleware(OpenAiPublicMiddleware).annotate(OpenApi.Description, "Health probes") {}
 
 export class MetricsGroup extends HttpApiGroup.make("metrics").add(
   HttpApiEndpoint.get("metrics", "/metrics", {

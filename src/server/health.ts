@@ -11,7 +11,7 @@ import { Nodes } from "../cluster/nodes/Nodes.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
 import { publicEdge } from "../http/edge.ts"
 import { apiId } from "../http/reply.ts"
-import { OpenAiPublicEdge } from "../styles/shared/edges.ts"
+import { OpenAiPublicMiddleware } from "../styles/shared/middleware.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { HealthGroup } from "./OperatorApi.ts"
 
@@ -46,4 +46,4 @@ export const HealthHandlers = HttpApiBuilder.group(
         }
       )
   })
-).pipe(Layer.provide(Layer.succeed(OpenAiPublicEdge, publicEdge(OpenAiPublicEdge.facts))))
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicEdge(OpenAiPublicMiddleware.facts))))

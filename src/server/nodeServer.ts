@@ -105,7 +105,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       )
       yield* Effect.addFinalizer(() =>
         Effect.gen(function*() {
-          const limit = Duration.seconds(config.unsafeCurrent().upstream.timeouts.drain)
+          const limit = Duration.seconds(config.now().upstream.timeouts.drain)
           if (lifecycle.active() > 0) {
             yield* Effect.logInfo(`Draining: ${lifecycle.active()} active requests`)
           }

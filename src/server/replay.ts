@@ -87,7 +87,7 @@ export const SampleReplayLive: Layer.Layer<
     const config = yield* ConfigStore
     const files = yield* ownFiles
     return (sample) =>
-      playSample({ ...sample, dir: config.unsafeCurrent().samples.dir, tools: [] }).pipe(
+      playSample({ ...sample, dir: config.now().samples.dir, tools: [] }).pipe(
         Effect.map(HttpServerResponse.fromWeb),
         Effect.provideContext(files)
       )

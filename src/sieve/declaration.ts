@@ -2,8 +2,8 @@
  * The part of the prompt that declares the tools and the form in which to call them: the form in which the history is rendered too.
  */
 import type { Json, JsonSchema, ToolChoice, ToolDeclaration } from "../domain/Conversation.ts"
-import { atOnce, Slice, type Sliced } from "../domain/stream/slices.ts"
-import { guardJson, guardJsonSliced, renderCall } from "./history.ts"
+import { type Cooperative, runSync, Slice } from "../domain/stream/cooperative.ts"
+import { guardJson, guardJsonCooperatively, renderCall } from "./history.ts"
 import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "./schema.ts"
 
 /** The deepest nesting of an example. */
@@ -113,17 +113,17 @@ const countRule = (parallel: boolean): string =>
     : "Call one tool at most: write one block and nothing after it."
 
 /** The part of the prompt that declares the tools and the form of a call. Empty when no tool may be called. */
-export function* declareToolsSliced(
+export function* declareToolsCooperatively(
   tools: ReadonlyArray<ToolDeclaration>,
   choice: ToolChoice,
   parallel: boolean,
   slice: Slice
-): Sliced<string> {
+): Cooperative<string> {
   const [first] = tools
   if (first === undefined || choice._tag === "None") return ""
   const shown = choice._tag === "Function" ? tools.find((tool) => tool.name === choice.name) ?? first : first
   const lines: Array<string> = []
-  for (const tool of tools) lines.push(yield* guardJsonSliced(toolJson(tool), slice))
+  for (const tool of tools) lines.push(yield* guardJsonCooperatively(toolJson(tool), slice))
   return [
     "# Tools",
     "",
@@ -145,12 +145,12 @@ export function* declareToolsSliced(
   ].join("\n")
 }
 
-/** `declareToolsSliced` at once. */
+/** `declareToolsCooperatively` at once. */
 export const declareTools = (
   tools: ReadonlyArray<ToolDeclaration>,
   choice: ToolChoice,
   parallel: boolean
-): string => atOnce(declareToolsSliced(tools, choice, parallel, new Slice()))
+): string => runSync(declareToolsCooperatively(tools, choice, parallel, new Slice()))
 
 /** The sentence that is added to the second try after a required or forced call was missing; empty for other choices. */
 export const reminder = (choice: ToolChoice): string => {

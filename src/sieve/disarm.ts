@@ -5,7 +5,7 @@
  * the tags around results; opening and closing, with noise, and in look-alike characters. So text that a caller quotes can neither end
  * its turn nor show the model a call that did not happen. Forms without a `<` stay, since they have a meaning only in the model's reply.
  */
-import { atOnce, pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, pieceChars, runSync, Slice } from "../domain/stream/cooperative.ts"
 import { foldText, openers } from "./fold.ts"
 import type { Form } from "./form.ts"
 import { forms } from "./forms/table.ts"
@@ -71,7 +71,7 @@ const headAt = (text: string, at: number): string => {
   return text.slice(at, next === -1 ? at + maximalHead : at + 1 + next)
 }
 
-function* disarmNames(names: Names, text: string, slice: Slice): Sliced<string> {
+function* disarmNames(names: Names, text: string, slice: Slice): Cooperative<string> {
   const pieces: Array<string> = []
   let done = 0
   for (let from = 0; from < text.length; from += pieceChars) {
@@ -93,11 +93,11 @@ function* disarmNames(names: Names, text: string, slice: Slice): Sliced<string> 
 /** Disarms the markers of these forms. */
 export const disarmOf = (forms: ReadonlyArray<Form>) => {
   const names = namesOf(forms)
-  return (text: string, slice: Slice): Sliced<string> => disarmNames(names, text, slice)
+  return (text: string, slice: Slice): Cooperative<string> => disarmNames(names, text, slice)
 }
 
 /** Disarms every marker in a text. Idempotent. */
-export const disarmSliced: (text: string, slice: Slice) => Sliced<string> = disarmOf(forms)
+export const disarmCooperatively: (text: string, slice: Slice) => Cooperative<string> = disarmOf(forms)
 
-/** `disarmSliced` at once. */
-export const disarm = (text: string): string => atOnce(disarmSliced(text, new Slice()))
+/** `disarmCooperatively` at once. */
+export const disarm = (text: string): string => runSync(disarmCooperatively(text, new Slice()))

@@ -5,8 +5,8 @@
 import type { CallPart, ResultPart } from "../domain/Conversation.ts"
 import { isRecord } from "../domain/json.ts"
 import { isUpper, oneOf, OPEN_BRACKET } from "../domain/stream/characters.ts"
-import { atOnce, flatMapSliced, pieceChars, Slice, type Sliced } from "../domain/stream/slices.ts"
-import { disarmSliced, resultTag } from "./disarm.ts"
+import { type Cooperative, flatMapCooperatively, pieceChars, runSync, Slice } from "../domain/stream/cooperative.ts"
+import { disarmCooperatively, resultTag } from "./disarm.ts"
 import { fold } from "./fold.ts"
 import { quoteText } from "./readers/jsonTokens.ts"
 
@@ -32,7 +32,7 @@ const beginsMarker = (c: number): boolean => isUpper(c) || isSlashOrUnderscore(c
  * Returns JSON text with the same value that contains nothing like a marker. The escaped characters, and a bracket before a capital
  * letter, occur in JSON only inside strings.
  */
-export function* guardJsonSliced(json: string, slice: Slice): Sliced<string> {
+export function* guardJsonCooperatively(json: string, slice: Slice): Cooperative<string> {
   const pieces: Array<string> = []
   let from = 0
   let counted = 0
@@ -52,8 +52,8 @@ export function* guardJsonSliced(json: string, slice: Slice): Sliced<string> {
   return from === 0 ? json : pieces.join("") + json.slice(from)
 }
 
-/** `guardJsonSliced` at once. */
-export const guardJson = (json: string): string => atOnce(guardJsonSliced(json, new Slice()))
+/** `guardJsonCooperatively` at once. */
+export const guardJson = (json: string): string => runSync(guardJsonCooperatively(json, new Slice()))
 
 const isObjectText = (text: string): boolean => {
   try {
@@ -70,15 +70,18 @@ const argumentsOf = (text: string): string => {
 }
 
 /** Renders a call as the model writes it. The sieve reads it back with the same name and arguments of the same value. */
-export function* renderCallSliced(call: Pick<CallPart, "name" | "arguments">, slice: Slice): Sliced<string> {
-  const name = yield* guardJsonSliced(quoteText(call.name), slice)
-  const args = yield* guardJsonSliced(argumentsOf(call.arguments), slice)
+export function* renderCallCooperatively(
+  call: Pick<CallPart, "name" | "arguments">,
+  slice: Slice
+): Cooperative<string> {
+  const name = yield* guardJsonCooperatively(quoteText(call.name), slice)
+  const args = yield* guardJsonCooperatively(argumentsOf(call.arguments), slice)
   return "<tool_call>\n{\"name\": " + name + ", \"arguments\": " + args + "}\n</tool_call>"
 }
 
-/** `renderCallSliced` at once. */
+/** `renderCallCooperatively` at once. */
 export const renderCall = (call: Pick<CallPart, "name" | "arguments">): string =>
-  atOnce(renderCallSliced(call, new Slice()))
+  runSync(renderCallCooperatively(call, new Slice()))
 
 const attribute = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("\"", "&quot;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replace(
@@ -87,13 +90,13 @@ const attribute = (text: string): string =>
   )
 
 /** Renders a tool's result with the id and name of its call. Only text parts are rendered; the caller handles the others. */
-export function* renderResultSliced(result: ResultPart, slice: Slice): Sliced<string> {
-  const texts = yield* flatMapSliced(slice, result.content, (part) => part._tag === "Text" ? [part.text] : [])
+export function* renderResultCooperatively(result: ResultPart, slice: Slice): Cooperative<string> {
+  const texts = yield* flatMapCooperatively(slice, result.content, (part) => part._tag === "Text" ? [part.text] : [])
   return "<" + resultTag + " id=\"" + attribute(result.callId) + "\"" +
     (result.name === undefined ? "" : " name=\"" + attribute(result.name) + "\"") +
-    (result.isError ? " error=\"true\"" : "") + ">\n" + (yield* disarmSliced(texts.join("\n"), slice)) +
+    (result.isError ? " error=\"true\"" : "") + ">\n" + (yield* disarmCooperatively(texts.join("\n"), slice)) +
     "\n</" + resultTag + ">"
 }
 
-/** `renderResultSliced` at once. */
-export const renderResult = (result: ResultPart): string => atOnce(renderResultSliced(result, new Slice()))
+/** `renderResultCooperatively` at once. */
+export const renderResult = (result: ResultPart): string => runSync(renderResultCooperatively(result, new Slice()))

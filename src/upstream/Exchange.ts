@@ -14,7 +14,7 @@ import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Budget } from "./budget.ts"
+import type { RequestBudget } from "./budget.ts"
 
 /** An HTTP request. */
 export interface ExchangeRequest {
@@ -42,7 +42,7 @@ export interface ExchangeOptions {
   readonly phase: FailurePhase
   readonly limits: ExchangeLimits
   /** The budget of the reply that the exchange is part of. */
-  readonly budget?: Budget | undefined
+  readonly budget?: RequestBudget | undefined
 }
 
 /** Controls of what carries an exchange. They have no effect once the exchange is over. */
@@ -94,7 +94,7 @@ export class Exchange {
   private readonly phase: FailurePhase
   private readonly limits: ExchangeLimits
   private readonly deadlines: Deadlines["Service"]
-  private readonly budget: Budget | undefined
+  private readonly budget: RequestBudget | undefined
   private waitingSince: number
   private mostWaiting = mostWaiting
   private readonly address: string | undefined

@@ -12,7 +12,7 @@ import type { Conversation } from "../domain/Conversation.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Budget } from "./budget.ts"
+import type { RequestBudget } from "./budget.ts"
 
 /** The model that a request resolved to. `id` is a native id, or another id of `upstream.models`. */
 export interface UpstreamModel {
@@ -77,7 +77,7 @@ export interface CompletionRequest {
   readonly direct?: boolean | undefined
   readonly recorder: Recorder | undefined
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */
-  readonly budget: Budget
+  readonly budget: RequestBudget
   /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */
   readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
   /** Called for every round after the first. */

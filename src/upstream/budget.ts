@@ -4,7 +4,7 @@
  *
  * Plain and synchronous: it only counts and refuses; the caller acts on a refusal.
  */
-import type { Held } from "../config/CurrentLimits.ts"
+import type { Held } from "../config/limits.ts"
 import type { Limits } from "../domain/limits.ts"
 import { monotonicMillis, type MonotonicSource } from "../domain/time.ts"
 import {
@@ -65,7 +65,7 @@ class RoundBudget {
 }
 
 /** One request's budget. Times are milliseconds. */
-export class Budget {
+export class RequestBudget {
   private readonly limits: BudgetLimits
   private readonly clock: MonotonicSource
   private readonly startedAt: number

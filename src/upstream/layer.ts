@@ -57,7 +57,7 @@ export const layer: Layer.Layer<Upstream, never, ConfigStore | Deadlines | Excha
     const recordings = yield* Recordings
     let made: { readonly config: UpstreamConfig; readonly driver: Driver } | undefined
     const driver = Effect.suspend(() => {
-      const config = store.unsafeCurrent().upstream
+      const config = store.now().upstream
       if (made?.config === config) return Effect.succeed(made.driver)
       return makeDriver(exchanges, config).pipe(
         Effect.provideService(Recordings, recordings),

@@ -40,7 +40,7 @@ import {
 import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
 
-export { type AdmissionRequest, type KeyUsage, Refused, refuseKey, standingOf } from "./keyRules.ts"
+export { type AdmissionRequest, keyStatusOf, type KeyUsage, Refused, refuseKey } from "./keyRules.ts"
 
 /** A clock that steps back by up to this counts as standing still; after a larger step the windows are loaded again. */
 const clockSlack = 60_000
@@ -53,7 +53,7 @@ const rightsOf = (config: ConfigStore["Service"]) => {
   const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["model_table"], unknown, ReadonlySet<string>]>()
 
   const modelsOf = (key: string): ReadonlySet<string> | undefined => {
-    const current = config.unsafeCurrent()
+    const current = config.now()
     const record = current.key_records.get(key)
     if (record?.models === undefined) return undefined
     const known = allowed.get(record)
@@ -66,7 +66,7 @@ const rightsOf = (config: ConfigStore["Service"]) => {
   }
 
   return {
-    countsTokens: (key: string) => countsTokens(config.unsafeCurrent().key_records.get(key)?.limits ?? noLimits),
+    countsTokens: (key: string) => countsTokens(config.now().key_records.get(key)?.limits ?? noLimits),
     modelsOf,
     refuseModel: (key: string, model: Model) =>
       modelsOf(key)?.has(model.id) === false
@@ -96,7 +96,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const store = yield* UsageStore
     const clock = yield* Clock.Clock
     const states = new Map<string, KeyState>()
-    let keys = config.unsafeCurrent().keys
+    let keys = config.now().keys
     /** The idle states at the last change of the keys, with their `lastUsedAt`. */
     let idle = new Map<string, number | undefined>()
 
@@ -122,7 +122,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
      * then, and a key that returns is loaded again.
      */
     const forget = () => {
-      const current = config.unsafeCurrent().keys
+      const current = config.now().keys
       if (current === keys) return
       keys = current
       const before = idle
@@ -155,7 +155,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       { key, promptTokens }: AdmissionRequest,
       state: KeyState
     ): Effect.Effect<Reservation, Refused> => {
-      const current = config.unsafeCurrent()
+      const current = config.now()
       const record = current.key_records.get(key)
       const limits = record?.limits ?? noLimits
       const now = advance(state)
@@ -181,7 +181,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         }),
       usageOf: (ids) =>
         Effect.suspend(() => {
-          const current = config.unsafeCurrent()
+          const current = config.now()
           return Effect.forEach(ids, (id) =>
             Effect.mapEager(stateOf(id), (state) => {
               advance(state)

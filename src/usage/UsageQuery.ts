@@ -1,7 +1,7 @@
 /**
  * Queries of usage, and the report made from buckets: grouped, sorted and limited, in slices.
  */
-import { type Sliced, sliceItems } from "../domain/stream/slices.ts"
+import { type Cooperative, sliceItems } from "../domain/stream/cooperative.ts"
 import type { Bucket } from "./Batch.ts"
 import { addSums, type DimensionName, dimensionNames, type Sums, zero } from "./UsageEntry.ts"
 import { dayOf } from "./windows.ts"
@@ -75,7 +75,10 @@ const compareRows = (a: UsageRow, b: UsageRow): number => {
 const slice = { items: sliceItems, chars: 0 }
 
 /** A merge sort in slices. */
-export function* sortSliced<A>(items: ReadonlyArray<A>, compare: (a: A, b: A) => number): Sliced<ReadonlyArray<A>> {
+export function* sortSliced<A>(
+  items: ReadonlyArray<A>,
+  compare: (a: A, b: A) => number
+): Cooperative<ReadonlyArray<A>> {
   let runs: Array<ReadonlyArray<A>> = []
   for (let start = 0; start < items.length; start += sliceItems) {
     runs.push(items.slice(start, start + sliceItems).sort(compare))
@@ -96,7 +99,7 @@ function* mergeSliced<A>(
   a: ReadonlyArray<A>,
   b: ReadonlyArray<A>,
   compare: (a: A, b: A) => number
-): Sliced<ReadonlyArray<A>> {
+): Cooperative<ReadonlyArray<A>> {
   const out: Array<A> = []
   let [i, j] = [0, 0]
   while (i < a.length || j < b.length) {
@@ -113,7 +116,7 @@ const separator = "\u0000"
  * Makes the report from buckets, which may be sums of some already. The pieces are read lazily. If rows are grouped by time,
  * they must be in the order of their hours, so that memory holds only the rows of the report and those of one hour or day.
  */
-export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<UsageReport> {
+export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Cooperative<UsageReport> {
   const { by, limit } = query
   const names = dimensionNames.filter((name) => by.includes(name))
   const totals = zero()
@@ -122,7 +125,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Sliced<
   let time = Number.NEGATIVE_INFINITY
   let truncated = false
 
-  function* flushGroups(): Sliced<void> {
+  function* flushGroups(): Cooperative<void> {
     const sorted = yield* sortSliced([...groups.values()], compareRows)
     truncated ||= rows.length + sorted.length > limit
     for (let i = 0; i < sorted.length && rows.length < limit; i++) rows.push(sorted[i]!)

@@ -41,8 +41,8 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
     Effect.gen(function*() {
       const config = yield* ConfigStore
       return yield* makeRedisStore(yield* Store, {
-        enabled: () => config.unsafeCurrent().usage.enabled,
-        keepDays: () => config.unsafeCurrent().usage.keep_days
+        enabled: () => config.now().usage.enabled,
+        keepDays: () => config.now().usage.keep_days
       })
     })
   )

@@ -27,7 +27,7 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   const path = yield* Path.Path
   const fs = yield* FileSystem.FileSystem
   const folder = yield* dataFolder
-  const keepDays = () => config.unsafeCurrent().usage.keep_days
+  const keepDays = () => config.now().usage.keep_days
 
   const open = Effect.fnUntraced(function*({ enabled, file }: { readonly enabled: boolean; readonly file: string }) {
     if (!enabled) return yield* makeMemoryStore({ history: false })
@@ -38,7 +38,7 @@ export const makeConfiguredStore = Effect.gen(function*(): Effect.fn.Return<
   }, Effect.provideService(FileSystem.FileSystem, fs))
 
   const scope = yield* Effect.scope
-  let asked = config.unsafeCurrent().usage
+  let asked = config.now().usage
   let own = yield* Scope.fork(scope)
   let current = yield* Scope.provide(open(asked), own)
 

@@ -44,7 +44,7 @@ export interface KeyUsage {
 type KeyStatus = "active" | "disabled" | "expired"
 
 /** The status of a key with this record at `now`, in milliseconds. */
-export const standingOf = (record: KeyRecord | undefined, now: number): KeyStatus =>
+export const keyStatusOf = (record: KeyRecord | undefined, now: number): KeyStatus =>
   record === undefined
     ? "active"
     : record.disabled
@@ -55,7 +55,7 @@ export const standingOf = (record: KeyRecord | undefined, now: number): KeyStatu
 
 /** The error for a key that is not active; `undefined` for an active key. */
 export const refuseKey = (record: KeyRecord | undefined, now: number): GatewayError | undefined => {
-  const status = standingOf(record, now)
+  const status = keyStatusOf(record, now)
   if (status === "active") return undefined
   const message = status === "disabled"
     ? "This API key is disabled"

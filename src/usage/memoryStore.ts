@@ -4,8 +4,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { inSlices } from "../config/inSlices.ts"
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { runCooperatively } from "../config/clock/cooperative.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket } from "./Batch.ts"
 import { compactBatch, compactHourly, cutoffsAt, defaultKeepDays } from "./retention.ts"
 import { inPieces, makeReport, matches, sortSliced, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
@@ -19,10 +19,13 @@ interface MemoryOptions extends UsageStoreOptions {
 }
 
 /** The buckets that match a query, in the order of their hours. */
-export function* orderedBuckets(query: UsageQuery, ...batches: ReadonlyArray<Batch>): Sliced<ReadonlyArray<Bucket>> {
+export function* orderedBuckets(
+  query: UsageQuery,
+  ...batches: ReadonlyArray<Batch>
+): Cooperative<ReadonlyArray<Bucket>> {
   const found: Array<Bucket> = []
   for (const batch of batches) {
-    yield* eachSliced([...batch.buckets.values()], (bucket) => {
+    yield* eachCooperatively([...batch.buckets.values()], (bucket) => {
       if (matches(query, bucket)) found.push(bucket)
     })
   }
@@ -30,7 +33,7 @@ export function* orderedBuckets(query: UsageQuery, ...batches: ReadonlyArray<Bat
 }
 
 /** Answers a query from batches in memory. */
-export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
+export function* reportOf(query: UsageQuery, ...batches: ReadonlyArray<Batch>): Cooperative<UsageReport> {
   return yield* makeReport(query, inPieces(yield* orderedBuckets(query, ...batches)))
 }
 
@@ -43,7 +46,7 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
   let dropped = 0
   const compact = Effect.flatMap(
     Clock.currentTimeMillis,
-    (now) => inSlices(compactBatch(batch, cutoffsAt(now, keepDays())))
+    (now) => runCooperatively(compactBatch(batch, cutoffsAt(now, keepDays())))
   )
   yield* compactHourly(compact)
   return {
@@ -53,7 +56,7 @@ export const makeMemoryStore = Effect.fnUntraced(function*(
       batch.addBucket(entry)
       if (batch.buckets.size > maxBuckets && batch.dropOldest()) dropped++
     },
-    query: (query) => Effect.suspend(() => inSlices(reportOf(query, batch))),
+    query: (query) => Effect.suspend(() => runCooperatively(reportOf(query, batch))),
     counters: (key, now) => Effect.sync(() => batch.counters(key, now)),
     compact,
     status: Effect.sync(() => ({

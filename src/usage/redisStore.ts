@@ -9,9 +9,9 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { randomBytes } from "node:crypto"
 import type { StoreShape } from "../cluster/store/Store.ts"
-import { keepsData } from "../cluster/store/StoreShape.ts"
-import { inSlices } from "../config/inSlices.ts"
-import type { Sliced } from "../domain/stream/slices.ts"
+import { isPersistent } from "../cluster/store/StoreShape.ts"
+import { runCooperatively } from "../config/clock/cooperative.ts"
+import type { Cooperative } from "../domain/stream/cooperative.ts"
 import { Batch, type Bucket, countersAt, sumCounters } from "./Batch.ts"
 import { orderedBuckets } from "./memoryStore.ts"
 import { cutoffsAt, defaultKeepDays } from "./retention.ts"
@@ -79,7 +79,7 @@ class Groups {
     this.#groups.set(id, { hour, key, model, account, style, sums })
   }
 
-  *report(): Sliced<UsageReport> {
+  *report(): Cooperative<UsageReport> {
     const sorted = yield* sortSliced([...this.#groups.values()], (a, b) => a.hour - b.hour)
     return yield* makeReport(this.#query, inPieces(sorted))
   }
@@ -158,7 +158,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       for (const bucket of writing?.buckets ?? []) {
         unwritten.buckets.set(textOf(bucket).slice(0, 2).join(separator), bucket)
       }
-      return inSlices(orderedBuckets(query, unwritten, pending))
+      return runCooperatively(orderedBuckets(query, unwritten, pending))
     })
 
   const query = Effect.fnUntraced(function*(asked: UsageQuery) {
@@ -181,7 +181,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       }),
       writer.withPermit
     )
-    return yield* inSlices(groups.report())
+    return yield* runCooperatively(groups.report())
   })
 
   /** Merges old hours into days and removes old days. */
@@ -221,7 +221,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       Effect.suspend(() => enabled() ? query(asked) : Effect.succeed({ rows: [], totals: zero(), truncated: false })),
     counters: (_, now) => Effect.succeed(sumCounters(countersAt(now), [], undefined)),
     compact,
-    status: Effect.map(keepsData(store), (persistent) =>
+    status: Effect.map(isPersistent(store), (persistent) =>
       enabled()
         ? {
           kind: "redis" as const,

@@ -2,7 +2,7 @@
  * Retention: old hours are merged into days, old days are removed, and so are the counts of windows that are over.
  */
 import * as Effect from "effect/Effect"
-import { eachSliced, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import type { Batch, KeptUnit } from "./Batch.ts"
 import { addSums, zero } from "./UsageEntry.ts"
 import { dayLength, dayOf, hourLength } from "./windows.ts"
@@ -38,9 +38,9 @@ export const cutoffsAt = (now: number, keepDays: number): RetentionCutoffs => ({
 })
 
 /** Merges the old hours of a batch into days, and removes its old days and counts. */
-export function* compactBatch(batch: Batch, cutoffs: RetentionCutoffs): Sliced<void> {
+export function* compactBatch(batch: Batch, cutoffs: RetentionCutoffs): Cooperative<void> {
   const { countsBefore, daysBefore, removedBefore } = cutoffs
-  yield* eachSliced([...batch.buckets], ([id, bucket]) => {
+  yield* eachCooperatively([...batch.buckets], ([id, bucket]) => {
     const day = dayOf(bucket.hour)
     if (bucket.hour >= daysBefore || (day === bucket.hour && day >= removedBefore)) return
     batch.buckets.delete(id)
@@ -50,7 +50,7 @@ export function* compactBatch(batch: Batch, cutoffs: RetentionCutoffs): Sliced<v
     addSums(known.sums, bucket.sums)
     batch.buckets.set(into, known)
   })
-  yield* eachSliced([...batch.counts], ([id, { start, unit }]) => {
+  yield* eachCooperatively([...batch.counts], ([id, { start, unit }]) => {
     if (start < countsBefore[unit]) batch.counts.delete(id)
   })
 }

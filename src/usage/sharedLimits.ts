@@ -259,7 +259,7 @@ export const makeSharedLimits = (
     Effect.withFiber(({ context }) => {
       if (!isKeyId(key)) return Effect.succeed(admittedAt(storeNow()))
       const scope = Context.getUnsafe(context, Scope.Scope)
-      const current = config.unsafeCurrent()
+      const current = config.now()
       const record = current.key_records.get(key)
       const limits = record?.limits ?? noLimits
       const most = maxInFlight(current, record)
@@ -276,7 +276,7 @@ export const makeSharedLimits = (
   const usageOf = Effect.fnUntraced(function*(
     keys: ReadonlyArray<string>
   ): Effect.fn.Return<ReadonlyArray<KeyUsage>, GatewayError> {
-    const current = config.unsafeCurrent()
+    const current = config.now()
     const found: Array<KeyUsage> = []
     for (let from = 0; from < keys.length; from += perCall) {
       const some = keys.slice(from, from + perCall)

@@ -6,7 +6,7 @@
  * a look-up, however long the history is.
  */
 import type { DatabaseSync } from "node:sqlite"
-import { atOnce, type Sliced } from "../domain/stream/slices.ts"
+import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import {
   type Batch,
   type Bucket,
@@ -54,7 +54,7 @@ const layout = `
 export class ForeignDatabase extends Error {}
 
 /** Runs sliced work in one transaction, all or nothing. Throws SQLite's errors. */
-function* slicedTransaction(db: DatabaseSync, work: Sliced<void>): Sliced<void> {
+function* slicedTransaction(db: DatabaseSync, work: Cooperative<void>): Cooperative<void> {
   db.exec("BEGIN IMMEDIATE")
   try {
     yield* work
@@ -67,10 +67,10 @@ function* slicedTransaction(db: DatabaseSync, work: Sliced<void>): Sliced<void> 
 
 /** Runs a short step in one transaction. Throws SQLite's errors. */
 const inTransaction = (db: DatabaseSync, step: () => void): void => {
-  function* work(): Sliced<void> {
+  function* work(): Cooperative<void> {
     step()
   }
-  atOnce(slicedTransaction(db, work()))
+  runSync(slicedTransaction(db, work()))
 }
 
 const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
@@ -103,9 +103,10 @@ const bucketsInSlice = (256 * 1024) / bucketWeight
 const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
 
 /** Writes a batch in one transaction, all or nothing. Throws SQLite's errors. */
-export const writeBatch = (db: DatabaseSync, batch: Batch): Sliced<void> => slicedTransaction(db, writeRows(db, batch))
+export const writeBatch = (db: DatabaseSync, batch: Batch): Cooperative<void> =>
+  slicedTransaction(db, writeRows(db, batch))
 
-function* writeRows(db: DatabaseSync, batch: Batch): Sliced<void> {
+function* writeRows(db: DatabaseSync, batch: Batch): Cooperative<void> {
   let done = 0
   const upsert = db.prepare(
     `INSERT INTO usage (${place}, ${quoted.join(", ")}) VALUES (${marks(5 + measureNames.length)})
@@ -219,7 +220,7 @@ const rowsInStep = 200
 const stepSize = { items: rowsInStep, chars: 0 }
 
 /** Removes rows of a table, in steps. */
-function* removeRows(db: DatabaseSync, table: string, key: string, where: string, value: number): Sliced<void> {
+function* removeRows(db: DatabaseSync, table: string, key: string, where: string, value: number): Cooperative<void> {
   const remove = db.prepare(
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} LIMIT ${rowsInStep})`
   )
@@ -227,7 +228,7 @@ function* removeRows(db: DatabaseSync, table: string, key: string, where: string
 }
 
 /** Merges the hours from `since` on into their days, in steps. */
-function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> {
+function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<void> {
   const next = db.prepare(
     `SELECT ${place} FROM usage WHERE ${placeAfter} AND hour < ? ORDER BY ${place} LIMIT ${rowsInStep}`
   )
@@ -260,7 +261,7 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Sliced<void> 
  * Merges old hours that began at `since` or later into days, and removes old days and counts, in steps. Between two steps no
  * transaction is open, so that others can write.
  */
-export function* compactDatabase(db: DatabaseSync, cutoffs: RetentionCutoffs, since: number): Sliced<void> {
+export function* compactDatabase(db: DatabaseSync, cutoffs: RetentionCutoffs, since: number): Cooperative<void> {
   const { countsBefore, daysBefore, removedBefore } = cutoffs
   yield* removeRows(db, "usage", place, "hour < ?", removedBefore)
   yield* removeRows(db, "usage_errors", `${place}, code`, "hour < ?", removedBefore)

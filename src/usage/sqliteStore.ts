@@ -10,8 +10,8 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { DatabaseSync } from "node:sqlite"
-import { inSlices } from "../config/inSlices.ts"
-import { type Sliced, sliceItems } from "../domain/stream/slices.ts"
+import { runCooperatively } from "../config/clock/cooperative.ts"
+import { type Cooperative, sliceItems } from "../domain/stream/cooperative.ts"
 import { addCounters, Batch, type Bucket } from "./Batch.ts"
 import { orderedBuckets, reportOf } from "./memoryStore.ts"
 import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, usageFileError } from "./openSqlite.ts"
@@ -36,7 +36,7 @@ const maxReads = 4
 /** Writes that may fail while another process locks the file, before `status` and the log say so. */
 const patience = 10
 
-function* caught<A>(file: string, work: Sliced<A>): Sliced<Result.Result<A, UsageFileError>> {
+function* caught<A>(file: string, work: Cooperative<A>): Cooperative<Result.Result<A, UsageFileError>> {
   try {
     return Result.succeed(yield* work)
   } catch (error) {
@@ -130,13 +130,14 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     )
   })
 
-  const run = <A>(work: (connections: SqliteConnections) => Sliced<A>) =>
-    Effect.flatMap(connected, (known) => Effect.flatMap(inSlices(caught(file, work(known))), Effect.fromResult)).pipe(
-      // The next opening moves a damaged file aside. A locked file or a full disk only needs time.
-      Effect.tapError(({ kind }) => Effect.sync(() => kind === "busy" || kind === "full" ? undefined : close()))
-    )
+  const run = <A>(work: (connections: SqliteConnections) => Cooperative<A>) =>
+    Effect.flatMap(connected, (known) => Effect.flatMap(runCooperatively(caught(file, work(known))), Effect.fromResult))
+      .pipe(
+        // The next opening moves a damaged file aside. A locked file or a full disk only needs time.
+        Effect.tapError(({ kind }) => Effect.sync(() => kind === "busy" || kind === "full" ? undefined : close()))
+      )
 
-  function* write(db: DatabaseSync, batch: Batch): Sliced<void> {
+  function* write(db: DatabaseSync, batch: Batch): Cooperative<void> {
     yield* writeBatch(db, batch)
     // In the same step as the commit: a read in between would count the batch twice.
     writing = undefined
@@ -178,7 +179,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
   const compact = Effect.gen(function*() {
     const cutoffs = cutoffsAt(yield* Clock.currentTimeMillis, keepDays())
     // Unwritten batches of a file that cannot be written grow old too.
-    yield* writer.withPermit(Effect.forEach(unwritten(), (batch) => inSlices(compactBatch(batch, cutoffs))))
+    yield* writer.withPermit(Effect.forEach(unwritten(), (batch) => runCooperatively(compactBatch(batch, cutoffs))))
     yield* compactFile(cutoffs).pipe(
       // Another process locks the file for a moment each second.
       Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),
@@ -190,7 +191,11 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
     )
   })
 
-  const answer = function*(db: DatabaseSync, query: UsageQuery, batches: ReadonlyArray<Batch>): Sliced<UsageReport> {
+  const answer = function*(
+    db: DatabaseSync,
+    query: UsageQuery,
+    batches: ReadonlyArray<Batch>
+  ): Cooperative<UsageReport> {
     const buckets = yield* orderedBuckets(query, ...batches)
     return yield* makeReport(query, merged(query, readPieces(db, query), buckets))
   }
@@ -219,15 +224,15 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
         begun,
         ({ batches, db }) =>
           db === undefined
-            ? inSlices(reportOf(asked, ...batches))
-            : Effect.flatMap(inSlices(caught(file, answer(db, asked, batches))), Effect.fromResult),
+            ? runCooperatively(reportOf(asked, ...batches))
+            : Effect.flatMap(runCooperatively(caught(file, answer(db, asked, batches))), Effect.fromResult),
         ({ db }) => Effect.sync(() => db?.close())
       )
     ).pipe(
       Effect.catch((error) =>
         Effect.andThen(
           failed(error),
-          Effect.suspend(() => inSlices(reportOf(asked, ...unwritten())))
+          Effect.suspend(() => runCooperatively(reportOf(asked, ...unwritten())))
         )
       ),
       readers.withPermit

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
-import { keysOf } from "../../src/config/edit.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { keysOf } from "../../src/config/rawConfig.ts"
 import { generateKey } from "../../src/config/secrets.ts"
 
 const withCallers = (raw: RawConfig) =>

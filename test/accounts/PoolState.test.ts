@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type LeaseRequest, type Limits, PoolState, type Refusal, type Waiter } from "../../src/accounts/PoolState.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
 import { NaivePool, type Outcomes } from "./naivePool.ts"
@@ -16,7 +16,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   let ids = 0
 
   const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
-    atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
+    runSync(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
 
   const request = (id: number, wish: LeaseRequest) => {
     const note = (refusal: Refusal | undefined) => {
@@ -120,7 +120,7 @@ describe("PoolState", () => {
 
   it("lets notify callbacks of 50,000 waiters call it again", () => {
     const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000, direct: 1 })
-    atOnce(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
+    runSync(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
     const order: Array<number> = []
     const first = pool.request({ _tag: "Pinned", key: "a" }, 0, patience, () => {})
     assert.isFalse("_tag" in first)

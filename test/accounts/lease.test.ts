@@ -480,7 +480,7 @@ describe("a lease on an account whose sessions are being deleted", () => {
       let driver: Driver = first
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)
       const held = yield* hold(pool)
-      yield* held.lease.usedSession("session")
+      yield* held.lease.registerSession("session")
       yield* held.free
       const waiting = yield* ask(pool)
       assert.isUndefined(waiting.pollUnsafe())

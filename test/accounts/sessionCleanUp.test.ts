@@ -11,7 +11,7 @@ const a = "a@x.org"
 const use = Effect.fnUntraced(function*(pool: Pool, sessions: ReadonlyArray<string>, target?: string) {
   const held = yield* hold(pool, managed(target))
   yield* held.lease.credential.token
-  for (const session of sessions) yield* held.lease.usedSession(session)
+  for (const session of sessions) yield* held.lease.registerSession(session)
   return held
 })
 
@@ -69,14 +69,14 @@ describe("auto_delete", () => {
         auto_delete: { mode: "single" }
       }, () => driver)
       const own = yield* hold(pool, direct("own"))
-      yield* own.lease.usedSession("s1")
+      yield* own.lease.registerSession("s1")
       yield* own.free
       yield* Effect.yieldNow
       assert.deepStrictEqual(deletions(calls), ["delete s1 with own"])
       // The other sessions in a caller's own account are not deleted.
       yield* change({ auto_delete: { mode: "all" } })
       const again = yield* hold(pool, direct("own"))
-      yield* again.lease.usedSession("s2")
+      yield* again.lease.registerSession("s2")
       yield* again.free
       yield* Effect.yieldNow
       assert.deepStrictEqual(deletions(calls), ["delete s1 with own", "delete s2 with own"])

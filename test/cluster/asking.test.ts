@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { makePeers } from "../../src/cluster/nodes/asking.ts"
+import { makePeers } from "../../src/cluster/nodes/peers.ts"
 import { pieceBytes } from "../../src/cluster/store/encryption.ts"
 import { sentDuring, settledServer, storeNode } from "./support.ts"
 
@@ -19,7 +19,7 @@ describe("queries between nodes", () => {
       const sent = yield* sentDuring(
         server,
         Effect.gen(function*() {
-          assert.strictEqual(yield* asker.askOne("other", "long", "one"), `one ${long}`)
+          assert.strictEqual(yield* asker.queryOne("other", "long", "one"), `one ${long}`)
         })
       )
       assert.lengthOf(sent.filter(({ name }) => name === "SET"), Math.ceil((2 * long.length + 5) / pieceBytes))

@@ -58,7 +58,7 @@ const startNode = Effect.fnUntraced(function*(
   const store = Context.get(context, ConfigStore)
   return {
     store,
-    keys: () => store.unsafeCurrent().keys,
+    keys: () => store.now().keys,
     setKeys: (...keys: ReadonlyArray<string>) => store.update((raw) => Effect.succeed({ ...raw, keys })),
     stop: Scope.close(scope, Exit.void)
   }

@@ -16,7 +16,7 @@ import {
   type Waiter as Ticket
 } from "../../src/accounts/PoolState.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { limits, names, type Op, op as operation, patience } from "../accounts/interleavings.ts"
 import { runs } from "../support/effort.ts"
 import { connect, type RedisClient, type RedisServer, redisServer } from "../support/redisServer.ts"
@@ -148,7 +148,7 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
     }
   }
   const configure = (keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []) =>
-    atOnce(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
+    runSync(pool.configure(new Map(keys.map((key) => [key, key])), limits, new Set(disabled)))
 
   configure(names, first)
   await shared.open(first)

@@ -223,7 +223,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
       }
       case "admit": {
         const key = ids[step.key]!
-        const record = config.unsafeCurrent().key_records.get(key)
+        const record = config.now().key_records.get(key)
         const isLimited = record?.max_inflight !== undefined || (record?.limits.length ?? 0) > 0
         const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
         const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&

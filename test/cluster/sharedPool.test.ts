@@ -227,8 +227,8 @@ describe("a pool that two nodes share", () => {
       yield* Effect.all([one.change({ accounts: accounts("a", "c") }), other.change({ keys: ["k", "l"] })], {
         concurrency: 2
       })
-      yield* until(() => one.configuration.unsafeCurrent().keys.length === 2)
-      yield* until(() => other.configuration.unsafeCurrent().accounts.length === 2)
+      yield* until(() => one.configuration.now().keys.length === 2)
+      yield* until(() => other.configuration.now().accounts.length === 2)
       // The request of a removed key does not get the lease that it waited for.
       yield* one.change({ accounts: accounts("a"), runtime: { account_max_inflight: 2 } })
       const late = yield* ask(one.pool, caller)

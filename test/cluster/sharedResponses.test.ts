@@ -81,7 +81,7 @@ describe("stored responses of two nodes", () => {
       assert.isUndefined(yield* other.get("alice", "resp_1"))
       yield* open.written() ?? Effect.die("nothing to do")
       assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, "in progress")
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       yield* open.written() ?? Effect.die("nothing to do")
       assert.isUndefined(open.written())
       assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, "completed")
@@ -89,7 +89,7 @@ describe("stored responses of two nodes", () => {
       const removed = one.openUnsafe("alice", response("resp_2"))
       yield* removed.written() ?? Effect.void
       yield* other.remove("alice", "resp_2")
-      removed.settleUnsafe("completed")
+      removed.finalizeUnsafe("completed")
       yield* removed.written() ?? Effect.void
       assert.isUndefined(yield* one.get("alice", "resp_2"))
     }))
@@ -171,7 +171,7 @@ describe("stored responses of two nodes", () => {
         Effect.gen(function*() {
           const open = one.openUnsafe("alice", { ...large, body: "in progress" })
           yield* open.written() ?? Effect.void
-          open.settleUnsafe(large.body)
+          open.finalizeUnsafe(large.body)
           yield* open.written() ?? Effect.void
           assert.deepStrictEqual(yield* other.get("alice", "resp_1"), large)
         })
@@ -224,7 +224,7 @@ describe("stored responses of two nodes", () => {
       const removed = other.openUnsafe("alice", response("resp_1", "in progress"))
       yield* removed.written() ?? Effect.void
       yield* other.remove("alice", "resp_1")
-      removed.settleUnsafe(ofTwoPieces)
+      removed.finalizeUnsafe(ofTwoPieces)
       yield* removed.written() ?? Effect.void
       assert.deepStrictEqual(yield* piecesAt(server), [])
       // The store rejects the next chunk, or the request is aborted.
@@ -244,7 +244,7 @@ describe("stored responses of two nodes", () => {
       const other = yield* responses(server, "other")
       const open = other.openUnsafe("alice", response("resp_1", "in progress"))
       yield* open.written() ?? Effect.void
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       const settling = Effect.suspend(() => open.written() ?? Effect.void)
       const reader = yield* responsesOver(store, { bulk: (commands) => Effect.andThen(settling, store.bulk(commands)) })
       assert.strictEqual((yield* reader.get("alice", "resp_1"))?.body, "completed")
@@ -320,7 +320,7 @@ describe("stored responses of two nodes", () => {
                   }
                   const items = Array.from({ length: count }, (_, i) => i < 40 ? "same" : `${kind}${i}`)
                   const open = store.openUnsafe(owner, { id: name, body: "open", items })
-                  if (act === "settle") open.settleUnsafe("settled")
+                  if (act === "settle") open.finalizeUnsafe("settled")
                   yield* open.written() ?? Effect.void
                   model.set(name, { body: act === "settle" ? "settled" : "open", items })
                 }

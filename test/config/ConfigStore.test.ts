@@ -7,8 +7,8 @@ import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import type { ConfigStore } from "../../src/config/ConfigStore.ts"
-import { setField } from "../../src/config/edit.ts"
 import type { RawConfig } from "../../src/config/json.ts"
+import { setField } from "../../src/config/rawConfig.ts"
 import { addKey, collectLogs, configFile, folder, NodeServices, readJson, startStore } from "./support.ts"
 
 const setInflight = (store: ConfigStore["Service"], value: number) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { CurrentSliceWatch } from "../../src/config/inSlices.ts"
-import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/slices.ts"
+import { CurrentSliceWatch } from "../../src/config/clock/cooperative.ts"
+import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.ts"
 import { configFile, NodeServices, readJson, startStore } from "./support.ts"
 
 const count = 100_000

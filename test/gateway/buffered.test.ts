@@ -1,7 +1,7 @@
 /** What all requests hold in sum: a whole reply that meets the bound is cut, one that would begin beyond it is refused. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
-import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chat } from "./support.ts"
 

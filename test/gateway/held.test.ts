@@ -1,7 +1,7 @@
 /** What a whole reply and a large body hold is given back however the request ends. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
-import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import {

@@ -1,7 +1,7 @@
 /** The time that a reply may take, and that it may go without a new character, as callers of each style see them. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
-import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { chunk, frames, type OpenAiServer, startOpenAiServer } from "../support/openaiServer.ts"

@@ -2,16 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { decodePieces, type Pieces } from "../../src/http/decodePieces.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
-import { chatPieces } from "../../src/styles/chat/readRequest.ts"
+import { chatPlan } from "../../src/styles/chat/readRequest.ts"
 import { GenerateRequest } from "../../src/styles/generate/Api.ts"
-import { generatePieces } from "../../src/styles/generate/readRequest.ts"
+import { generatePlan } from "../../src/styles/generate/readRequest.ts"
 import { MessagesRequest } from "../../src/styles/messages/Api.ts"
-import { messagesPieces } from "../../src/styles/messages/readRequest.ts"
+import { messagesPlan } from "../../src/styles/messages/readRequest.ts"
 import { ResponseRequest } from "../../src/styles/responses/Api.ts"
-import { responsesPieces } from "../../src/styles/responses/readRequest.ts"
+import { responsesPlan } from "../../src/styles/responses/readRequest.ts"
 import { hostileBodies } from "../support/wrongTypes.ts"
 
 const schema = { type: "object", properties: { a: { type: "string" } } }
@@ -25,7 +25,7 @@ interface Style {
 const styles: Readonly<Record<string, Style>> = {
   chat: {
     schema: ChatRequest,
-    pieces: chatPieces,
+    pieces: chatPlan,
     body: {
       model: "m",
       messages: [
@@ -43,7 +43,7 @@ const styles: Readonly<Record<string, Style>> = {
   },
   responses: {
     schema: ResponseRequest,
-    pieces: responsesPieces,
+    pieces: responsesPlan,
     body: {
       model: "m",
       input: [
@@ -64,7 +64,7 @@ const styles: Readonly<Record<string, Style>> = {
   },
   "responses of one item": {
     schema: ResponseRequest,
-    pieces: responsesPieces,
+    pieces: responsesPlan,
     body: {
       model: "m",
       input: { role: "user", content: [{ type: "input_text", text: "a" }] },
@@ -73,7 +73,7 @@ const styles: Readonly<Record<string, Style>> = {
   },
   messages: {
     schema: MessagesRequest,
-    pieces: messagesPieces,
+    pieces: messagesPlan,
     body: {
       model: "m",
       system: [{ type: "text", text: "a" }],
@@ -94,7 +94,7 @@ const styles: Readonly<Record<string, Style>> = {
   },
   generation: {
     schema: GenerateRequest,
-    pieces: generatePieces,
+    pieces: generatePlan,
     body: {
       contents: [
         {
@@ -136,7 +136,7 @@ describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { bod
     assert.isTrue(Result.isSuccess(whole(body)))
     fc.assert(fc.property(fc.oneof(fc.constant(body), hostileBodies(body)), (given) => {
       const expected = whole(given)
-      const decoded = atOnce(inPieces(given))
+      const decoded = runSync(inPieces(given))
       assert.strictEqual(Result.isSuccess(decoded), Result.isSuccess(expected), JSON.stringify(given))
       if (Result.isSuccess(decoded) && Result.isSuccess(expected)) {
         assert.deepStrictEqual(decoded.success, expected.success)
@@ -146,7 +146,7 @@ describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { bod
 
   it("has no more of its keys touched than the Schema reads", () => {
     let enumerations = 0
-    const decoded = atOnce(inPieces(watched(body, () => enumerations++)))
+    const decoded = runSync(inPieces(watched(body, () => enumerations++)))
     assert.isTrue(Result.isSuccess(decoded))
     assert.strictEqual(enumerations, 0)
   })

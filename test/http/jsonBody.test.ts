@@ -3,17 +3,17 @@ import { Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { fieldName } from "../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { atOnce, sliceChars } from "../../src/domain/stream/slices.ts"
+import { runSync, sliceChars } from "../../src/domain/stream/cooperative.ts"
 import { errorResponse } from "../../src/http/edge.ts"
 import { openaiErrors } from "../../src/http/errorShapes.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import * as Nesting from "../../src/http/nesting.ts"
 
 const depthLimit = defaultLimits.depth
-const nestsTooDeep = (text: string) => atOnce(Nesting.nestsTooDeep(text, depthLimit))
+const nestsTooDeep = (text: string) => runSync(Nesting.nestsTooDeep(text, depthLimit))
 
 const depth = (value: unknown): number =>
   typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))

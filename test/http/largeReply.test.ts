@@ -1,7 +1,7 @@
 /** Large replies: one in each turn of the event loop, and what waits for its turn counts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/CurrentLimits.ts"
+import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { beforeReply, inTurn, largeReply } from "../../src/http/largeReply.ts"
 

@@ -1,6 +1,6 @@
 /** Replies and bodies by the endpoint: what does not fit its contract does not compile. */
 import { assert, describe, it } from "@effect/vitest"
-import { bodyOf } from "../../src/http/jsonBody.ts"
+import { payloadReader } from "../../src/http/jsonBody.ts"
 import { respond } from "../../src/http/reply.ts"
 import { GenerateGroup } from "../../src/styles/generate/Api.ts"
 import { ModelsGroup } from "../../src/styles/models/Api.ts"
@@ -28,6 +28,6 @@ describe("an endpoint's reply", () => {
 
 describe("a reader of an endpoint's body", () => {
   it("is made of endpoints that have one", () => {
-    assert.throws(() => bodyOf(ModelsGroup.endpoints.list), /list/)
+    assert.throws(() => payloadReader(ModelsGroup.endpoints.list), /list/)
   })
 })

@@ -134,8 +134,8 @@ describe("an app that decorates a service:", () => {
         Effect.map(ConfigStore, (store) =>
           ConfigStore.of({
             ...store,
-            unsafeCurrent: () => {
-              const current = store.unsafeCurrent()
+            now: () => {
+              const current = store.now()
               const { limits } = current
               return { ...current, limits: { ...limits, model_chars: 10 } }
             }

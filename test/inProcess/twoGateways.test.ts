@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
-import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
+import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { mostAtWork, OwnWork } from "../../src/http/OwnWork.ts"
 import {
   complete,

@@ -3,8 +3,8 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
-import { CurrentBufferedBytes } from "../../src/config/CurrentLimits.ts"
-import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/slices.ts"
+import { CurrentBufferedBytes } from "../../src/config/limits.ts"
+import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
 

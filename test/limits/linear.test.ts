@@ -4,8 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Conversation, type JsonSchema, type Part, Text, type Turn } from "../../src/domain/Conversation.ts"
-import { estimateSliced } from "../../src/domain/estimateConversation.ts"
-import { atOnce, sliceChars, type Sliced, sliceItems } from "../../src/domain/stream/slices.ts"
+import { estimateCooperatively } from "../../src/domain/estimateConversation.ts"
+import { type Cooperative, runSync, sliceChars, sliceItems } from "../../src/domain/stream/cooperative.ts"
 import { declareTools } from "../../src/sieve/declaration.ts"
 import { itemsOf, propertyOf, typesOf, visitedNodes } from "../../src/sieve/schema.ts"
 import { renderPrompt } from "../../src/upstream/session/prompt.ts"
@@ -21,7 +21,7 @@ const conversation = (turns: ReadonlyArray<Turn>, rest: Partial<Conversation> = 
   ...rest
 })
 
-const counted = (work: Sliced<unknown>) => {
+const counted = (work: Cooperative<unknown>) => {
   let items = 0
   let chars = 0
   let most = 0
@@ -70,7 +70,7 @@ describe("the steps of a prompt and of its estimate", () => {
     const steps = [4000, 8000, 16_000].map((n) => {
       const of = conversation(shape(n))
       const prompt = counted(renderPrompt(of))
-      const estimate = counted(estimateSliced(of))
+      const estimate = counted(estimateCooperatively(of))
       assert.isAtMost(Math.max(prompt.most, estimate.most), 1.5)
       return prompt.steps + estimate.steps
     })
@@ -149,7 +149,7 @@ describe("a prompt", () => {
         { role: "assistant", parts: parts.filter(({ _tag }) => _tag === "Call") },
         { role: "tool", parts: parts.filter(({ _tag }) => _tag === "Result") }
       ]))
-      assert.isAtMost(atOnce(renderPrompt(of)).length, 6 * JSON.stringify(of).length + 6000)
+      assert.isAtMost(runSync(renderPrompt(of)).length, 6 * JSON.stringify(of).length + 6000)
     }))
   })
 })

@@ -1,6 +1,6 @@
 /** What every form must provide: markers that are disarmed in every spelling. A new form is one module and one line. */
 import { assert, describe, it } from "@effect/vitest"
-import { atOnce, Slice } from "../../src/domain/stream/slices.ts"
+import { runSync, Slice } from "../../src/domain/stream/cooperative.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
 import { disarm, disarmOf } from "../../src/sieve/disarm.ts"
 import { forms } from "../../src/sieve/forms/table.ts"
@@ -99,7 +99,7 @@ describe("a form added to the sieve", () => {
   it("has its markers disarmed", () => {
     const slice = new Slice()
     assert.strictEqual(
-      atOnce(disarmOf(all)("<|use|>wx{}<｜done｜>", slice)),
+      runSync(disarmOf(all)("<|use|>wx{}<｜done｜>", slice)),
       "<\u200b|use|>wx{}<\u200b｜done｜>"
     )
     assert.strictEqual(disarm("<|use|>wx{}<|done|>"), "<|use|>wx{}<|done|>")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
 import { ResponseRequest } from "../../src/styles/responses/Api.ts"
@@ -18,12 +18,12 @@ const asResponse = (content: ReadonlyArray<unknown>) => ({ model: "upstream-chat
 
 const byChat = (part: unknown) =>
   Result.map(
-    atOnce(decodeChat(Schema.decodeUnknownSync(ChatRequest)(asChat([part])))),
+    runSync(decodeChat(Schema.decodeUnknownSync(ChatRequest)(asChat([part])))),
     ({ turns }) => turns
   )
 const byResponses = (part: unknown) =>
   Result.map(
-    atOnce(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(asResponse([part])), {
+    runSync(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(asResponse([part])), {
       wideInput: true,
       stored: new Map(),
       limits: defaultLimits

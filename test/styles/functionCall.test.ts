@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import type { Turn } from "../../src/domain/Conversation.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { linkCalls } from "../../src/domain/linkCalls.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
 import { ResponseRequest } from "../../src/styles/responses/Api.ts"
@@ -30,13 +30,13 @@ const assertCalled = (turns: ReadonlyArray<Turn>) => {
 
 describe("function_call of an assistant's message", () => {
   it("is its call in chat completions", () => {
-    const conversation = Result.getOrThrow(atOnce(decodeChat(Schema.decodeUnknownSync(ChatRequest)(body))))
+    const conversation = Result.getOrThrow(runSync(decodeChat(Schema.decodeUnknownSync(ChatRequest)(body))))
     assertCalled(linkCalls(conversation).turns)
   })
 
   it("is its call in the messages of Responses", () => {
     const options = { wideInput: true, stored: new Map(), limits: defaultLimits }
-    const decoded = atOnce(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(body), options))
+    const decoded = runSync(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(body), options))
     assertCalled(linkCalls(Result.getOrThrow(decoded).conversation).turns)
   })
 })

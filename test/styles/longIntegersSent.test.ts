@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { Part } from "../../src/domain/Conversation.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import { ChatRequest } from "../../src/styles/chat/Api.ts"
 import { decodeChat } from "../../src/styles/chat/decode.ts"
@@ -35,7 +35,7 @@ describe("a long integer that a caller sends", () => {
     const body = `{"model":"m","messages":[{"role":"assistant","tool_calls":[${call}]}]}`
     const text = await lastSaid(body, (request) =>
       Effect.scoped(readChat(request)).pipe(
-        Effect.flatMap((value) => Effect.fromResult(atOnce(decodeChat(value)))),
+        Effect.flatMap((value) => Effect.fromResult(runSync(decodeChat(value)))),
         Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
       ))
     assert.strictEqual(text, object)
@@ -46,7 +46,7 @@ describe("a long integer that a caller sends", () => {
     const body = `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[${block}]}]}`
     const text = await lastSaid(body, (request) =>
       Effect.scoped(readMessages(request)).pipe(
-        Effect.flatMap((value) => Effect.fromResult(atOnce(decodeMessages(value)))),
+        Effect.flatMap((value) => Effect.fromResult(runSync(decodeMessages(value)))),
         Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
       ))
     assert.strictEqual(text, object)
@@ -62,7 +62,7 @@ describe("a long integer that a caller sends", () => {
       `{"contents":[{"role":"${role}","parts":[${part}]}]}`,
       (request) =>
         Effect.scoped(readGenerateRequest(request)).pipe(
-          Effect.flatMap((value) => Effect.fromResult(atOnce(decodeGenerate(value)))),
+          Effect.flatMap((value) => Effect.fromResult(runSync(decodeGenerate(value)))),
           Effect.map(({ turns }) => said(turns.at(-1)?.parts.at(-1)))
         )
     )

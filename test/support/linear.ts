@@ -1,6 +1,6 @@
 /** Asserts that work is linear, by counting its steps for adversarial input of three sizes. */
 import { assert } from "@effect/vitest"
-import type { Meter } from "../../src/domain/stream/slices.ts"
+import type { Meter } from "../../src/domain/stream/cooperative.ts"
 
 /** Does the work for input of size `n` and counts steps into the meter. Returns the characters of input and output. */
 export type Shape = (n: number, meter: Meter) => number

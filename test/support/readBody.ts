@@ -5,17 +5,17 @@ import type * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Conversation } from "../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
-import { atOnce, type Sliced } from "../../src/domain/stream/slices.ts"
+import { type Cooperative, runSync } from "../../src/domain/stream/cooperative.ts"
 
 /** Sends a value as JSON through a reader and a decoder. */
 export const conversationReader = <A>(
   read: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, GatewayError, Scope.Scope>,
-  decode: (body: A) => Sliced<Result.Result<Conversation, GatewayError>>
+  decode: (body: A) => Cooperative<Result.Result<Conversation, GatewayError>>
 ) =>
 (body: unknown): Effect.Effect<Conversation, GatewayError> => {
   const request = new Request("http://localhost/", { method: "POST", body: JSON.stringify(body) })
   return read(HttpServerRequest.fromWeb(request)).pipe(
-    Effect.flatMap((value) => Effect.fromResult(atOnce(decode(value)))),
+    Effect.flatMap((value) => Effect.fromResult(runSync(decode(value)))),
     Effect.scoped
   )
 }

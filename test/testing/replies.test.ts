@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import { type Conversation, Text, type ToolDeclaration, type Turn } from "../../src/domain/Conversation.ts"
-import { atOnce } from "../../src/domain/stream/slices.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import type { Step } from "../../src/upstream/embedded/Call.ts"
 import { callForms } from "../../src/upstream/embedded/callForms.ts"
 import { nextCut, type Reply } from "../../src/upstream/embedded/Reply.ts"
@@ -14,7 +14,7 @@ import * as Prompt from "../../src/upstream/session/prompt.ts"
 import { makeInterpreter, type Patch } from "../upstream/session/wholeDocument.ts"
 import { promptOf } from "./client.ts"
 
-const renderPrompt = (of: Conversation) => atOnce(Prompt.renderPrompt(of))
+const renderPrompt = (of: Conversation) => runSync(Prompt.renderPrompt(of))
 
 const settings = { pace: undefined, burst: 1 }
 const ids = { request: 1, response: 2 }

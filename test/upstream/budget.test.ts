@@ -8,7 +8,7 @@ import {
   UpstreamText,
   UpstreamUsage
 } from "../../src/domain/UpstreamEvent.ts"
-import { Budget } from "../../src/upstream/budget.ts"
+import { RequestBudget } from "../../src/upstream/budget.ts"
 
 /** A clock that stands where a test puts it. */
 const clockAt = (start: number) => {
@@ -20,7 +20,7 @@ const clockAt = (start: number) => {
 }
 
 const make = (limits: Partial<typeof defaultLimits> = {}, clock = clockAt(5)) =>
-  new Budget({ ...defaultLimits, ...limits }, clock)
+  new RequestBudget({ ...defaultLimits, ...limits }, clock)
 
 const times = <A>(count: number, f: () => A): Array<A> => Array.from({ length: count }, f)
 

@@ -5,11 +5,11 @@ import { HttpClient, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Deadlines, tickMillis } from "../../src/config/clock/Deadlines.ts"
 import { defaultLimits, type Limits } from "../../src/domain/limits.ts"
-import { Budget } from "../../src/upstream/budget.ts"
-import { exchangesOf } from "../../src/upstream/exchanges/httpClient.ts"
+import { RequestBudget } from "../../src/upstream/budget.ts"
 import { makeOpenAiDriver } from "../../src/upstream/openai/driver.ts"
 import { makeSessionDriver } from "../../src/upstream/session/driver.ts"
 import { mostFragments } from "../../src/upstream/session/patchDocument.ts"
+import { exchangesOf } from "../../src/upstream/transports/httpClient.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { complete, type Outcome, request } from "./session/support.ts"
 
@@ -237,7 +237,7 @@ const run = ({ body, calls: expected, lasts, limits, outcome, protocol }: Endles
       Effect.provide(deadlines),
       Effect.provideService(Clock.Clock, clock)
     )
-    const budget = new Budget({ ...defaultLimits, ...limits }, clock)
+    const budget = new RequestBudget({ ...defaultLimits, ...limits }, clock)
     const fiber = yield* complete(driver, request("hi", { budget })).pipe(
       Effect.provideService(Clock.Clock, clock),
       Effect.forkChild

@@ -1,6 +1,6 @@
 /** What an upstream may send to make decoding slow, and what it comes to. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Meter } from "../../src/domain/stream/slices.ts"
+import type { Meter } from "../../src/domain/stream/cooperative.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
 import { inlineReasoning } from "../../src/upstream/openai/inlineReasoning.ts"
 import { ReplyDecoder } from "../../src/upstream/session/decodeReply.ts"

@@ -179,7 +179,7 @@ const interleave = (beginning: string, acts: ReadonlyArray<Act>) =>
           break
         case "admit": {
           const key = ids[step.key]!
-          const record = config.unsafeCurrent().key_records.get(key)
+          const record = config.now().key_records.get(key)
           const estimated = record?.limits.some(({ tokens }) => tokens !== undefined) === true ? step.tokens : 0
           const fits = inFlight(key) < (record?.max_inflight ?? Number.POSITIVE_INFINITY) &&
             (record?.limits ?? []).every(

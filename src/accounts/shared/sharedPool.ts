@@ -17,7 +17,7 @@ import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { anonymousAccount } from "../../config/sharedConfig.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { eachSliced, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstream } from "../../upstream/Upstream.ts"
 import { isFault, logReturn, logSuspension, verdictOn } from "../accountHealth.ts"
@@ -55,11 +55,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const nameOf = (account: PooledAccount) =>
     names.get(account.key) ?? store.nameOf(account.account === undefined ? anonymousAccount : account.key)
 
-  function* nameAccounts(accounts: AccountsByKey): Sliced<void> {
+  function* nameAccounts(accounts: AccountsByKey): Cooperative<void> {
     if (accounts === named) return
     const nextNames = new Map<string, string>()
     const next = new Map<string, PooledAccount>()
-    yield* eachSliced(accounts, ([key, account]) => {
+    yield* eachCooperatively(accounts, ([key, account]) => {
       const name = store.nameOf(account.account === undefined ? anonymousAccount : key)
       nextNames.set(key, name)
       next.set(name, account)
@@ -71,7 +71,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const registry = makeAccountRegistry(nameAccounts)
   const claims = yield* makeClaims(store, now)
   const view = makeSharedView(store, config, () => byName, claims)
-  const cleanUp = yield* makeSharedCleanUp(store, () => config.unsafeCurrent().auto_delete.mode)
+  const cleanUp = yield* makeSharedCleanUp(store, () => config.now().auto_delete.mode)
   /** Listeners to the end of logins, by the account's name. */
   const logins = new Map<string, Set<() => void>>()
 
@@ -134,7 +134,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const about = style.replaceAll(/\s/g, "")
     if (caller._tag === "Direct") return { request: "D", fallback: "", style: about }
     if (caller.target !== undefined) {
-      const account = findAccount(config.unsafeCurrent().account_table, caller.target)
+      const account = findAccount(config.now().account_table, caller.target)
       return { request: `P:${names.get(account?.identity[0] ?? "") ?? "-"}`, fallback: "", style: about }
     }
     const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
@@ -148,7 +148,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   let digests: { readonly keys: ReadonlyArray<string>; readonly owners: ReadonlySet<string> } | undefined
   const isConfiguredKey = (owner: string): boolean => {
-    const { keys } = config.unsafeCurrent()
+    const { keys } = config.now()
     if (digests?.keys !== keys) digests = { keys, owners: new Set(keys.map((key) => hash("sha256", key))) }
     return digests.owners.has(owner)
   }
@@ -168,7 +168,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   const claimFor = (caller: Caller, options: LeaseOptions, restore: Restore): Effect.Effect<Grant, NoGrant> =>
     Effect.suspend(() => {
-      const patience = config.unsafeCurrent().upstream.timeouts.queue * 1_000
+      const patience = config.now().upstream.timeouts.queue * 1_000
       const claim = { ...claimOf(caller, options), patience }
       // The store grants an anonymous account while the list is empty, even if the driver needs a credential.
       if (caller._tag === "Managed" && byName.size === 0) {
@@ -243,7 +243,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   })
 
   return {
-    apply: (driver) => registry.apply(config.unsafeCurrent, driver),
+    apply: (driver) => registry.apply(config.now, driver),
     get: registry.get,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)

@@ -78,7 +78,7 @@ export const makeSharedView = (
     Effect.flatMap(status(false), (seen) => outageOf(seen, now()))
 
   const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined) => {
-    const { runtime } = config.unsafeCurrent()
+    const { runtime } = config.now()
     const known = accounts()
     const identifiersOf = (names: ReadonlyArray<string>) => {
       const named = new Set(names)

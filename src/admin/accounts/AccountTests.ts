@@ -21,7 +21,7 @@ import type { ReplyEvent } from "../../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Captures } from "../../recordings/captures/Captures.ts"
-import { Budget } from "../../upstream/budget.ts"
+import { RequestBudget } from "../../upstream/budget.ts"
 import type { AccountTestResult } from "./Api.ts"
 
 /** The part of a test that does not depend on the account. */
@@ -123,8 +123,8 @@ export class AccountTests extends Context.Service<AccountTests, {
       { message, model, requestId }: AccountTest
     ): Effect.fn.Return<Outcome, UpstreamFailure> {
       const conversation = userTurn(message)
-      const { compat, limits, upstream } = config.unsafeCurrent()
-      const budget = new Budget(limits, yield* Clock.Clock)
+      const { compat, limits, upstream } = config.now()
+      const budget = new RequestBudget(limits, yield* Clock.Clock)
       const machine = assembleReply({
         sieve: undefined,
         reasoningCalls: undefined,

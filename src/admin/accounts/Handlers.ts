@@ -6,8 +6,8 @@ import { type AccountFacts, Accounts } from "../../accounts/Accounts.ts"
 import { Nodes } from "../../cluster/nodes/Nodes.ts"
 import { type Account, findAccount } from "../../config/Account.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import { accountsOf } from "../../config/edit.ts"
 import { type RawConfig, sha256Hex } from "../../config/json.ts"
+import { accountsOf } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { modelNotFound, resolveModel } from "../../domain/models.ts"
@@ -56,7 +56,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
 
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
-    const { model_table } = store.unsafeCurrent()
+    const { model_table } = store.now()
     const model = resolveModel(model_table, modelName)
     if (model === undefined) return yield* modelNotFound(modelName, model_table)
     return { model, modelName, requestId: (yield* CurrentRequest).id }

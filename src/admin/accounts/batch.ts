@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { findAccount } from "../../config/Account.ts"
-import { accountsOf } from "../../config/edit.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { accountsOf } from "../../config/rawConfig.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identifierOf, identityKeys } from "../../domain/identity.ts"
 import { schemaFault } from "../../http/jsonBody.ts"
@@ -66,7 +66,7 @@ const add = Effect.fnUntraced(function*(raw: RawConfig, config: GatewayConfig, l
   const results: Array<typeof BatchResult.Type> = []
   const added: Array<RawConfig> = []
   const taken = new Set<string>()
-  yield* forEachSliced(lines, (line, index) => {
+  yield* forEachCooperatively(lines, (line, index) => {
     const account = accountOfLine(line)
     if (Result.isFailure(account)) {
       results.push({ index, identifier: "", ok: false, detail: account.failure })
@@ -98,11 +98,11 @@ const mark = Effect.fnUntraced(function*(
 ) {
   const results: Array<typeof BatchResult.Type> = []
   const places = new Map<string, number>()
-  yield* forEachSliced(config.accounts, (account, place) => {
+  yield* forEachCooperatively(config.accounts, (account, place) => {
     places.set(account.identity[0]!, place)
   })
   const named = new Set<number>()
-  yield* forEachSliced(lines, (line, index) => {
+  yield* forEachCooperatively(lines, (line, index) => {
     const account = typeof line === "string" ? findAccount(config.account_table, line) : undefined
     const place = account === undefined ? undefined : places.get(account.identity[0]!)
     if (account === undefined || place === undefined) {
@@ -115,7 +115,7 @@ const mark = Effect.fnUntraced(function*(
   })
   const accounts: Array<RawConfig> = []
   let changed = 0
-  yield* forEachSliced(accountsOf(raw), (entry, place) => {
+  yield* forEachCooperatively(accountsOf(raw), (entry, place) => {
     const next = !named.has(place)
       ? entry
       : action === "delete"

@@ -3,8 +3,8 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { setField } from "../../config/edit.ts"
 import type { RawConfig } from "../../config/json.ts"
+import { setField } from "../../config/rawConfig.ts"
 import { longestNote } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given, headerText } from "../adminBody.ts"

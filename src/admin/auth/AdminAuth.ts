@@ -54,7 +54,7 @@ const unauthorized = gatewayError("authentication_failed", "The admin credential
 
 /** Whether the generated admin key of a start without a key is still in use. */
 export const usesGeneratedKey = (config: ConfigStore["Service"]): boolean =>
-  config.adminKeyGenerated && config.unsafeCurrent().admin.password_hash === undefined
+  config.adminKeyGenerated && config.now().admin.password_hash === undefined
 
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
@@ -93,7 +93,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     /** Saves the byte that tells most callers' tokens from the password, if it is missing or made with another secret. */
     const saveCheck = (key: string, hash: string) => {
       const check = password.checkOf(key, hash)
-      return config.unsafeCurrent().admin.password_check === check ? Effect.void : Effect.ignore(
+      return config.now().admin.password_check === check ? Effect.void : Effect.ignore(
         config.update((raw, { admin }) =>
           Effect.succeed(
             admin.password_hash === undefined || Redacted.value(admin.password_hash) !== hash
@@ -167,12 +167,12 @@ export class AdminAuth extends Context.Service<AdminAuth, {
 
     /** Whether the claims are valid at `now`, in milliseconds. */
     const isValid = (claims: Claims, now: number): Effect.Effect<boolean> =>
-      claims.expiresAt * 1000 > now && claims.generation === config.unsafeCurrent().admin.generation
+      claims.expiresAt * 1000 > now && claims.generation === config.now().admin.generation
         ? Effect.map(config.endedLogins.has(claims), (ended) => !ended)
         : Effect.succeed(false)
 
     /** The admin key, or a password, holds until the password changes. */
-    const keyHolds = (generation: number) => Effect.sync(() => config.unsafeCurrent().admin.generation === generation)
+    const keyHolds = (generation: number) => Effect.sync(() => config.now().admin.generation === generation)
 
     /** The payload of a JWT that the gateway signed; fails with whether it has expired. `now` in milliseconds. */
     const verifyJwt = (token: string, now: number): Effect.Effect<JWTPayload, boolean> =>
@@ -201,7 +201,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
     return AdminAuth.of({
       login: Effect.fn("AdminAuth.login")(function*(key, hours, address) {
         // One snapshot for the check and the JWT: the password may change in between.
-        const { admin } = config.unsafeCurrent()
+        const { admin } = config.now()
         const lifetime = hours ?? admin.jwt_expire_hours
         if (!(lifetime >= 1 && lifetime <= 720)) {
           return yield* invalidRequest("expire_hours must be between 1 and 720", "expire_hours")
@@ -235,7 +235,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
             const claims = yield* readJwt(bearer, address)
             return { holds: Effect.flatMap(currentTimeMillis, (now) => isValid(claims, now)) }
           }
-          const { admin } = config.unsafeCurrent()
+          const { admin } = config.now()
           yield* checkBearer(address, isRight(bearer, admin, address))
           return { holds: keyHolds(admin.generation) }
         }),
@@ -249,7 +249,7 @@ export class AdminAuth extends Context.Service<AdminAuth, {
           }))
         ),
       isPresent: (key, address) =>
-        Effect.suspend(() => isRight(key, config.unsafeCurrent().admin, address)).pipe(
+        Effect.suspend(() => isRight(key, config.now().admin, address)).pipe(
           Effect.catchTag("QueueFull", tooMany)
         ),
       setPassword: Effect.fn("AdminAuth.setPassword")(function*(chosen) {

@@ -53,7 +53,7 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
 
   /** Sessions exist only with the console. */
   const checkEnabled = ({ method }: Request) =>
-    config.unsafeCurrent().console.enabled
+    config.now().console.enabled
       ? Effect.void
       : Effect.fail(gatewayError("not_found", `There is no route ${method} /admin/session`))
 

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { ConfigStore, type Imported } from "../../config/ConfigStore.ts"
-import { forEachSliced, isJsonObject } from "../../config/json.ts"
+import { forEachCooperatively, isJsonObject } from "../../config/json.ts"
 import { jsonText } from "../../http/reply.ts"
 import { viewAccount } from "../accounts/view.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
@@ -22,7 +22,7 @@ const readConfig = jsonObjectBodyOf([])
 const givenAccounts = Effect.fnUntraced(function*(accounts: Schema.Json) {
   if (!Array.isArray(accounts)) return accounts
   const given: Array<Schema.Json> = []
-  yield* forEachSliced(accounts, (account) => {
+  yield* forEachCooperatively(accounts, (account) => {
     given.push(
       isJsonObject(account)
         ? Object.fromEntries(Object.entries(account).filter(([, value]) => value !== null))
@@ -53,7 +53,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
     get: Effect.fnUntraced(function*({ endpoint }) {
       const config = yield* store.current
       const accounts: Array<ReturnType<typeof viewAccount>> = []
-      yield* forEachSliced(config.accounts, (account) => {
+      yield* forEachCooperatively(config.accounts, (account) => {
         accounts.push(viewAccount(account))
       })
       return yield* respondInSlices(endpoint, {

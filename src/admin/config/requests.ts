@@ -6,16 +6,16 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { type Account, findAccount } from "../../config/Account.ts"
-import { accountsOf } from "../../config/edit.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { ImportMode } from "../../config/importConfig.ts"
-import { forEachSliced, isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { dropOrphans } from "../../config/keyRecords.ts"
+import { accountsOf } from "../../config/rawConfig.ts"
 import { ConfigDocument } from "../../config/schema.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { nearest } from "../../domain/nearest.ts"
-import { atOnce } from "../../domain/stream/slices.ts"
+import { runSync } from "../../domain/stream/cooperative.ts"
 import { refusing } from "../adminBody.ts"
 import { patchMapping } from "../settings/patch.ts"
 import { ExportReply, ImportWrapper } from "./Api.ts"
@@ -53,7 +53,7 @@ export const readImport = (
   if (mode !== "merge" && mode !== "replace") {
     return Result.fail(invalidRequest("mode must be merge or replace", "mode"))
   }
-  const refused = atOnce(refuseWrapper(wrapperOf(body)))
+  const refused = runSync(refuseWrapper(wrapperOf(body)))
   if (refused !== undefined) return Result.fail(refused)
   if (!Object.hasOwn(body, "config")) {
     const { mode: _mode, ...config } = body
@@ -98,11 +98,11 @@ const listAccounts = Effect.fnUntraced(function*(
 ) {
   const known = new Map<Account, RawConfig>()
   const entries = accountsOf(raw)
-  yield* forEachSliced(config.accounts, (account, place) => {
+  yield* forEachCooperatively(config.accounts, (account, place) => {
     known.set(account, entries[place]!)
   })
   const accounts: Array<Schema.Json> = []
-  yield* forEachSliced(listed, (entry) => {
+  yield* forEachCooperatively(listed, (entry) => {
     if (!isJsonObject(entry)) {
       accounts.push(entry)
       return

@@ -201,7 +201,7 @@ export const eventFeed = Effect.fnUntraced(function*(
     const room = mostAccounts + 1
     const names = new Set(in_use_accounts.slice(0, room))
     if (cooling + out > 0 && names.size < room) {
-      const { accounts: configured } = config.unsafeCurrent()
+      const { accounts: configured } = config.now()
       const isHeldBack = ({ disabled, health, identifier }: AccountFacts) =>
         health !== "ready" && !disabled && !names.has(identifier)
       const held = yield* accountsThat(accounts, configured, isHeldBack, Math.min(room - names.size, cooling + out))
@@ -212,7 +212,7 @@ export const eventFeed = Effect.fnUntraced(function*(
 
   const poolEvent = Effect.gen(function*() {
     const { values, more } = changedAccounts.take()
-    const { account_table } = config.unsafeCurrent()
+    const { account_table } = config.now()
     const status = yield* accounts.status
     // The first event has all accounts that are not idle and ready.
     const known = sentAt.has("pool") ? [] : yield* busyOrHeldBack(status)

@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
-import { keysOf, noteRemoved } from "../../config/edit.ts"
-import { forEachSliced, type RawConfig, sha256Hex } from "../../config/json.ts"
+import { forEachCooperatively, type RawConfig, sha256Hex } from "../../config/json.ts"
 import { recordOf, withRecord } from "../../config/keyRecords.ts"
+import { keysOf, noteRemoved } from "../../config/rawConfig.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isKeyId, keyId, keyIdForm } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
@@ -42,7 +42,7 @@ const unknownKey = gatewayError("not_found", "No such key is configured")
 const generateKey = (): string => `sk-gw-${randomBytes(32).toString("base64url")}`
 
 const pageSizes = { fallback: 100, most: 1000 }
-/** The cost of showing a key, in characters of `forEachSliced`. */
+/** The cost of showing a key, in characters of `forEachCooperatively`. */
 const itemWeight = 8192
 
 /** The key to add: the given one, or a generated one. */
@@ -80,13 +80,13 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       const text = searchText(query)
       const { keys } = yield* indexKeys(config)
       const found: Array<KeyIndex["keys"][number]> = []
-      yield* forEachSliced(text === "" ? [] : keys, (key) => {
+      yield* forEachCooperatively(text === "" ? [] : keys, (key) => {
         if (matches(config, key.id, text)) found.push(key)
       })
       const { items: shown, ...page } = pageOf(text === "" ? keys : found, query, pageSizes)
       const items: Array<ReturnType<typeof viewKey>> = []
       const used = yield* limits.usageOf(shown.map(({ id }) => id))
-      yield* forEachSliced(shown, (key) => {
+      yield* forEachCooperatively(shown, (key) => {
         items.push(viewKey(config, used[items.length]!, key, now))
         return itemWeight
       })

@@ -3,11 +3,11 @@
  */
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { forEachSliced, sha256Hex } from "../../config/json.ts"
+import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import type { KeyRecord } from "../../config/keyRecords.ts"
 import { keyId, tokenPreview } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
-import { type KeyUsage, standingOf } from "../../usage/KeyLimits.ts"
+import { keyStatusOf, type KeyUsage } from "../../usage/KeyLimits.ts"
 import type { KeyItem, KeyWindowView } from "./Api.ts"
 
 /** The accepted keys with their ids, in the order of `keys`. */
@@ -23,7 +23,7 @@ export const indexKeys = Effect.fnUntraced(function*({ keys: accepted }: Gateway
   const known = indexes.get(accepted)
   if (known !== undefined) return known
   const keys: Array<{ readonly id: string; readonly key: string }> = []
-  yield* forEachSliced(accepted, (key) => {
+  yield* forEachCooperatively(accepted, (key) => {
     keys.push({ id: keyId(key, sha256Hex), key })
   })
   const index = { keys, byId: new Map(keys.map(({ id, key }) => [id, key])) }
@@ -59,7 +59,7 @@ export const viewKey = (
   return {
     id,
     preview: tokenPreview(key),
-    state: standingOf(record, now),
+    state: keyStatusOf(record, now),
     ...(key === config.generated_key ? { generated: true } : {}),
     name: record?.name ?? null,
     note: record?.note ?? null,

@@ -139,7 +139,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
         const left = more || items.some((item, i) => i >= limit && item.node === node)
         if (left) next[node] = last?.place ?? before?.[node] ?? newest
       }
-      const { enabled, limit: most, max_total_bytes } = store.unsafeCurrent().requests
+      const { enabled, limit: most, max_total_bytes } = store.now().requests
       const isEnd = Object.keys(next).length === 0
       return {
         enabled,
@@ -160,7 +160,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : jsonText(found.success)
       if (nodes.elsewhere(id) !== undefined) return yield* found.failure
       // The request's id does not name its node.
-      const { answers } = yield* nodes.peers.askAll("record", id)
+      const { answers } = yield* nodes.peers.queryAll("record", id)
       for (const [, text] of answers) return jsonText(text)
       return yield* unknown
     }),

@@ -5,8 +5,8 @@ import { blotBytes, blotText } from "../../recordings/captures/blot.ts"
 import { showConversation } from "../../recordings/requests/conversation.ts"
 import { cutFrames } from "../../recordings/requests/frames.ts"
 import type { RecordedBytes, RequestRecord } from "../../recordings/requests/RequestRecord.ts"
+import { toolCallsOf } from "../../recordings/requests/toolCalls.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
-import { toolCallsOf } from "./toolCalls.ts"
 
 /** The id of a record, which is also the cursor to older ones. */
 export const idOf = (number: number): string => `rec_${number.toString(36)}`

@@ -11,6 +11,7 @@ import { jsonText } from "../../http/reply.ts"
 import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 import { Captures } from "../../recordings/captures/Captures.ts"
 import { previews } from "../../recordings/captures/chainText.ts"
+import { cleanSampleId, SampleFolder, type SavedSample } from "../../recordings/samples/SampleFolder.ts"
 import { adminBodyOf, given } from "../adminBody.ts"
 import { logChange } from "../changes.ts"
 import { clamp } from "../contract.ts"
@@ -18,7 +19,6 @@ import { adminHandlers } from "../handlers.ts"
 import { makeNodeItems, type NodeItems } from "../nodeItems.ts"
 import { chatRequest, defaultModel, SampleReplay, SelfClient } from "../SelfClient.ts"
 import { AdminSamplesGroup, type SampleQueryItem, type SaveSampleReply, type SaveSampleRequest } from "./Api.ts"
-import { cleanSampleId, SampleFolder, type SavedSample } from "./SampleFolder.ts"
 
 const readCapture = adminBodyOf(AdminSamplesGroup.endpoints.capture, { mayBeEmpty: true })
 const readSave = adminBodyOf(AdminSamplesGroup.endpoints.save)
@@ -89,7 +89,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
 
   /** The native model with the same flags; for an unknown model the one with reasoning and search. */
   const nativeModel = (named: string | undefined): string => {
-    const model = named === undefined ? undefined : resolveModel(store.unsafeCurrent().model_table, named)
+    const model = named === undefined ? undefined : resolveModel(store.now().model_table, named)
     const { reasoning, search } = model ?? { reasoning: true, search: true }
     return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
       defaultModel

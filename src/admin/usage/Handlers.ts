@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { forEachSliced } from "../../config/json.ts"
+import { forEachCooperatively } from "../../config/json.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { jsonText } from "../../http/reply.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
@@ -18,7 +18,7 @@ import { csvHeader, csvRow, namesOf, viewMeasures, viewRow } from "./rows.ts"
 const jsonRows: RowLimits = { most: 10_000, fallback: 1000 }
 const csvRows: RowLimits = { most: 100_000, fallback: 100_000 }
 
-/** The cost of writing a row, in characters of `forEachSliced`. */
+/** The cost of writing a row, in characters of `forEachCooperatively`. */
 const rowWeight = 1024
 /** CSV rows of one chunk. */
 const rowsInPiece = 256
@@ -37,7 +37,7 @@ export const AdminUsageHandlers = adminHandlers(AdminUsageGroup, function*() {
     query: Effect.fnUntraced(function*({ query: texts }) {
       const { names, query, report } = yield* ask(texts, jsonRows)
       const rows: Array<string> = []
-      yield* forEachSliced(report.rows, (row) => {
+      yield* forEachCooperatively(report.rows, (row) => {
         rows.push(JSON.stringify(viewRow(query.by, row, names)))
         return rowWeight
       })

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { forEachSliced, sha256Hex } from "../../config/json.ts"
+import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { measureNames, measuresOf, type Sums } from "../../usage/UsageEntry.ts"
@@ -23,7 +23,7 @@ export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effec
   let accounts = accountNames.get(config.account_table)
   if (accounts === undefined) {
     const made = new Map<string, string>()
-    yield* forEachSliced(config.accounts, ({ identifier, identity }) => {
+    yield* forEachCooperatively(config.accounts, ({ identifier, identity }) => {
       made.set(accountHash(identity[0]!, sha256Hex), identifier)
     })
     accountNames.set(config.account_table, made)

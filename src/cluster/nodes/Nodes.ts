@@ -11,7 +11,7 @@ import { Accounts } from "../../accounts/Accounts.ts"
 import { asList, readStatus } from "../../accounts/shared/poolScripts.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { Store } from "../store/Store.ts"
-import { makePeers, noPeers, type Peers } from "./asking.ts"
+import { makePeers, noPeers, type Peers } from "./peers.ts"
 
 /** The state of a node. Times are Unix milliseconds. */
 export interface NodeFacts {

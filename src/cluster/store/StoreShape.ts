@@ -120,7 +120,7 @@ export interface StoreShape extends Encryption {
   readonly watchDraining: (isDraining: () => boolean) => void
   readonly isDraining: () => boolean
   /** Counts a copy that failed to be written. */
-  readonly lostWrite: () => void
+  readonly countLostWrite: () => void
   readonly counts: () => {
     readonly lostWrites: number
     readonly scripts: ReadonlyMap<string, number>
@@ -135,7 +135,7 @@ export const nodeName = (): string =>
  * Whether writes survive a restart of the server: true with an append-only file. Snapshots do not count, because they miss
  * the latest writes. False while the store does not answer.
  */
-export const keepsData = (store: Pick<StoreShape, "send">): Effect.Effect<boolean> =>
+export const isPersistent = (store: Pick<StoreShape, "send">): Effect.Effect<boolean> =>
   store.send("INFO", "persistence").pipe(
     Effect.map((info) => /^aof_enabled:1\b/m.test(String(info))),
     Effect.orElseSucceed(() => false)

@@ -410,7 +410,7 @@ export const makeStore = Effect.fnUntraced(function*(
       draining = isDraining
     },
     isDraining: () => draining(),
-    lostWrite: () => {
+    countLostWrite: () => {
       lostWrites++
     },
     counts: () => ({ ...client.counts(), lostWrites })

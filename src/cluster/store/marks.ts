@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
-import { retryUntilDone } from "../../config/clock/pause.ts"
+import { retryUntilDone } from "../../config/clock/retry.ts"
 import type { StoreShape, StoreUnavailable } from "./StoreShape.ts"
 
 /** A name with its expiry, in Unix milliseconds of the store. */

@@ -4,7 +4,7 @@
  * An Aho–Corasick automaton over UTF-16 units, built once per request. Any number of sequences costs a few look-ups per character, and
  * the held text is exactly the longest suffix that may begin a sequence.
  */
-import type { Meter } from "./slices.ts"
+import type { Meter } from "./cooperative.ts"
 import type { Machine } from "./transducer.ts"
 
 /**

@@ -132,7 +132,7 @@ export class Captures extends Context.Service<Captures, {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
     const spares = new Spares()
-    const settings = () => config.unsafeCurrent().captures
+    const settings = () => config.now().captures
     /** Oldest first. */
     const ring: Array<Entry> = []
     const followed = new Map<string, Array<Entry>>()

@@ -72,7 +72,7 @@ export class Requests extends Context.Service<Requests, {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
-    const settings = () => config.unsafeCurrent().requests
+    const settings = () => config.now().requests
     const ledger = new Ledger(() => settings().max_total_bytes)
     /** In the order in which they began. */
     const all = new Map<number, RequestRecord>()
@@ -99,7 +99,7 @@ export class Requests extends Context.Service<Requests, {
         const { bodies, max_body_bytes } = settings()
         return bodies ? max_body_bytes : 0
       },
-      accountOf: (name: string) => findAccount(config.unsafeCurrent().account_table, name),
+      accountOf: (name: string) => findAccount(config.now().account_table, name),
       now: () => monotonicMillis(clock),
       touched
     }

@@ -6,8 +6,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { BufferedBytes } from "../../config/CurrentLimits.ts"
-import type { Turns } from "../../config/inSlices.ts"
+import type { Turns } from "../../config/clock/cooperative.ts"
+import type { BufferedBytes } from "../../config/limits.ts"
 import { HalfClosed } from "./HalfClosed.ts"
 import { Intake, type IntakeOwner } from "./Intake.ts"
 

@@ -11,9 +11,9 @@ import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { Turns } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { type BufferedBytes, CurrentBufferedBytes } from "../../config/CurrentLimits.ts"
-import { Turns } from "../../config/inSlices.ts"
+import { type BufferedBytes, CurrentBufferedBytes } from "../../config/limits.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { type Common, Connection } from "./Connection.ts"
 
@@ -140,13 +140,13 @@ export const withinLimits = (connections: Connections): Effect.Effect<void, neve
     const clock = yield* Clock.Clock
     const metrics = yield* Effect.context<never>()
     connections.bound({
-      connections: () => config.unsafeCurrent().limits.connections,
-      bufferedBytes: () => config.unsafeCurrent().limits.buffered_bytes,
+      connections: () => config.now().limits.connections,
+      bufferedBytes: () => config.now().limits.buffered_bytes,
       sum: yield* CurrentBufferedBytes,
       now: () => monotonicMillis(clock),
       refused: () => refusedConnections.updateUnsafe(1, metrics)
     })
-    const patience = () => config.unsafeCurrent().upstream.timeouts.client * 1000
+    const patience = () => config.now().upstream.timeouts.client * 1000
     yield* Effect.suspend(() => Effect.sleep(sweepEvery(patience()))).pipe(
       Effect.andThen(Effect.sync(() => connections.sweep(monotonicMillis(clock), patience()))),
       Effect.forever,

@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import type { Turns } from "../../config/inSlices.ts"
+import type { Turns } from "../../config/clock/cooperative.ts"
 
 /** Held bytes above which the socket is paused. While it is read, a disconnect is noticed. */
 const mostHeld = 16 * 1024

@@ -32,7 +32,7 @@ type Store = Context.Service.Shape<typeof ConfigStore>
 
 const serveConsole = Effect.fnUntraced(function*(config: Store) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  if (!config.unsafeCurrent().console.enabled) return notFound
+  if (!config.now().console.enabled) return notFound
   const path = pathBelow(request.url)
   if (path === undefined) {
     // Relative, because a proxy in front of the gateway may strip a prefix that the gateway does not know.
@@ -48,7 +48,7 @@ const serveConsole = Effect.fnUntraced(function*(config: Store) {
 
 const refuseMethod = (config: Store) =>
   Effect.sync(() =>
-    config.unsafeCurrent().console.enabled ? plainText(405, "Method not allowed", { allow: "GET, HEAD" }) : notFound
+    config.now().console.enabled ? plainText(405, "Method not allowed", { allow: "GET, HEAD" }) : notFound
   )
 
 /** The console's routes below a path of an app's router, for the gateway that `mountGateway` mounts there. */
@@ -73,7 +73,7 @@ const Front = Layer.unwrap(Effect.map(ConfigStore, (config) =>
       HttpServerResponse.empty({
         status: 302,
         // Relative, as above.
-        headers: { location: config.unsafeCurrent().console.enabled ? "console/" : "docs", "cache-control": "no-store" }
+        headers: { location: config.now().console.enabled ? "console/" : "docs", "cache-control": "no-store" }
       })
     )
   )))

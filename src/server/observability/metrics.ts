@@ -63,14 +63,14 @@ export const MetricsHandlers = HttpApiBuilder.group(
     return handlers.handle(
       "metrics",
       Effect.fnUntraced(function*() {
-        if (!config.unsafeCurrent().metrics.public) {
+        if (!config.now().metrics.public) {
           const request = yield* HttpServerRequest.HttpServerRequest
           const bearer = bearerToken(request.headers)
           if (bearer === undefined) return yield* missing
           yield* auth.authorize(bearer, addressOf(request))
         }
         yield* gauges.read
-        const listed = config.unsafeCurrent().accounts.slice(0, mostAccounts).map(({ identifier }) => identifier)
+        const listed = config.now().accounts.slice(0, mostAccounts).map(({ identifier }) => identifier)
         const text = (yield* formatted).replace(/\n*$/, "\n")
         return HttpServerResponse.text(text + accountMetrics(yield* accounts.describe(listed)), { contentType })
       })

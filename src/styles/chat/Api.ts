@@ -10,7 +10,7 @@ import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented } from "../../http/documented.ts"
 import { openaiErrors } from "../../http/errorShapes.ts"
 import { chatMessage, toolCall } from "../shared/chatFamily.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 
 /** A call in an assistant message. */
 export const ToolCall = toolCall(Schema.String)
@@ -178,4 +178,4 @@ export class ChatGroup extends HttpApiGroup.make("chat").add(
       }]
     }
   }))
-).middleware(OpenAiEdge).annotate(OpenApi.Description, "Chat completions") {}
+).middleware(OpenAiMiddleware).annotate(OpenApi.Description, "Chat completions") {}

@@ -4,13 +4,13 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
-import { begunInSlices } from "../../config/inSlices.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { ChatGroup } from "./Api.ts"
 import { decodeChat } from "./decode.ts"
@@ -31,7 +31,7 @@ export const ChatHandlers = groupRoutes(
         current.stats.stream = body.stream === true
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
-        const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeChat(body)))
+        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body)))
         const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
         return yield* responder.respond(current, model, conversation, {
           whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
@@ -42,5 +42,5 @@ export const ChatHandlers = groupRoutes(
     } satisfies HandlersOf<typeof ChatGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
+  Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts)))
 )

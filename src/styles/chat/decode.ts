@@ -11,7 +11,7 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, contentParts, stopSequences } from "../shared/chatFamily.ts"
 import { call, declaration, jsonSchemaOutput, result, toolChoices } from "../shared/conversation.ts"
@@ -26,11 +26,11 @@ function* assistantParts(
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Part>> {
+): Cooperative<ReadonlyArray<Part>> {
   const { content, function_call, reasoning_content, refusal, tool_calls } = message
   const parts: Array<Part> = reasoning_content ? [{ _tag: "Reasoning", text: reasoning_content }] : []
   const text = yield* contentParts(content, `${field}.content`, faults, slice)
-  const calls = yield* mapSliced(
+  const calls = yield* mapCooperatively(
     slice,
     tool_calls ?? [],
     (sent) => call(sent.id, sent.function.name, sent.function.arguments)
@@ -59,7 +59,7 @@ const plainTurn = (message: Message): Turn | undefined => {
   }
 }
 
-function* turn(message: Message, field: string, faults: Faults, slice: Slice): Sliced<Turn> {
+function* turn(message: Message, field: string, faults: Faults, slice: Slice): Cooperative<Turn> {
   const { content, role } = message
   if (role === "assistant") return { role, parts: yield* assistantParts(message, field, faults, slice) }
   const isMissing = content === undefined || content === null || (typeof content !== "string" && content.length === 0)
@@ -88,7 +88,7 @@ const output = (format: Request["response_format"]): StructuredOutput | undefine
 }
 
 /** Decodes a request. Fails with the first fault, which names its field. */
-export function* decodeChat(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
+export function* decodeChat(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
   const faults = new Faults()
   const slice = new Slice()
   const turns: Array<Turn> = []

@@ -2,18 +2,18 @@
  * Reads the body of a chat request: which fields count against the limits, and how a large body is decoded incrementally.
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { BodyOutline } from "../../http/itemLimits.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
+import type { CountedFields } from "../../http/itemLimits.ts"
+import { payloadReader } from "../../http/jsonBody.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
 import { ChatGroup, ChatMessage, ChatTool, ToolCall } from "./Api.ts"
 
-export const chatCountedFields: BodyOutline = {
+export const chatCountedFields: CountedFields = {
   turns: ["messages"],
   stops: "stop",
   maps: ["logit_bias"]
 }
 
-export const chatPieces: Pieces = {
+export const chatPlan: Pieces = {
   messages: each(ChatMessage, {
     content: each(ContentPart),
     tool_calls: each(ToolCall, { function: within({ arguments: own }) })
@@ -22,7 +22,7 @@ export const chatPieces: Pieces = {
   response_format: within({ json_schema: within({ schema: own }) })
 }
 
-export const readChatRequest = bodyOf(ChatGroup.endpoints.completions, {
+export const readChatRequest = payloadReader(ChatGroup.endpoints.completions, {
   outline: chatCountedFields,
-  pieces: chatPieces
+  pieces: chatPlan
 })

@@ -7,8 +7,8 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/schemas.ts"
 import { documented, embedding } from "../../http/documented.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 
 const fields = {
   model: Schema.NonEmptyString.annotate({
@@ -62,4 +62,4 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings").add(
       errors: embedding,
       example: { model: "upstream-chat", input: ["one text", "another"] }
     }))
-).middleware(OpenAiEdge).annotate(OpenApi.Description, "Embeddings") {}
+).middleware(OpenAiMiddleware).annotate(OpenApi.Description, "Embeddings") {}

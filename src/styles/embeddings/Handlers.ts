@@ -3,22 +3,22 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { inSlices } from "../../config/inSlices.ts"
+import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { own } from "../../http/decodePieces.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import type { BodyOutline } from "../../http/itemLimits.ts"
+import type { CountedFields } from "../../http/itemLimits.ts"
 import { jsonBody } from "../../http/jsonBody.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
 import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { embeddingModel, findModel, makeResponder } from "../shared/responder.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
 /** Counts no field: `decodeInputs` counts the inputs. */
-const countedFields: BodyOutline = { turns: [], stops: "" }
+const countedFields: CountedFields = { turns: [], stops: "" }
 
 const readBody = jsonBody(EmbeddingsBody, { outline: countedFields, pieces: { input: own } })
 
@@ -48,7 +48,7 @@ export const EmbeddingsHandlers = groupRoutes(
         if (model instanceof GatewayError) return yield* model
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
-          yield* inSlices(decodeInputs(body.input, dimensions ?? defaultDimensions, config.limits))
+          yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, config.limits))
         )
         const embedded = yield* embeddings.embed({ caller, config, model, stats, inputs, dimensions })
 
@@ -63,4 +63,4 @@ export const EmbeddingsHandlers = groupRoutes(
       })
     } satisfies HandlersOf<typeof EmbeddingsGroup>
   })
-).pipe(Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts))))
+).pipe(Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts))))

@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { charsPerToken, type Input, inputsFault } from "../shared/embeddings/inputs.ts"
 
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
@@ -18,7 +18,7 @@ function* tokenIds(
   values: ReadonlyArray<unknown>,
   field: string,
   slice: Slice
-): Sliced<Result.Result<ReadonlyArray<number>, GatewayError>> {
+): Cooperative<Result.Result<ReadonlyArray<number>, GatewayError>> {
   const tokens: Array<number> = []
   for (const [i, value] of values.entries()) {
     if (slice.add(1)) yield slice.end()
@@ -28,7 +28,7 @@ function* tokenIds(
   return Result.succeed(tokens)
 }
 
-function* oneInput(value: unknown, field: string, slice: Slice): Sliced<Result.Result<Input, GatewayError>> {
+function* oneInput(value: unknown, field: string, slice: Slice): Cooperative<Result.Result<Input, GatewayError>> {
   if (slice.add(1)) yield slice.end()
   if (value === "" || (Array.isArray(value) && value.length === 0)) return at(field, "must not be empty")
   if (typeof value === "string") return Result.succeed(value)
@@ -44,7 +44,7 @@ export function* decodeInputs(
   input: string | ReadonlyArray<unknown>,
   dimensions: number,
   limits: Limits
-): Sliced<Result.Result<ReadonlyArray<Input>, GatewayError>> {
+): Cooperative<Result.Result<ReadonlyArray<Input>, GatewayError>> {
   const slice = new Slice()
   const isOne = typeof input === "string" || input.length === 0 || typeof input[0] === "number"
   const values: ReadonlyArray<unknown> = isOne ? [input] : input

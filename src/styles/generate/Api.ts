@@ -11,8 +11,8 @@ import * as Schema from "effect/Schema"
 import { optional, ParsedJson, ParsedObject } from "../../domain/schemas.ts"
 import { always, calling, completing, documented, embedding } from "../../http/documented.ts"
 import { generateErrors } from "../../http/errorShapes.ts"
-import { GenerateEdge, GeneratePublicEdge } from "../shared/edges.ts"
 import { dimensionsRange } from "../shared/embeddings/inputs.ts"
+import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
 
 const Blob = Schema.Struct({
   data: Schema.NonEmptyString,
@@ -279,15 +279,15 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
     .annotateMerge(embedDocs("Embed contents", batchExample)),
   HttpApiEndpoint.post("batchEmbedContentsV1", "/v1/models/:model:batchEmbedContents", embedBatch)
     .annotateMerge(embedDocs("Embed contents (compatible path)", batchExample))
-).middleware(GenerateEdge).add(
+).middleware(GenerateMiddleware).add(
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
   }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: always }))
-    .middleware(GeneratePublicEdge),
+    .middleware(GeneratePublicMiddleware),
   HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel }).annotateMerge(
     documented({
       summary: "Read one of the content-generation style's models",
       errors: [...always, "model_not_found", "not_found"]
     })
-  ).middleware(GeneratePublicEdge)
+  ).middleware(GeneratePublicMiddleware)
 ).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
+import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { begunInSlices, inSlices } from "../../config/inSlices.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedModels, type Model, modelNotFound, resolveModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
@@ -15,8 +15,8 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { modelFault } from "../../http/itemLimits.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { GenerateEdge, GeneratePublicEdge } from "../shared/edges.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
+import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
 import { embeddingModel, findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
 import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
 import { decodeGenerate, showsThoughts } from "./decode.ts"
@@ -52,7 +52,7 @@ export const GenerateHandlers = groupRoutes(
         const model = resolve(current, requested, findModel)
         if (model instanceof GatewayError) return yield* model
         const body = yield* readGenerateRequest(request)
-        const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
+        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body)))
         const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
           id,
           model: requested,
@@ -74,7 +74,7 @@ export const GenerateHandlers = groupRoutes(
       const model = resolve(yield* responder.currentRequest, modelName(params.model), responder.findAllowedModel)
       if (model instanceof GatewayError) return yield* model
       const body = yield* readCountRequest(request)
-      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeGenerate(body)))
+      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body)))
       return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(conversation) })
     })
 
@@ -93,7 +93,7 @@ export const GenerateHandlers = groupRoutes(
       const { caller, config, stats } = current
       const requested = modelName(name)
       const { dimensions, inputs } = yield* Effect.fromResult(
-        yield* inSlices(contentTexts({ requested, requests, field, limits: config.limits }))
+        yield* runCooperatively(contentTexts({ requested, requests, field, limits: config.limits }))
       )
       const model = resolve(current, requested, (request, name) => findModel(request, name, embeddingModel))
       if (model instanceof GatewayError) return yield* model
@@ -125,7 +125,7 @@ export const GenerateHandlers = groupRoutes(
       batchEmbedContentsV1: batchEmbedContents,
       listModels: () =>
         Effect.map(shown, (isShown) => {
-          const current = config.unsafeCurrent()
+          const current = config.now()
           const embeds = embeddings.unavailable(current) === undefined
           return respond(endpoints.listModels, {
             models: listedModels(current.model_table).filter(isShown).map((model) => generateModel(model, embeds))
@@ -134,7 +134,7 @@ export const GenerateHandlers = groupRoutes(
       getModel: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
           const requested = modelName(params.model)
-          const current = config.unsafeCurrent()
+          const current = config.now()
           const model = resolveModel(current.model_table, requested)
           return model === undefined || !isShown(model)
             ? Effect.fail(modelNotFound(requested, current.model_table))
@@ -146,7 +146,7 @@ export const GenerateHandlers = groupRoutes(
   })
 ).pipe(
   Layer.provide([
-    Layer.effect(GenerateEdge, businessEdge(GenerateEdge.facts)),
-    Layer.succeed(GeneratePublicEdge, publicEdge(GeneratePublicEdge.facts))
+    Layer.effect(GenerateMiddleware, businessEdge(GenerateMiddleware.facts)),
+    Layer.succeed(GeneratePublicMiddleware, publicEdge(GeneratePublicMiddleware.facts))
   ])
 )

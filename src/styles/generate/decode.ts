@@ -14,8 +14,8 @@ import {
   type Turn,
   userTurns
 } from "../../domain/Conversation.ts"
-import { type GatewayError, shownName } from "../../domain/GatewayError.ts"
-import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type GatewayError, shortenName } from "../../domain/GatewayError.ts"
+import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
   call,
@@ -95,9 +95,13 @@ const contentParts = (
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Part>> => {
+): Cooperative<ReadonlyArray<Part>> => {
   const isModel = content.role === "model"
-  return flatMapSliced(slice, content.parts ?? [], (part, i) => partOf(part, isModel, `${field}.parts[${i}]`, faults))
+  return flatMapCooperatively(
+    slice,
+    content.parts ?? [],
+    (part, i) => partOf(part, isModel, `${field}.parts[${i}]`, faults)
+  )
 }
 
 const isEmpty = (content: typeof Content.Type): boolean =>
@@ -108,7 +112,7 @@ function* contentTurns(
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Turn>> {
+): Cooperative<ReadonlyArray<Turn>> {
   const role = content.role ?? "user"
   if (role === "user" && isEmpty(content)) faults.at(`${field}.parts`, "is required")
   const parts = yield* contentParts(content, field, faults, slice)
@@ -120,13 +124,13 @@ function* systemTurns(
   instruction: Request["systemInstruction"],
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Turn>> {
+): Cooperative<ReadonlyArray<Turn>> {
   if (!instruction) return []
   const parts = yield* contentParts({ parts: instruction.parts ?? [] }, "systemInstruction", faults, slice)
   return parts.length === 0 ? [] : [{ role: "system", parts }]
 }
 
-function* declarations(tools: Request["tools"], slice: Slice): Sliced<ReadonlyArray<ToolDeclaration>> {
+function* declarations(tools: Request["tools"], slice: Slice): Cooperative<ReadonlyArray<ToolDeclaration>> {
   const declared: Array<ToolDeclaration> = []
   for (const { functionDeclarations } of tools ?? []) {
     for (const { description, name, parameters, parametersJsonSchema } of functionDeclarations ?? []) {
@@ -155,7 +159,7 @@ const calling = (
     if (known.has(name)) return
     faults.at(
       `${callingField}.allowedFunctionNames[${i}]`,
-      `the function "${shownName(name)}" is not declared in tools`
+      `the function "${shortenName(name)}" is not declared in tools`
     )
   })
   const allowed = new Set(names)
@@ -165,7 +169,7 @@ const calling = (
   return { tools, toolChoice: names.length === 1 ? { _tag: "Function", name: names[0]! } : toolChoices.required }
 }
 
-function* output(config: GenerationConfig, faults: Faults, slice: Slice): Sliced<StructuredOutput | undefined> {
+function* output(config: GenerationConfig, faults: Faults, slice: Slice): Cooperative<StructuredOutput | undefined> {
   const mimeType = config.responseMimeType ?? "text/plain"
   if (mimeType !== "text/plain" && mimeType !== "application/json") {
     faults.at("generationConfig.responseMimeType", "only text/plain and application/json are supported")
@@ -177,7 +181,7 @@ function* output(config: GenerationConfig, faults: Faults, slice: Slice): Sliced
 }
 
 /** Decodes a request. Fails with the first fault, which names its field. */
-export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
+export function* decodeGenerate(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
   const faults = new Faults()
   const slice = new Slice()
   const config = request.generationConfig ?? {}
@@ -185,7 +189,7 @@ export function* decodeGenerate(request: Request): Sliced<Result.Result<Conversa
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
-  const turns = yield* flatMapSliced(
+  const turns = yield* flatMapCooperatively(
     slice,
     request.contents,
     (content, i) => contentTurns(content, `contents[${i}]`, faults, slice)

@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
 import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
@@ -31,7 +31,7 @@ export interface ContentTexts {
 const at = (field: string, message: string) => Result.fail(invalidRequest(`${field}: ${message}`, field))
 
 /** The text of a content: its parts, joined by line breaks. Parts of other types are refused. */
-function* textOf({ content }: Request, field: string, slice: Slice): Sliced<Result.Result<string, GatewayError>> {
+function* textOf({ content }: Request, field: string, slice: Slice): Cooperative<Result.Result<string, GatewayError>> {
   const texts: Array<string> = []
   for (const [i, { text }] of (content.parts ?? []).entries()) {
     if (slice.add(1)) yield slice.end()
@@ -45,7 +45,7 @@ function* textOf({ content }: Request, field: string, slice: Slice): Sliced<Resu
 /** Decodes the texts in order. Fails with the first fault or exceeded limit. */
 export function* contentTexts(
   { field, limits, requested, requests }: EmbedRequests
-): Sliced<Result.Result<ContentTexts, GatewayError>> {
+): Cooperative<Result.Result<ContentTexts, GatewayError>> {
   const slice = new Slice()
   const dimensions = requests[0]?.outputDimensionality ?? undefined
   const size = {

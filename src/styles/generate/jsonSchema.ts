@@ -2,19 +2,19 @@
  * Converts the vendor's schema objects (a subset of OpenAPI 3.0 with upper-case types) to JSON Schema.
  */
 import type { Json, JsonSchema } from "../../domain/Conversation.ts"
-import type { Slice, Sliced } from "../../domain/stream/slices.ts"
+import type { Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 
 export const isSchemaObject = (value: Json): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Converts the value of a keyword; counts the schemas within it into the slice. */
-type Change = (value: Json, slice: Slice) => Json | Sliced<Json>
+type Change = (value: Json, slice: Slice) => Json | Cooperative<Json>
 
-function* nested(value: Json, slice: Slice): Sliced<Json> {
+function* nested(value: Json, slice: Slice): Cooperative<Json> {
   return isSchemaObject(value) ? yield* toJsonSchema(value, slice) : value
 }
 
-function* nestedList(value: Json, slice: Slice): Sliced<Json> {
+function* nestedList(value: Json, slice: Slice): Cooperative<Json> {
   if (!Array.isArray(value)) return value
   const list: Array<Json> = []
   for (const schema of value) {
@@ -24,7 +24,7 @@ function* nestedList(value: Json, slice: Slice): Sliced<Json> {
   return list
 }
 
-function* nestedMap(value: Json, slice: Slice): Sliced<Json> {
+function* nestedMap(value: Json, slice: Slice): Cooperative<Json> {
   if (!isSchemaObject(value)) return value
   const fields: Array<readonly [string, Json]> = []
   for (const name of Object.keys(value)) {
@@ -75,11 +75,11 @@ const withNull = (schema: JsonSchema): JsonSchema => {
   return Array.isArray(schema.anyOf) ? { ...schema, anyOf: [...schema.anyOf, { type: "null" }] } : nullable
 }
 
-const isSliced = (change: Json | Sliced<Json>): change is Sliced<Json> =>
+const isSliced = (change: Json | Cooperative<Json>): change is Cooperative<Json> =>
   typeof change === "object" && change !== null && Symbol.iterator in change && !Array.isArray(change)
 
 /** Converts a schema, in slices. A schema that is JSON Schema already keeps its meaning. */
-export function* toJsonSchema(schema: JsonSchema, slice: Slice): Sliced<JsonSchema> {
+export function* toJsonSchema(schema: JsonSchema, slice: Slice): Cooperative<JsonSchema> {
   const fields: Array<readonly [string, Json]> = []
   for (const key of Object.keys(schema)) {
     if (slice.add(1, key.length)) yield slice.end()

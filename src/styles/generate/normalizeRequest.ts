@@ -3,7 +3,7 @@
  * and in snake_case, and a single value in the place of a list. Data of the caller's own stays untouched.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import { Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { Part, partAttributes } from "./Api.ts"
 
 /** Fields with arguments, results or schemas: their keys are the caller's own. */
@@ -25,7 +25,7 @@ const camelCase = (key: string): string =>
     : key
 
 /** Renames fields at every depth outside the opaque ones. Of two spellings of one field, camelCase wins. */
-function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
+function* renamed(value: unknown, slice: Slice): Cooperative<unknown> {
   if (slice.add(1)) yield slice.end()
   if (Array.isArray(value)) {
     const list: Array<unknown> = []
@@ -50,7 +50,7 @@ function* renamed(value: unknown, slice: Slice): Sliced<unknown> {
 
 const isLeaf = (value: unknown): boolean => typeof value !== "object" || value === null
 
-type Change = (value: unknown, slice: Slice) => Sliced<unknown>
+type Change = (value: unknown, slice: Slice) => Cooperative<unknown>
 
 /** Changes the elements of a list; a single value becomes a list of one. */
 const listOf = (change: Change): Change =>
@@ -80,7 +80,7 @@ const mostFields = 64
 const knownFields: ReadonlySet<string> = new Set([...Object.keys(Part.schema.fields), ...partAttributes])
 
 /** The known fields of a part and those that name its kind: the first unknown field, and the first that is not null. */
-function* fewFields(part: JsonRecord, keys: ReadonlyArray<string>, slice: Slice): Sliced<JsonRecord> {
+function* fewFields(part: JsonRecord, keys: ReadonlyArray<string>, slice: Slice): Cooperative<JsonRecord> {
   const few: JsonRecord = {}
   let others = 0
   for (const key of keys) {
@@ -138,20 +138,20 @@ const embedRequest = fieldsOf({ content })
 const embedRequests = listOf(embedRequest)
 
 /** The body in the form of `GenerateRequest`. Values of a wrong type stay as they are, for the schema to refuse. */
-export function* normalizeRequest(body: unknown): Sliced<unknown> {
+export function* normalizeRequest(body: unknown): Cooperative<unknown> {
   const slice = new Slice()
   return yield* generateRequest(yield* renamed(body, slice), slice)
 }
 
 /** The request of a token count, which the body may wrap in `generateContentRequest`. */
-export function* normalizeCountRequest(body: unknown): Sliced<unknown> {
+export function* normalizeCountRequest(body: unknown): Cooperative<unknown> {
   const slice = new Slice()
   const request = yield* renamed(body, slice)
   return yield* generateRequest(isRecord(request) ? request["generateContentRequest"] ?? request : request, slice)
 }
 
 /** The body of one embedding or of a batch, in the form of `EmbedContentRequest` or `BatchEmbedContentsRequest`. */
-export function* normalizeEmbedRequest(body: unknown): Sliced<unknown> {
+export function* normalizeEmbedRequest(body: unknown): Cooperative<unknown> {
   const slice = new Slice()
   const request = yield* embedRequest(yield* renamed(body, slice), slice)
   if (isRecord(request) && Array.isArray(request["requests"])) {

@@ -2,10 +2,10 @@
  * Reads the bodies of the content-generation style: brings them to the form of the schemas, then counts and decodes them.
  * Errors name fields in camelCase, whichever spelling the caller used.
  */
-import type { Sliced } from "../../domain/stream/slices.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { BodyOutline } from "../../http/itemLimits.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
+import type { CountedFields } from "../../http/itemLimits.ts"
+import { payloadReader } from "../../http/jsonBody.ts"
 import {
   Content,
   EmbedContentRequest,
@@ -19,7 +19,7 @@ import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest } from "
 
 const { endpoints } = GenerateGroup
 
-const generateCountedFields: BodyOutline = {
+const generateCountedFields: CountedFields = {
   turns: ["contents"],
   parts: ["systemInstruction"],
   functions: "functionDeclarations",
@@ -34,7 +34,7 @@ const content: Pieces = {
   })
 }
 
-export const generatePieces: Pieces = {
+export const generatePlan: Pieces = {
   contents: each(Content, content),
   systemInstruction: within(content),
   tools: each(GenerateTool, {
@@ -43,8 +43,8 @@ export const generatePieces: Pieces = {
   generationConfig: within({ responseSchema: own, responseJsonSchema: own })
 }
 
-const generateReader = (normalize: (body: unknown) => Sliced<unknown>) =>
-  bodyOf(endpoints.generateContent, { outline: generateCountedFields, normalize, pieces: generatePieces })
+const generateReader = (normalize: (body: unknown) => Cooperative<unknown>) =>
+  payloadReader(endpoints.generateContent, { outline: generateCountedFields, normalize, pieces: generatePlan })
 
 export const readGenerateRequest = generateReader(normalizeRequest)
 
@@ -52,7 +52,7 @@ export const readGenerateRequest = generateReader(normalizeRequest)
 export const readCountRequest = generateReader(normalizeCountRequest)
 
 /** Counts the requests of a batch as turns and the content of a single request as parts. */
-const embedCountedFields: BodyOutline = { turns: ["requests"], parts: ["content"], stops: "" }
+const embedCountedFields: CountedFields = { turns: ["requests"], parts: ["content"], stops: "" }
 
 const embedRequest: Pieces = { content: within(content) }
 
@@ -62,6 +62,6 @@ const embedding = {
   pieces: { ...embedRequest, requests: each(EmbedContentRequest, embedRequest) }
 }
 
-export const readEmbedRequest = bodyOf(endpoints.embedContent, embedding)
+export const readEmbedRequest = payloadReader(endpoints.embedContent, embedding)
 
-export const readBatchEmbedRequest = bodyOf(endpoints.batchEmbedContents, embedding)
+export const readBatchEmbedRequest = payloadReader(endpoints.batchEmbedContents, embedding)

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { always, calling, completing, documented } from "../../http/documented.ts"
 import { messagesErrors } from "../../http/errorShapes.ts"
-import { MessagesEdge, MessagesPublicEdge } from "../shared/edges.ts"
+import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { ContentBlock, SystemBlock } from "./contentBlocks.ts"
 
 /** A message of the conversation. */
@@ -242,17 +242,17 @@ export class MessagesGroup extends HttpApiGroup.make("messages").add(
     .annotateMerge(countDocs("Count the tokens of a message (shortcut)")),
   HttpApiEndpoint.post("countTokensShort", "/messages/count_tokens", countTokens)
     .annotateMerge(countDocs("Count the tokens of a message (shortcut)"))
-).middleware(MessagesEdge).add(
+).middleware(MessagesMiddleware).add(
   HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList }).annotateMerge(
     documented({ summary: "List the messages style's models", errors: always })
-  ).middleware(MessagesPublicEdge),
+  ).middleware(MessagesPublicMiddleware),
   HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
     params: { id: Schema.NonEmptyString },
     success: MessagesModel
   }).annotateMerge(documented({
     summary: "Read one of the messages style's models",
     errors: [...always, "model_not_found", "not_found"]
-  })).middleware(MessagesPublicEdge)
+  })).middleware(MessagesPublicMiddleware)
 ).annotate(
   OpenApi.Description,
   "The messages style; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`"

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import type { CompletionOutput } from "../../completion/Completion.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { begunInSlices } from "../../config/inSlices.ts"
-import { estimateSliced } from "../../domain/estimateConversation.ts"
+import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { isSlowMessagesModel, modelNotFound, resolveMessagesModel } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
@@ -15,7 +15,7 @@ import { businessEdge, publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { MessagesEdge, MessagesPublicEdge } from "../shared/edges.ts"
+import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type ResolveModel } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
 import { decodeMessages } from "./decode.ts"
@@ -46,8 +46,8 @@ export const MessagesHandlers = groupRoutes(
       stats.stream = body.stream === true
       const model = findModel(current, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
-      const promptTokens = stats.stream ? yield* begunInSlices(estimateSliced(conversation)) : 0
+      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body)))
+      const promptTokens = stats.stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
       const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
         id: `msg_${id}`,
         model: body.model,
@@ -66,7 +66,7 @@ export const MessagesHandlers = groupRoutes(
       const body = yield* readCountRequest(request)
       const model = responder.findAllowedModel(yield* responder.currentRequest, body.model, resolve)
       if (model instanceof GatewayError) return yield* model
-      const conversation = yield* Effect.fromResult(yield* begunInSlices(decodeMessages(body)))
+      const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body)))
       return respond(endpoints.countTokens, { input_tokens: yield* responder.countTokens(conversation) })
     })
 
@@ -79,12 +79,12 @@ export const MessagesHandlers = groupRoutes(
       countTokensShort: count,
       listModels: () =>
         Effect.map(shown, (isShown) => {
-          const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+          const { model_table, msgcompat_mapping } = config.now()
           return respond(endpoints.listModels, messagesModelList(model_table, msgcompat_mapping, isShown))
         }),
       getModel: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
-          const { model_table, msgcompat_mapping } = config.unsafeCurrent()
+          const { model_table, msgcompat_mapping } = config.now()
           const entry = findMessagesModel(model_table, msgcompat_mapping, isShown, params.id)
           return entry === undefined
             ? Effect.fail(modelNotFound(params.id, model_table, "id"))
@@ -94,7 +94,7 @@ export const MessagesHandlers = groupRoutes(
   })
 ).pipe(
   Layer.provide([
-    Layer.effect(MessagesEdge, businessEdge(MessagesEdge.facts)),
-    Layer.succeed(MessagesPublicEdge, publicEdge(MessagesPublicEdge.facts))
+    Layer.effect(MessagesMiddleware, businessEdge(MessagesMiddleware.facts)),
+    Layer.succeed(MessagesPublicMiddleware, publicEdge(MessagesPublicMiddleware.facts))
   ])
 )

@@ -13,7 +13,7 @@ import {
   userTurns
 } from "../../domain/Conversation.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { flatMapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import {
   call,
@@ -82,7 +82,7 @@ function* blockParts(
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Part>> {
+): Cooperative<ReadonlyArray<Part>> {
   const onlyIn = (allowed: Message["role"]) => {
     if (role !== allowed) faults.at(`${field}.type`, `${block.type} blocks stand in ${allowed} messages only`)
   }
@@ -97,7 +97,7 @@ function* blockParts(
   if ("tool_use_id" in block) {
     onlyIn("user")
     const { content: sent, is_error: isError, tool_use_id: callId } = block
-    const content = typeof sent === "string" ? [Text(sent)] : yield* flatMapSliced(slice, sent ?? [], contentOf)
+    const content = typeof sent === "string" ? [Text(sent)] : yield* flatMapCooperatively(slice, sent ?? [], contentOf)
     return [result({ callId, content, isError })]
   }
   // Only the vendor can decrypt redacted thinking.
@@ -109,9 +109,9 @@ function* messageTurns(
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Turn>> {
+): Cooperative<ReadonlyArray<Turn>> {
   if (typeof content === "string") return [{ role, parts: content === "" ? [] : [Text(content)] }]
-  const parts = yield* flatMapSliced(
+  const parts = yield* flatMapCooperatively(
     slice,
     content,
     (block, i) => blockParts(block, role, `${field}[${i}]`, faults, slice)
@@ -159,10 +159,10 @@ const output = (request: Request): StructuredOutput | undefined => {
  * Decodes a request. Fails with the first fault, which names its field. An absent `max_tokens` stays absent: its default of
  * 8192 is not enforced (spec "Limits").
  */
-export function* decodeMessages(request: Request): Sliced<Result.Result<Conversation, GatewayError>> {
+export function* decodeMessages(request: Request): Cooperative<Result.Result<Conversation, GatewayError>> {
   const faults = new Faults()
   const slice = new Slice()
-  const turns = yield* flatMapSliced(
+  const turns = yield* flatMapCooperatively(
     slice,
     request.messages,
     (message, i) => messageTurns(message, `messages[${i}].content`, faults, slice)

@@ -3,12 +3,12 @@
  * incrementally.
  */
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { BodyOutline } from "../../http/itemLimits.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
+import type { CountedFields } from "../../http/itemLimits.ts"
+import { payloadReader } from "../../http/jsonBody.ts"
 import { MessageParam, MessagesGroup, MessagesTool } from "./Api.ts"
 import { ContentBlock, DocumentPart, ResultBlock, SystemBlock, TextBlock } from "./contentBlocks.ts"
 
-export const messagesCountedFields: BodyOutline = {
+export const messagesCountedFields: CountedFields = {
   turns: ["messages"],
   parts: ["system"],
   stops: "stop_sequences"
@@ -34,7 +34,7 @@ const blockPieces: Pieces = (block) => {
   }
 }
 
-export const messagesPieces: Pieces = {
+export const messagesPlan: Pieces = {
   messages: each(MessageParam, { content: each(ContentBlock, blockPieces) }),
   system: each(SystemBlock),
   tools: each(MessagesTool, { input_schema: own }),
@@ -42,8 +42,8 @@ export const messagesPieces: Pieces = {
   output_format: within({ schema: own })
 }
 
-const options = { outline: messagesCountedFields, pieces: messagesPieces }
+const options = { outline: messagesCountedFields, pieces: messagesPlan }
 
-export const readMessagesRequest = bodyOf(MessagesGroup.endpoints.create, options)
+export const readMessagesRequest = payloadReader(MessagesGroup.endpoints.create, options)
 
-export const readCountRequest = bodyOf(MessagesGroup.endpoints.countTokens, options)
+export const readCountRequest = payloadReader(MessagesGroup.endpoints.countTokens, options)

@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { always, documented } from "../../http/documented.ts"
-import { OpenAiPublicEdge } from "../shared/edges.ts"
+import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
 
 /** An entry of the list. */
 export const ModelEntry = Schema.Struct({
@@ -30,4 +30,4 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
       description: "Accepts an alias and returns the model that it stands for.",
       errors: [...always, "model_not_found", "not_found"]
     }))
-).middleware(OpenAiPublicEdge).annotate(OpenApi.Description, "Models of the chat-completions style") {}
+).middleware(OpenAiPublicMiddleware).annotate(OpenApi.Description, "Models of the chat-completions style") {}

@@ -9,7 +9,7 @@ import { publicEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { respond } from "../../http/reply.ts"
 import { shownModels } from "../../http/shownModels.ts"
-import { OpenAiPublicEdge } from "../shared/edges.ts"
+import { OpenAiPublicMiddleware } from "../shared/middleware.ts"
 import { type ModelEntry, ModelsGroup } from "./Api.ts"
 
 const { endpoints } = ModelsGroup
@@ -32,11 +32,11 @@ export const ModelsHandlers = groupRoutes(
         Effect.map(shown, (isShown) =>
           respond(endpoints.list, {
             object: "list",
-            data: listedModels(config.unsafeCurrent().model_table).filter(isShown).map(entry)
+            data: listedModels(config.now().model_table).filter(isShown).map(entry)
           })),
       get: ({ params }) =>
         Effect.flatMap(shown, (isShown) => {
-          const { model_table } = config.unsafeCurrent()
+          const { model_table } = config.now()
           const model = resolveModel(model_table, params.id)
           return model === undefined || !isShown(model)
             ? Effect.fail(modelNotFound(params.id, model_table))
@@ -44,4 +44,4 @@ export const ModelsHandlers = groupRoutes(
         })
     } satisfies HandlersOf<typeof ModelsGroup>
   })
-).pipe(Layer.provide(Layer.succeed(OpenAiPublicEdge, publicEdge(OpenAiPublicEdge.facts))))
+).pipe(Layer.provide(Layer.succeed(OpenAiPublicMiddleware, publicEdge(OpenAiPublicMiddleware.facts))))

@@ -8,7 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { completing, documented, finding } from "../../http/documented.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { ResponseFrame } from "./events.ts"
 import { InputItem, InputMessage, otherTypes } from "./items.ts"
 import { ResponseObject, TextFormat } from "./ResponseObject.ts"
@@ -145,4 +145,4 @@ export class ResponsesGroup extends HttpApiGroup.make("responses").add(
     summary: "List the input items of a stored response",
     errors: [...finding, "invalid_request"]
   }))
-).middleware(OpenAiEdge).annotate(OpenApi.Description, "Responses, stored and streamed") {}
+).middleware(OpenAiMiddleware).annotate(OpenApi.Description, "Responses, stored and streamed") {}

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
-import { begunInSlices, inSlices } from "../../config/inSlices.ts"
+import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
@@ -15,7 +15,7 @@ import { holdPrompt } from "../../http/jsonBody.ts"
 import { beforeReply } from "../../http/largeReply.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
-import { OpenAiEdge } from "../shared/edges.ts"
+import { OpenAiMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
 import { decodeResponse } from "./decode.ts"
@@ -46,7 +46,7 @@ export const ResponsesHandlers = groupRoutes(
 
     const referenced = Effect.fnUntraced(function*(owner: string, request: ResponseRequest) {
       const found = new Map<string, StoredResponse>()
-      for (const id of yield* inSlices(storedReferences(request))) {
+      for (const id of yield* runCooperatively(storedReferences(request))) {
         const stored = yield* store.get(owner, id)
         if (stored !== undefined) found.set(id, stored)
       }
@@ -62,7 +62,7 @@ export const ResponsesHandlers = groupRoutes(
         const model = findModel(current, body.model)
         if (model instanceof GatewayError) return yield* model
         const { conversation, items, taken } = yield* Effect.fromResult(
-          yield* begunInSlices(decodeResponse(body, {
+          yield* startCooperatively(decodeResponse(body, {
             wideInput: config.compat.wide_input_strict_output,
             stored: yield* referenced(caller.owner, body),
             limits: config.limits
@@ -74,7 +74,7 @@ export const ResponsesHandlers = groupRoutes(
         const now = () => clock.currentTimeMillisUnsafe()
         const info = responseInfo(seed, Math.floor(now() / 1000), body)
         const keep = body.store !== false
-        const itemsSize = keep ? yield* begunInSlices(jsonSizeSliced(items)) : 0
+        const itemsSize = keep ? yield* startCooperatively(jsonSizeSliced(items)) : 0
         // A caller may use any number of direct tokens, so they share one part of the store.
         const share = caller._tag === "Direct" ? "direct" : caller.owner
 
@@ -92,7 +92,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         let stored: OpenResponse | undefined
-        const renderer = responseFrames(info, { now, finalized: (text) => stored?.settleUnsafe(text) })
+        const renderer = responseFrames(info, { now, finalized: (text) => stored?.finalizeUnsafe(text) })
         const start = () => {
           if (keep) {
             stored = store.openUnsafe(caller.owner, { id, body: inProgressText(info), items, itemsSize }, share)
@@ -134,16 +134,16 @@ export const ResponsesHandlers = groupRoutes(
       }),
       inputItems: Effect.fnUntraced(function*({ endpoint, params, query }) {
         const stored = yield* find(params.id)
-        const page = yield* inSlices(listInputItems(stored, query))
+        const page = yield* runCooperatively(listInputItems(stored, query))
         // Returning the first page instead would make a paging client loop forever.
         if (page === undefined) {
           return yield* invalidRequest("after must be the id of one of the input items", "after")
         }
-        yield* beforeReply(yield* inSlices(jsonSizeSliced(page.data, asText)))
+        yield* beforeReply(yield* runCooperatively(jsonSizeSliced(page.data, asText)))
         return respond(endpoint, page)
       })
     } satisfies HandlersOf<typeof ResponsesGroup>
   })
 ).pipe(
-  Layer.provide(Layer.effect(OpenAiEdge, businessEdge(OpenAiEdge.facts)))
+  Layer.provide(Layer.effect(OpenAiMiddleware, businessEdge(OpenAiMiddleware.facts)))
 )

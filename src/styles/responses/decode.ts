@@ -4,7 +4,7 @@
 import type * as Result from "effect/Result"
 import { type Conversation, type StructuredOutput, Text, type Turn } from "../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
-import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import { Faults } from "../../http/Faults.ts"
 import { commonSampling, stopSequences } from "../shared/chatFamily.ts"
 import { jsonSchemaOutput } from "../shared/conversation.ts"
@@ -33,7 +33,7 @@ const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefin
 export function* decodeResponse(
   request: ResponseRequest,
   options: DecodeOptions
-): Sliced<Result.Result<DecodedRequest, GatewayError>> {
+): Cooperative<Result.Result<DecodedRequest, GatewayError>> {
   const slice = new Slice()
   const faults = new Faults()
   for (const param of ["conversation", "prompt"] as const) {
@@ -58,7 +58,7 @@ export function* decodeResponse(
       },
       output: structuredOutput(request)
     },
-    items: yield* mapSliced(slice, items, ({ item }) => item),
+    items: yield* mapCooperatively(slice, items, ({ item }) => item),
     taken
   })
 }

@@ -1,7 +1,7 @@
 /**
  * Lists the input items of a stored response a page at a time, each with an id and with its content as a list.
  */
-import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import type { MessageContent } from "../shared/chatFamily.ts"
 import type { InputItemList } from "./Api.ts"
 import { inputItemId, seedOf } from "./ids.ts"
@@ -64,11 +64,11 @@ const listedItem = (item: Item, seed: string, index: number, taken: Set<string>)
 export function* listInputItems(
   stored: StoredResponse,
   { after, limit = 20, order = "desc" }: PageQuery
-): Sliced<typeof InputItemList.Type | undefined> {
+): Cooperative<typeof InputItemList.Type | undefined> {
   const seed = seedOf(stored.id)
   const items = yield* inputItems(stored)
   const taken = new Set<string>()
-  const all = yield* mapSliced(new Slice(), items, (item, index) => listedItem(item, seed, index, taken))
+  const all = yield* mapCooperatively(new Slice(), items, (item, index) => listedItem(item, seed, index, taken))
   if (order === "desc") all.reverse()
   const last = after === undefined || after === "" ? undefined : all.findIndex((item) => item["id"] === after)
   if (last === -1) return undefined

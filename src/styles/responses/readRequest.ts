@@ -4,20 +4,20 @@
  */
 import * as Schema from "effect/Schema"
 import { each, own, type Pieces, within } from "../../http/decodePieces.ts"
-import type { BodyOutline } from "../../http/itemLimits.ts"
-import { bodyOf } from "../../http/jsonBody.ts"
+import type { CountedFields } from "../../http/itemLimits.ts"
+import { payloadReader } from "../../http/jsonBody.ts"
 import { ContentPart } from "../shared/chatFamily.ts"
 import { choiceTypes, ResponsesGroup, ResponseTool } from "./Api.ts"
 import { InputItem, InputMessage, InputToolCall, knownTypes, ReasoningText } from "./items.ts"
 
-const responsesCountedFields: BodyOutline = {
+const responsesCountedFields: CountedFields = {
   turns: ["input", "messages"],
   stops: "stop",
   toolNames: "tool_choice.tools",
   maps: ["metadata"]
 }
 
-export const itemPieces: Pieces = ({ type }) => {
+export const itemPlan: Pieces = ({ type }) => {
   if (typeof type === "string" && !knownTypes.has(type)) return "own"
   return type === "reasoning"
     ? { summary: each(ReasoningText), content: each(ReasoningText) }
@@ -41,12 +41,12 @@ const pieces = {
   tool_choice: within(choicePieces),
   text: within({ format: within({ schema: own }) })
 }
-const withList = { ...pieces, input: each(Schema.Union([Schema.String, InputItem]), itemPieces) }
-const withItem = { ...pieces, input: within(itemPieces) }
+const withList = { ...pieces, input: each(Schema.Union([Schema.String, InputItem]), itemPlan) }
+const withItem = { ...pieces, input: within(itemPlan) }
 
-export const responsesPieces: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem
+export const responsesPlan: Pieces = ({ input }) => Array.isArray(input) ? withList : withItem
 
-export const readResponseRequest = bodyOf(ResponsesGroup.endpoints.create, {
+export const readResponseRequest = payloadReader(ResponsesGroup.endpoints.create, {
   outline: responsesCountedFields,
-  pieces: responsesPieces
+  pieces: responsesPlan
 })

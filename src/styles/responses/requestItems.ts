@@ -4,7 +4,7 @@
  */
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { eachSliced, mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import type { MessageContent } from "../shared/chatFamily.ts"
 import type { ResponseRequest } from "./Api.ts"
@@ -39,10 +39,10 @@ const inputList = (input: Input): ReadonlyArray<string | InputItem> =>
   typeof input === "object" && !isItem(input) ? input : [input]
 
 /** Ids of the stored responses that a request refers to. */
-export function* storedReferences(request: ResponseRequest): Sliced<ReadonlySet<string>> {
+export function* storedReferences(request: ResponseRequest): Cooperative<ReadonlySet<string>> {
   const ids = new Set<string>()
   if (request.previous_response_id) ids.add(request.previous_response_id)
-  yield* eachSliced(inputList(request.input ?? []), (item) => {
+  yield* eachCooperatively(inputList(request.input ?? []), (item) => {
     if (typeof item === "string" || !isReference(item)) return
     const id = responseOfItem(item.id)
     if (id !== undefined) ids.add(id)
@@ -58,7 +58,7 @@ function* previousResponse(
   { previous_response_id: id }: ResponseRequest,
   stored: StoredItems,
   faults: Faults
-): Sliced<KnownResponse | undefined> {
+): Cooperative<KnownResponse | undefined> {
   if (id === undefined || id === null) return undefined
   const previous = yield* stored.response(id)
   if (previous === undefined) faults.add(unknownReference("previous_response_id", id))
@@ -114,7 +114,7 @@ function* placedItems(
   stored: StoredItems,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<PlacedItem>> {
+): Cooperative<ReadonlyArray<PlacedItem>> {
   const { input, messages } = request
   const items: Array<PlacedItem> = []
   const previous = yield* previousResponse(request, stored, faults)
@@ -159,7 +159,7 @@ export function* requestItems(
   { limits, stored: responses, wideInput }: DecodeOptions,
   faults: Faults,
   slice: Slice
-): Sliced<RequestItems> {
+): Cooperative<RequestItems> {
   const { input, messages } = request
   const hasInput = input !== undefined && input !== null
   if (hasInput && !wideInput) {
@@ -172,6 +172,6 @@ export function* requestItems(
   }
   const stored = new StoredItems(responses, limits, slice)
   const items = yield* placedItems(request, stored, faults, slice)
-  if (stored.taken > 0) yield* stored.checkCount(yield* mapSliced(slice, items, ({ item }) => item), faults)
+  if (stored.taken > 0) yield* stored.checkCount(yield* mapCooperatively(slice, items, ({ item }) => item), faults)
   return { items, taken: stored.taken }
 }

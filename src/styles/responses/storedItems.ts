@@ -7,13 +7,13 @@ import * as Schema from "effect/Schema"
 import type { Json } from "../../domain/Conversation.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Limits } from "../../domain/limits.ts"
-import { eachSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, eachCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { decodePieces, each } from "../../http/decodePieces.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { itemCounter } from "../../http/itemLimits.ts"
 import { responseOfItem } from "./ids.ts"
 import { Item } from "./items.ts"
-import { itemPieces } from "./readRequest.ts"
+import { itemPlan } from "./readRequest.ts"
 import { asText, jsonSizeSliced } from "./store/jsonSize.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
 
@@ -24,7 +24,7 @@ export interface KnownResponse {
   readonly byId: ReadonlyMap<string, Item>
 }
 
-const itemList = each(Item, itemPieces)
+const itemList = each(Item, itemPlan)
 
 const decodeItems = decodePieces(Schema.Struct({ items: Schema.Array(Item) }), { items: itemList })
 
@@ -33,7 +33,7 @@ const decodeBody = decodePieces(Schema.Struct({ status: Schema.String, output: S
 })
 
 /** The items before a stored response's output. This style wrote them, so they always decode. */
-export function* inputItems({ items }: StoredResponse): Sliced<ReadonlyArray<Item>> {
+export function* inputItems({ items }: StoredResponse): Cooperative<ReadonlyArray<Item>> {
   return Result.getOrThrow(yield* decodeItems({ items })).items
 }
 
@@ -56,7 +56,7 @@ export class StoredItems {
   }
 
   /** The stored response with this id, decoded once per request. */
-  *response(id: string): Sliced<KnownResponse | undefined> {
+  *response(id: string): Cooperative<KnownResponse | undefined> {
     const stored = this.#stored.get(id)
     const known = this.#known.get(id)
     if (stored === undefined || known !== undefined) return known
@@ -64,7 +64,7 @@ export class StoredItems {
     const { output, status } = Result.getOrThrow(yield* decodeBody(body))
     const items = (yield* inputItems(stored)).concat(output)
     const byId = new Map<string, Item>()
-    yield* eachSliced(items, (item) => {
+    yield* eachCooperatively(items, (item) => {
       if ("id" in item && typeof item.id === "string") byId.set(item.id, item)
     })
     const response = { status, items, byId }
@@ -73,13 +73,13 @@ export class StoredItems {
   }
 
   /** The item with this id: of the response that the request continues, else of the response that the id belongs to. */
-  *find(id: string, previous: KnownResponse | undefined): Sliced<Item | undefined> {
+  *find(id: string, previous: KnownResponse | undefined): Cooperative<Item | undefined> {
     const owner = responseOfItem(id)
     return previous?.byId.get(id) ?? (owner === undefined ? undefined : (yield* this.response(owner))?.byId.get(id))
   }
 
   /** Takes an item. Returns false, and notes a fault at `field`, when the items are larger than a body may be. */
-  *take(item: Item, field: string, faults: Faults): Sliced<boolean> {
+  *take(item: Item, field: string, faults: Faults): Cooperative<boolean> {
     const size = this.#sizes.get(item) ?? (yield* jsonSizeSliced(item as Json, asText, this.#slice))
     this.#sizes.set(item, size)
     this.taken += size
@@ -91,7 +91,7 @@ export class StoredItems {
   }
 
   /** Notes a fault when a conversation with taken items has more items or parts than a body may have. */
-  *checkCount(items: ReadonlyArray<Item>, faults: Faults): Sliced<void> {
+  *checkCount(items: ReadonlyArray<Item>, faults: Faults): Cooperative<void> {
     const tooMany = yield* countItems({ input: items }, this.#limits)
     if (tooMany === undefined) return
     faults.add(invalidRequest(`${tooMany.message}, with what is taken from stored responses`, "input"))

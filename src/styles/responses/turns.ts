@@ -2,7 +2,7 @@
  * Decodes the items of a conversation to its turns.
  */
 import type { Part, Role, Turn } from "../../domain/Conversation.ts"
-import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { contentPart, contentParts } from "../shared/chatFamily.ts"
 import { call, omitted, result } from "../shared/conversation.ts"
@@ -50,7 +50,7 @@ class TurnCollector {
   }
 }
 
-function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Faults, slice: Slice): Sliced<void> {
+function* addItem(turns: TurnCollector, { field, item }: PlacedItem, faults: Faults, slice: Slice): Cooperative<void> {
   if (isOtherItem(item)) {
     turns.add("user", [omitted(item.type)])
     return
@@ -96,11 +96,11 @@ export function* decodeItems(
   items: ReadonlyArray<PlacedItem>,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Turn>> {
+): Cooperative<ReadonlyArray<Turn>> {
   const turns = new TurnCollector()
   for (const item of items) {
     if (slice.add(1)) yield slice.end()
     yield* addItem(turns, item, faults, slice)
   }
-  return yield* mapSliced(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
+  return yield* mapCooperatively(slice, turns.turns, ({ parts, role }) => ({ role, parts }))
 }

@@ -5,7 +5,7 @@
 import * as Schema from "effect/Schema"
 import { dataUrl, type FilePart, type ImagePart, type Sampling, Text } from "../../domain/Conversation.ts"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
-import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import type { Faults } from "../../http/Faults.ts"
 import { type Content, file, image, imageAt, omitted } from "./conversation.ts"
 
@@ -114,11 +114,11 @@ export function* contentParts(
   field: string,
   faults: Faults,
   slice: Slice
-): Sliced<ReadonlyArray<Content>> {
+): Cooperative<ReadonlyArray<Content>> {
   if (content === undefined || content === null || content === "") return []
   return typeof content === "string"
     ? [Text(content)]
-    : yield* mapSliced(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
+    : yield* mapCooperatively(slice, content, (part, i) => contentPart(part, `${field}[${i}]`, faults))
 }
 
 /** The sequences of `stop`. */

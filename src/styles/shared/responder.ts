@@ -11,12 +11,12 @@ import type { Caller } from "../../accounts/Accounts.ts"
 import { keyOf } from "../../completion/admission.ts"
 import { type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { inSlices } from "../../config/inSlices.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
-import { estimateSliced } from "../../domain/estimateConversation.ts"
+import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { type Model, modelNotFound, resolveEmbeddingModel, resolveModel } from "../../domain/models.ts"
 import type { FrameRenderer } from "../../http/FrameRenderer.ts"
@@ -85,7 +85,7 @@ export const makeResponder = Effect.gen(function*() {
     currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => ({
       caller: Context.getUnsafe(fiber.context, CurrentCaller),
       stats: Context.getUnsafe(fiber.context, CurrentRequest),
-      config: store.unsafeCurrent(),
+      config: store.now(),
       created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
     })),
 
@@ -111,6 +111,7 @@ export const makeResponder = Effect.gen(function*() {
     },
 
     /** Estimates a conversation's tokens. The work waits for its turn among all work on the gateway's own processor. */
-    countTokens: (conversation: Conversation): Effect.Effect<number> => inTurn(inSlices(estimateSliced(conversation)))
+    countTokens: (conversation: Conversation): Effect.Effect<number> =>
+      inTurn(runCooperatively(estimateCooperatively(conversation)))
   }
 })

@@ -2,7 +2,7 @@
  * Text, images and files as the content of a chat message.
  */
 import type { FilePart, ImagePart, Json, TextPart } from "../../domain/Conversation.ts"
-import { mapSliced, type Slice, type Sliced } from "../../domain/stream/slices.ts"
+import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 
 /** A part of the content of a message. */
 export type Content = TextPart | ImagePart | FilePart
@@ -70,11 +70,11 @@ const contentPart = (part: Content): Json => {
 }
 
 /** A string for text alone, which every server accepts; otherwise a list of parts. In slices, because there may be many. */
-export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice): Sliced<Json> {
+export function* contentOf(parts: ReadonlyArray<Content>, slice: Slice): Cooperative<Json> {
   const texts: Array<string> = []
   for (const part of parts) {
     if (slice.add(1)) yield slice.end()
-    if (part._tag !== "Text") return yield* mapSliced(slice, parts, contentPart)
+    if (part._tag !== "Text") return yield* mapCooperatively(slice, parts, contentPart)
     texts.push(part.text)
   }
   return texts.join("\n\n")

@@ -8,7 +8,7 @@ import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
 import { clear } from "../../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { Budget } from "../budget.ts"
+import type { RequestBudget } from "../budget.ts"
 import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { EmbeddingsReply } from "../Upstream.ts"
@@ -86,7 +86,7 @@ const mark = [0xef, 0xbb, 0xbf]
 export const replyDecoder = (
   stop: ReadonlyArray<string>,
   expectEnd: Exchange["expectEnd"],
-  budget: Budget,
+  budget: RequestBudget,
   seen: ((bytes: Uint8Array) => void) | undefined
 ): BodyDecoder<UpstreamEvent> => {
   const chunks = chunkDecoder(stop)

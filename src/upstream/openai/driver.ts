@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { keyless } from "../../config/Account.ts"
-import { begunInSlices } from "../../config/inSlices.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import { isRecord } from "../../domain/json.ts"
 import { fromPullOnce } from "../../domain/stream/transduce.ts"
@@ -191,7 +191,7 @@ export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: OpenA
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const asked = { id: model.id, name: names.get(model.id) ?? model.id }
         return Effect.flatMapEager(
-          begunInSlices(chatRequest(asked.name, conversation, options.tools)),
+          startCooperatively(chatRequest(asked.name, conversation, options.tools)),
           ({ body, stop }) => send(request, asked, token, body, stop, scope)
         )
       }))

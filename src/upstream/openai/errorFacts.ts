@@ -4,7 +4,7 @@
  * There is no common form. OpenAI and most others wrap it in `error`; older vLLM sends the bare object, Ollama and LM Studio a
  * string, FastAPI a `detail` that may be a list, Google a list of bodies. `code` is a word, a number, or a quoted number.
  */
-import { tellsHealth } from "../../domain/classifyUpstreamFailure.ts"
+import { isHealthReason } from "../../domain/classifyUpstreamFailure.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { asString } from "../json.ts"
 
@@ -44,7 +44,7 @@ const reasonsOf = (details: unknown): ReadonlyArray<unknown> =>
 const describe = (error: JsonRecord): ErrorFacts => {
   const words = [error["code"], error["type"], error["status"], ...reasonsOf(error["details"])].map(asString)
   // A word about the account is preferred to a general one.
-  const reason = words.find(tellsHealth) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
+  const reason = words.find(isHealthReason) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
   const message = messageOf(error, deepest)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
   return {

@@ -1,7 +1,7 @@
 /**
  * Separates inline reasoning, between `<think>` and `</think>` at the start of a reply, from the text.
  */
-import type { Meter } from "../../domain/stream/slices.ts"
+import type { Meter } from "../../domain/stream/cooperative.ts"
 import { TextPieces } from "../../domain/stream/text.ts"
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 

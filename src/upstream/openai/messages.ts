@@ -16,11 +16,17 @@ import {
   toolsEnabled,
   type Turn
 } from "../../domain/Conversation.ts"
-import { linkCallsSliced } from "../../domain/linkCalls.ts"
-import { eachSliced, filterSliced, mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
-import { declareToolsSliced } from "../../sieve/declaration.ts"
-import { disarmSliced } from "../../sieve/disarm.ts"
-import { renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
+import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import {
+  type Cooperative,
+  eachCooperatively,
+  filterCooperatively,
+  mapCooperatively,
+  Slice
+} from "../../domain/stream/cooperative.ts"
+import { declareToolsCooperatively } from "../../sieve/declaration.ts"
+import { disarmCooperatively } from "../../sieve/disarm.ts"
+import { renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
 import { type Content, contentOf } from "./contentParts.ts"
 
 /** How tools reach the model: by the server's API, or declared in the prompt. */
@@ -53,18 +59,18 @@ const nativeCall = ({ arguments: text, id, name }: CallPart): Json => ({
  * Reasoning is sent back only within its tool loop: models that reason between calls need it there, and models do not see their
  * reasoning about earlier questions.
  */
-function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<JsonObject> {
-  const said = yield* filterSliced(slice, turn.parts, isContent)
-  const calls = yield* filterSliced(slice, turn.parts, isCall)
+function* assistantMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Cooperative<JsonObject> {
+  const said = yield* filterCooperatively(slice, turn.parts, isContent)
+  const calls = yield* filterCooperatively(slice, turn.parts, isCall)
   if (calls.length === 0) return { role: "assistant", content: yield* contentOf(said, slice) }
   const reasoning = inToolLoop
-    ? (yield* filterSliced(slice, turn.parts, isReasoning)).map((part) => part.text).join("")
+    ? (yield* filterCooperatively(slice, turn.parts, isReasoning)).map((part) => part.text).join("")
     : ""
   return {
     role: "assistant",
     content: said.length === 0 ? null : yield* contentOf(said, slice),
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
-    tool_calls: yield* mapSliced(slice, calls, nativeCall)
+    tool_calls: yield* mapCooperatively(slice, calls, nativeCall)
   }
 }
 
@@ -74,10 +80,10 @@ const onlyText = ({ parts }: Turn): string | undefined => {
   return parts.length === 1 && first?._tag === "Text" ? first.text : undefined
 }
 
-function* turnMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Sliced<JsonObject> {
+function* turnMessage(turn: Turn, inToolLoop: boolean, slice: Slice): Cooperative<JsonObject> {
   return turn.role === "assistant"
     ? yield* assistantMessage(turn, inToolLoop, slice)
-    : { role: turn.role, content: yield* contentOf(yield* filterSliced(slice, turn.parts, isContent), slice) }
+    : { role: turn.role, content: yield* contentOf(yield* filterCooperatively(slice, turn.parts, isContent), slice) }
 }
 
 /** The results of a turn as messages; their other content is added to `shown`. */
@@ -86,17 +92,17 @@ function* resultMessages(
   messages: Array<JsonObject>,
   shown: Array<Content>,
   slice: Slice
-): Sliced<void> {
-  for (const { callId, content } of yield* filterSliced(slice, parts, isResult)) {
-    const texts = yield* filterSliced(slice, content, isText)
+): Cooperative<void> {
+  for (const { callId, content } of yield* filterCooperatively(slice, parts, isResult)) {
+    const texts = yield* filterCooperatively(slice, content, isText)
     messages.push({ role: "tool", tool_call_id: callId, content: yield* contentOf(texts, slice) })
-    yield* eachSliced(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
+    yield* eachCooperatively(content, (part) => void (part._tag !== "Text" && shown.push(part)), slice)
   }
-  yield* eachSliced(parts, (part) => void (isContent(part) && shown.push(part)), slice)
+  yield* eachCooperatively(parts, (part) => void (isContent(part) && shown.push(part)), slice)
 }
 
 /** Results as `tool` messages, which accept text alone; their images and files follow in one user message. */
-function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<ReadonlyArray<JsonObject>> {
+function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Cooperative<ReadonlyArray<JsonObject>> {
   const messages: Array<JsonObject> = []
   const lastQuestion = turns.findLastIndex(({ role }) => role === "user")
   let shown: Array<Content> = []
@@ -121,14 +127,17 @@ function* nativeMessages(turns: ReadonlyArray<Turn>, slice: Slice): Sliced<Reado
 }
 
 /** Calls and results as text, in the form that the declaration asks for. */
-function* asContent(part: Part, slice: Slice): Sliced<ReadonlyArray<Content>> {
+function* asContent(part: Part, slice: Slice): Cooperative<ReadonlyArray<Content>> {
   switch (part._tag) {
     case "Call":
-      return [Text(yield* renderCallSliced(part, slice))]
+      return [Text(yield* renderCallCooperatively(part, slice))]
     case "Result":
-      return [Text(yield* renderResultSliced(part, slice)), ...part.content.filter((each) => each._tag !== "Text")]
+      return [
+        Text(yield* renderResultCooperatively(part, slice)),
+        ...part.content.filter((each) => each._tag !== "Text")
+      ]
     case "Text":
-      return [Text(yield* disarmSliced(part.text, slice))]
+      return [Text(yield* disarmCooperatively(part.text, slice))]
     case "Reasoning":
       return []
     default:
@@ -140,7 +149,7 @@ function* promptMessages(
   turns: ReadonlyArray<Turn>,
   declaration: string,
   slice: Slice
-): Sliced<ReadonlyArray<JsonObject>> {
+): Cooperative<ReadonlyArray<JsonObject>> {
   const merged: Array<{ readonly role: "system" | "user" | "assistant"; readonly parts: Array<Content> }> = []
   const add = (role: "system" | "user" | "assistant", parts: ReadonlyArray<Content>) => {
     if (parts.length === 0) return
@@ -170,14 +179,14 @@ function* promptMessages(
 }
 
 /** The messages of a conversation. Without tools, calls or results they are the caller's own in both modes. */
-export function* messagesOf(conversation: Conversation, mode: ToolMode): Sliced<ReadonlyArray<JsonObject>> {
+export function* messagesOf(conversation: Conversation, mode: ToolMode): Cooperative<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsSliced(conversation, slice)
+  const { turns } = yield* linkCallsCooperatively(conversation, slice)
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
     return yield* nativeMessages(turns, slice)
   }
   const { parallelToolCalls, toolChoice, tools } = conversation
-  const declaration = enabled ? yield* declareToolsSliced(tools, toolChoice, parallelToolCalls, slice) : ""
+  const declaration = enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : ""
   return yield* promptMessages(withoutSystemEnd(turns), declaration, slice)
 }

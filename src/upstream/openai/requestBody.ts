@@ -9,7 +9,7 @@ import {
   type ToolChoice,
   toolsEnabled
 } from "../../domain/Conversation.ts"
-import type { Sliced } from "../../domain/stream/slices.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type JsonObject, messagesOf, type ToolMode } from "./messages.ts"
 
 const toolChoice = (choice: ToolChoice): Json => {
@@ -83,7 +83,7 @@ export interface ChatRequest {
 }
 
 /** The request of a conversation, with the server's name of the model. Always streamed, with usage at the end. */
-export function* chatRequest(model: string, conversation: Conversation, mode: ToolMode): Sliced<ChatRequest> {
+export function* chatRequest(model: string, conversation: Conversation, mode: ToolMode): Cooperative<ChatRequest> {
   const enabled = toolsEnabled(conversation)
   // A sequence within the arguments of a call as text would end the call, so the gateway applies the sequences itself.
   const stop = enabled && mode === "prompt" ? [] : conversation.stop

@@ -6,13 +6,13 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
-import { pause } from "../../config/clock/pause.ts"
+import { pause } from "../../config/clock/retry.ts"
 import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
 import { clear } from "../../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { Budget } from "../budget.ts"
+import type { RequestBudget } from "../budget.ts"
 import { type BodyDecoder, type BodyEnd, decodeBody, type DecodedBody } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
@@ -59,7 +59,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   isFull = false
   private readonly rounds: SessionContinuations
   private readonly reply: ReplyDecoder
-  private readonly budget: Budget
+  private readonly budget: RequestBudget
   private readonly exchange: Exchange
   private readonly recorder: RoundRecorder | undefined
   private readonly sse = makeSseDecoder()
@@ -67,7 +67,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   private ended = false
   private endExpected: number | undefined = undefined
 
-  constructor(rounds: SessionContinuations, reply: ReplyDecoder, budget: Budget, { exchange, recorder }: Round) {
+  constructor(rounds: SessionContinuations, reply: ReplyDecoder, budget: RequestBudget, { exchange, recorder }: Round) {
     this.rounds = rounds
     this.reply = reply
     this.budget = budget
@@ -137,7 +137,7 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
 /** One reply over all its rounds. One round runs at a time; it is left before the next one is opened. */
 export class SessionContinuations {
   private readonly reply = new ReplyDecoder()
-  private readonly budget: Budget
+  private readonly budget: RequestBudget
   private readonly openContinue: OpenContinue
   /** The phase of a failure. */
   phase: FailurePhase = "stream"
@@ -150,7 +150,7 @@ export class SessionContinuations {
   private roundEnd: RoundEnd | undefined
   private current: { readonly pull: () => DecodedBody<UpstreamEvent>; readonly body: RoundBody } | undefined
 
-  constructor(budget: Budget, openContinue: OpenContinue) {
+  constructor(budget: RequestBudget, openContinue: OpenContinue) {
     this.budget = budget
     this.openContinue = openContinue
   }

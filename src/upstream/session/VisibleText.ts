@@ -4,7 +4,7 @@
  * Text is emitted as it grows and cannot be retracted; a patch that changes emitted text fails the reply.
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { Meter } from "../../domain/stream/slices.ts"
+import type { Meter } from "../../domain/stream/cooperative.ts"
 import { TextPieces, WholeCharacters } from "../../domain/stream/text.ts"
 import { type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 import { type Change, fragmentChannel } from "./patchDocument.ts"

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { nationalMobile } from "../../domain/identity.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import type { Budget } from "../budget.ts"
+import type { RequestBudget } from "../budget.ts"
 import type { Exchange, ExchangeLimits, ExchangeRequest, Exchanges } from "../Exchange.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 import type { MessageId } from "./decodeReply.ts"
@@ -19,7 +19,7 @@ export interface StreamCall {
   readonly body: string
   readonly token: string | undefined
   readonly round: RoundRecorder | undefined
-  readonly budget: Budget
+  readonly budget: RequestBudget
 }
 
 /** The count of the first list request; most accounts have fewer sessions. */

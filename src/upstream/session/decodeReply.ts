@@ -2,7 +2,7 @@
  * Decodes the events of a session reply into upstream events, over all of its rounds (upstream-protocol, "The event stream").
  */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { Meter } from "../../domain/stream/slices.ts"
+import type { Meter } from "../../domain/stream/cooperative.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { type PartialUsage, type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
 import { asCount, parseJson } from "../json.ts"

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import { begunInSlices } from "../../config/inSlices.ts"
+import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { fromPullOnce } from "../../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
@@ -129,7 +129,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     }
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),
-      () => Effect.flatMapEager(begunInSlices(renderPrompt(conversation)), begin)
+      () => Effect.flatMapEager(startCooperatively(renderPrompt(conversation)), begin)
     )
   }
 

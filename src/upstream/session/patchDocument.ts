@@ -6,7 +6,7 @@
  */
 
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { Meter } from "../../domain/stream/slices.ts"
+import type { Meter } from "../../domain/stream/cooperative.ts"
 
 /** What one patch did to the document. Paths are resolved: `-1` has become an index. */
 export type Change =

@@ -15,11 +15,11 @@ import {
   type TextPart,
   toolsEnabled
 } from "../../domain/Conversation.ts"
-import { linkCallsSliced } from "../../domain/linkCalls.ts"
-import { mapSliced, Slice, type Sliced } from "../../domain/stream/slices.ts"
-import { declareToolsSliced } from "../../sieve/declaration.ts"
-import { disarmSliced } from "../../sieve/disarm.ts"
-import { guardJsonSliced, renderCallSliced, renderResultSliced } from "../../sieve/history.ts"
+import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
+import { declareToolsCooperatively } from "../../sieve/declaration.ts"
+import { disarmCooperatively } from "../../sieve/disarm.ts"
+import { guardJsonCooperatively, renderCallCooperatively, renderResultCooperatively } from "../../sieve/history.ts"
 
 /** Joins the texts that are not empty with blank lines. */
 const paragraphs = (texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
@@ -34,40 +34,45 @@ const omitted = (part: ImagePart | FilePart): string => {
 
 const asText = (part: TextPart | ImagePart | FilePart): TextPart => part._tag === "Text" ? part : Text(omitted(part))
 
-function* renderPart(part: Part, slice: Slice): Sliced<string> {
+function* renderPart(part: Part, slice: Slice): Cooperative<string> {
   switch (part._tag) {
     case "Text":
-      return yield* disarmSliced(part.text, slice)
+      return yield* disarmCooperatively(part.text, slice)
     case "Image":
     case "File":
-      return yield* disarmSliced(omitted(part), slice)
+      return yield* disarmCooperatively(omitted(part), slice)
     case "Reasoning":
       return ""
     case "Call":
-      return yield* renderCallSliced(part, slice)
+      return yield* renderCallCooperatively(part, slice)
     case "Result":
-      return yield* renderResultSliced({ ...part, content: yield* mapSliced(slice, part.content, asText) }, slice)
+      return yield* renderResultCooperatively({
+        ...part,
+        content: yield* mapCooperatively(slice, part.content, asText)
+      }, slice)
   }
 }
 
-function* describeOutput(output: StructuredOutput | undefined, tools: boolean, slice: Slice): Sliced<string> {
+function* describeOutput(output: StructuredOutput | undefined, tools: boolean, slice: Slice): Cooperative<string> {
   if (output === undefined) return ""
   const unless = tools ? "Unless you call a tool, reply" : "Reply"
   const bare = "Write the JSON alone: no code fence and no words around it."
   if (output._tag === "JsonObject") return `# Output\n\n${unless} with one JSON object. ${bare}`
-  const description = output.description === undefined ? "" : `\n\n${yield* disarmSliced(output.description, slice)}`
-  return `# Output\n\n${unless} with one JSON value that fits this JSON Schema exactly. ${bare}${description}\n\n${yield* guardJsonSliced(
+  const description = output.description === undefined
+    ? ""
+    : `\n\n${yield* disarmCooperatively(output.description, slice)}`
+  return `# Output\n\n${unless} with one JSON value that fits this JSON Schema exactly. ${bare}${description}\n\n${yield* guardJsonCooperatively(
     JSON.stringify(output.schema),
     slice
   )}`
 }
 
 /** The gateway's own instructions: the tools and the form of the answer. */
-function* instructions(conversation: Conversation, slice: Slice): Sliced<string> {
+function* instructions(conversation: Conversation, slice: Slice): Cooperative<string> {
   const { output, parallelToolCalls, toolChoice, tools } = conversation
   const enabled = toolsEnabled(conversation)
   return paragraphs([
-    enabled ? yield* declareToolsSliced(tools, toolChoice, parallelToolCalls, slice) : "",
+    enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : "",
     yield* describeOutput(output, enabled, slice)
   ])
 }
@@ -108,9 +113,9 @@ const continueStarted =
  * The prompt of a conversation. It always ends with an open assistant turn. At most six times the request's characters, and
  * 6,000 more.
  */
-export function* renderPrompt(conversation: Conversation): Sliced<string> {
+export function* renderPrompt(conversation: Conversation): Cooperative<string> {
   const slice = new Slice()
-  const linked = yield* linkCallsSliced(conversation, slice)
+  const linked = yield* linkCallsCooperatively(conversation, slice)
   const sections = new Sections()
   /** The gateway's instructions follow the leading system text. */
   let isInstructed = false

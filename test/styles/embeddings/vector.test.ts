@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { defaultDimensions, makeVectorizer } from "../../../src/styles/shared/embeddings/vector.ts"
 import { runs } from "../../support/effort.ts"
 
 const vectorizer = makeVectorizer(defaultDimensions)
 const vector = (text: string): Float64Array => {
   vectorizer.addText(text)
-  return atOnce(vectorizer.take())
+  return runSync(vectorizer.take())
 }
 const cosine = (a: Float64Array, b: Float64Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0)
 const length = (v: Float64Array): number => Math.sqrt(cosine(v, v))
@@ -31,7 +31,7 @@ describe("an embedding", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: "binary" }), (text) => {
         sized.addText(text)
-        const made = atOnce(sized.take())
+        const made = runSync(sized.take())
         assert.strictEqual(made.length, size)
         assert.closeTo(length(made), 1, 1e-9)
       }),
@@ -47,7 +47,7 @@ describe("an embedding", () => {
         const at = cut % text.length
         vectorizer.addText(text.slice(0, at))
         vectorizer.addText(text.slice(at))
-        assert.deepStrictEqual(atOnce(vectorizer.take()), expected)
+        assert.deepStrictEqual(runSync(vectorizer.take()), expected)
       })
     ))
 
@@ -75,7 +75,7 @@ describe("an embedding", () => {
   it("distinguishes token ids like words", () => {
     const of = (...tokens: ReadonlyArray<number>) => {
       vectorizer.addTokens(tokens)
-      return atOnce(vectorizer.take())
+      return runSync(vectorizer.take())
     }
     const made = of(1, 2, 3, 4, 100_000)
     assert.closeTo(length(made), 1, 1e-9)

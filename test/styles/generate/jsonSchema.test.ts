@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonSchema } from "../../../src/domain/Conversation.ts"
-import { atOnce, Slice } from "../../../src/domain/stream/slices.ts"
+import { runSync, Slice } from "../../../src/domain/stream/cooperative.ts"
 import * as JsonSchemas from "../../../src/styles/generate/jsonSchema.ts"
 
-const toJsonSchema = (schema: JsonSchema) => atOnce(JsonSchemas.toJsonSchema(schema, new Slice()))
+const toJsonSchema = (schema: JsonSchema) => runSync(JsonSchemas.toJsonSchema(schema, new Slice()))
 
 describe("a schema of the vendor's", () => {
   it("becomes JSON Schema at every depth", () => {

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import * as Normalize from "../../../src/styles/generate/normalizeRequest.ts"
 import { runs } from "../../support/effort.ts"
 
-const normalizeRequest = (body: unknown) => atOnce(Normalize.normalizeRequest(body))
-const normalizeCountRequest = (body: unknown) => atOnce(Normalize.normalizeCountRequest(body))
+const normalizeRequest = (body: unknown) => runSync(Normalize.normalizeRequest(body))
+const normalizeCountRequest = (body: unknown) => runSync(Normalize.normalizeCountRequest(body))
 
 const snake = {
   system_instruction: { parts: [{ text: "s" }] },

@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
-import { setField } from "../../../src/config/edit.ts"
+import { setField } from "../../../src/config/rawConfig.ts"
 import { jsonSize } from "../../../src/styles/responses/store/jsonSize.ts"
 import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
 import { runs } from "../../support/effort.ts"
@@ -66,7 +66,7 @@ describe("ResponsesStore", () => {
       const { store } = yield* start(roomy, 60)
       const open = store.openUnsafe("alice", response("resp_1", "in progress"))
       yield* TestClock.adjust("50 seconds")
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       yield* TestClock.adjust("59 seconds")
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
       yield* TestClock.adjust("1 seconds")
@@ -82,7 +82,7 @@ describe("ResponsesStore", () => {
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "in progress")
       assert.strictEqual((yield* store.held).count, 1)
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
     }))
 
@@ -110,7 +110,7 @@ describe("ResponsesStore", () => {
       assert.isFalse(yield* store.remove("bob", "resp_1"))
       assert.isTrue(yield* store.remove("alice", "resp_1"))
       assert.isFalse(yield* store.remove("alice", "resp_1"))
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       assert.isUndefined(yield* store.get("alice", "resp_1"))
       assert.deepStrictEqual(yield* store.held, { count: 0, bytes: 0 })
     }))
@@ -121,7 +121,7 @@ describe("ResponsesStore", () => {
       yield* store.put("alice", response("resp_1"))
       const open = store.openUnsafe("alice", response("resp_2"))
       yield* store.put("alice", response("resp_3"))
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       yield* store.put("alice", response("resp_4"))
       assert.isUndefined(yield* store.get("alice", "resp_1"))
       assert.isDefined(yield* store.get("alice", "resp_2"))
@@ -199,7 +199,7 @@ describe("ResponsesStore", () => {
       const open = store.openUnsafe("alice", response("resp_1"))
       yield* store.put("alice", response("resp_2"))
       assert.isUndefined(yield* store.get("alice", "resp_1"))
-      open.settleUnsafe("completed")
+      open.finalizeUnsafe("completed")
       assert.strictEqual((yield* store.get("alice", "resp_1"))?.body, "completed")
     }))
 
@@ -221,7 +221,7 @@ describe("ResponsesStore", () => {
         const owner = `owner ${id % 3}`
         if (act === "put") yield* store.put(owner, response(`resp_${made++}`, "x".repeat(size)))
         if (act === "open") {
-          open.set(id, store.openUnsafe(owner, response(`resp_${made++}`, "x".repeat(size))).settleUnsafe)
+          open.set(id, store.openUnsafe(owner, response(`resp_${made++}`, "x".repeat(size))).finalizeUnsafe)
         }
         if (act === "settle") {
           open.get(id)?.("y".repeat(size))

@@ -6,7 +6,7 @@ import * as fc from "fast-check"
 import { type Conversation, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
-import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { ResponseRequest } from "../../../src/styles/responses/Api.ts"
 import { type DecodedRequest, decodeResponse } from "../../../src/styles/responses/decode.ts"
@@ -28,10 +28,10 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
   return read(HttpServerRequest.fromWeb(request)).pipe(
     Effect.flatMap((value) => {
       // The handler looks up no more than what the request names.
-      const named = atOnce(storedReferences(value))
+      const named = runSync(storedReferences(value))
       const known = new Map([...stored].filter(([id]) => named.has(id)))
       return Effect.fromResult(
-        atOnce(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known, limits: defaultLimits }))
+        runSync(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known, limits: defaultLimits }))
       )
     }),
     Effect.scoped,

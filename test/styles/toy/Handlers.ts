@@ -10,14 +10,14 @@ import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import { businessEdge } from "../../../src/http/edge.ts"
 import type { FrameRenderer } from "../../../src/http/FrameRenderer.ts"
 import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
-import { bodyOf } from "../../../src/http/jsonBody.ts"
+import { payloadReader } from "../../../src/http/jsonBody.ts"
 import { respond } from "../../../src/http/reply.ts"
 import { findModel, makeResponder } from "../../../src/styles/shared/responder.ts"
 import { ToyEdge, toyErrors, ToyGroup } from "./Api.ts"
 
 const { play } = ToyGroup.endpoints
 
-const readBody = bodyOf(play)
+const readBody = payloadReader(play)
 
 const conversationOf = (text: string): Conversation => ({
   turns: [{ role: "user", parts: [Text(text)] }],

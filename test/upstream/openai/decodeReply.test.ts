@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
-import { Budget } from "../../../src/upstream/budget.ts"
+import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { replyDecoder } from "../../../src/upstream/openai/decodeReply.ts"
 
 const encoder = new TextEncoder()
@@ -9,7 +9,7 @@ const encoder = new TextEncoder()
 /** A body that comes in these pieces: what it yields, and for how long silence is waited out after each piece that says so. */
 const decode = (pieces: Iterable<Uint8Array>) => {
   const settled: Array<number | undefined> = []
-  const budget = new Budget(defaultLimits, { monotonicTimeNanosUnsafe: () => 0n })
+  const budget = new RequestBudget(defaultLimits, { monotonicTimeNanosUnsafe: () => 0n })
   const decoder = replyDecoder([], (millis) => settled.push(millis), budget, undefined)
   const out: Array<UpstreamEvent> = []
   for (const piece of pieces) decoder.push(piece, out)

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Conversation, type Part, Text, type Turn } from "../../../src/domain/Conversation.ts"
-import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { renderCall } from "../../../src/sieve/history.ts"
 import type { ToolMode } from "../../../src/upstream/openai/messages.ts"
 import * as RequestBody from "../../../src/upstream/openai/requestBody.ts"
 
-const chatRequest = (...args: Parameters<typeof RequestBody.chatRequest>) => atOnce(RequestBody.chatRequest(...args))
+const chatRequest = (...args: Parameters<typeof RequestBody.chatRequest>) => runSync(RequestBody.chatRequest(...args))
 
 const conversation = (rest: Partial<Conversation>): Conversation => ({
   turns: [{ role: "user", parts: [Text("Hi")] }],
@@ -18,7 +18,7 @@ const conversation = (rest: Partial<Conversation>): Conversation => ({
   ...rest
 })
 
-const bodyOf = (rest: Partial<Conversation>, mode: ToolMode = "native"): { readonly [key: string]: unknown } =>
+const payloadReader = (rest: Partial<Conversation>, mode: ToolMode = "native"): { readonly [key: string]: unknown } =>
   JSON.parse(chatRequest("m", conversation(rest), mode).body)
 
 interface Message {
@@ -29,7 +29,7 @@ interface Message {
 }
 
 const messagesOf = (turns: ReadonlyArray<Turn>, mode: ToolMode = "native", rest: Partial<Conversation> = {}) =>
-  bodyOf({ turns, ...rest }, mode)["messages"] as ReadonlyArray<Message>
+  payloadReader({ turns, ...rest }, mode)["messages"] as ReadonlyArray<Message>
 
 const user = (...parts: ReadonlyArray<Part>): Turn => ({ role: "user", parts })
 const assistant = (...parts: ReadonlyArray<Part>): Turn => ({ role: "assistant", parts })
@@ -52,7 +52,7 @@ const tools = [{ name: "f", description: "does f", parameters: { type: "object" 
 describe("chatRequest", () => {
   it("streams always, with usage, and says nothing that the caller did not", () => {
     for (const mode of ["native", "prompt"] as const) {
-      assert.deepStrictEqual(bodyOf({}, mode), {
+      assert.deepStrictEqual(payloadReader({}, mode), {
         model: "m",
         messages: [{ role: "user", content: "Hi" }],
         stream: true,
@@ -63,7 +63,7 @@ describe("chatRequest", () => {
 
   it("passes on what the caller gave, by its own name and unchanged", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } }
-    const body = bodyOf({
+    const body = payloadReader({
       stop: ["END", "STOP"],
       sampling: {
         temperature: 0,
@@ -97,7 +97,9 @@ describe("chatRequest", () => {
       stop: ["END", "STOP"],
       response_format: { type: "json_schema", json_schema: { name: "city", schema, strict: true } }
     })
-    assert.deepStrictEqual(bodyOf({ output: { _tag: "JsonObject" } })["response_format"], { type: "json_object" })
+    assert.deepStrictEqual(payloadReader({ output: { _tag: "JsonObject" } })["response_format"], {
+      type: "json_object"
+    })
   })
 
   it("keeps stop sequences to the gateway where calls are written as text", () => {
@@ -173,17 +175,17 @@ describe("chatRequest", () => {
         type: "function",
         function: { name: "f", description: "does f", parameters: { type: "object" }, strict: true }
       }]
-      assert.deepInclude(bodyOf({ tools }), { tools: declared })
-      assert.notProperty(bodyOf({ tools }), "tool_choice")
-      assert.notProperty(bodyOf({ tools }), "parallel_tool_calls")
-      assert.deepInclude(bodyOf({ tools, toolChoice: { _tag: "Required" }, parallelToolCalls: false }), {
+      assert.deepInclude(payloadReader({ tools }), { tools: declared })
+      assert.notProperty(payloadReader({ tools }), "tool_choice")
+      assert.notProperty(payloadReader({ tools }), "parallel_tool_calls")
+      assert.deepInclude(payloadReader({ tools, toolChoice: { _tag: "Required" }, parallelToolCalls: false }), {
         tool_choice: "required",
         parallel_tool_calls: false
       })
-      assert.deepInclude(bodyOf({ tools, toolChoice: { _tag: "Function", name: "f" } }), {
+      assert.deepInclude(payloadReader({ tools, toolChoice: { _tag: "Function", name: "f" } }), {
         tool_choice: { type: "function", function: { name: "f" } }
       })
-      const none = bodyOf({ tools, toolChoice: { _tag: "None" }, parallelToolCalls: false })
+      const none = payloadReader({ tools, toolChoice: { _tag: "None" }, parallelToolCalls: false })
       for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) assert.notProperty(none, field)
     })
 
@@ -236,7 +238,7 @@ describe("chatRequest", () => {
       assert.deepStrictEqual(led.map(({ role }) => role), ["system", "user"])
       assert.match(String(led[0]?.content), /^Be kind\.\n\nBe brief\.\n\n# Tools/)
       for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) {
-        assert.notProperty(bodyOf({ tools, toolChoice: { _tag: "Required" } }, "prompt"), field)
+        assert.notProperty(payloadReader({ tools, toolChoice: { _tag: "Required" } }, "prompt"), field)
       }
     })
 

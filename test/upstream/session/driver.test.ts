@@ -6,12 +6,12 @@ import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import { Provider } from "../../../src/testing/Provider.ts"
-import { Budget } from "../../../src/upstream/budget.ts"
+import { RequestBudget } from "../../../src/upstream/budget.ts"
 import type { CallName } from "../../../src/upstream/embedded/calls.ts"
 import { makeClient } from "../../../src/upstream/embedded/client.ts"
 import type { Fault, FaultName } from "../../../src/upstream/embedded/faults.ts"
-import { exchangesOf } from "../../../src/upstream/exchanges/httpClient.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
+import { exchangesOf } from "../../../src/upstream/transports/httpClient.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"
 import {
   complete,
@@ -181,7 +181,7 @@ describe("the session driver", () => {
           const half = yield* complete(driver, request("!say ab\ud83d"))
           assert.deepInclude(half, { failed: undefined, text: "ab\ud83d", finish: "stop" })
           const clock = yield* Clock.Clock
-          const budget = new Budget({ ...defaultLimits, reply_chars: 2 }, clock)
+          const budget = new RequestBudget({ ...defaultLimits, reply_chars: 2 }, clock)
           const cut = yield* complete(driver, request("!say ab\ud83d", { budget }))
           assert.deepInclude(cut, { failed: undefined, text: "ab", finish: "length" })
         })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Conversation, type Part, type Role, Text } from "../../../src/domain/Conversation.ts"
-import { atOnce } from "../../../src/domain/stream/slices.ts"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import * as Prompt from "../../../src/upstream/session/prompt.ts"
 
-const renderPrompt = (of: Conversation) => atOnce(Prompt.renderPrompt(of))
+const renderPrompt = (of: Conversation) => runSync(Prompt.renderPrompt(of))
 
 const conversation = (
   turns: ReadonlyArray<readonly [Role, ...ReadonlyArray<Part | string>]>,

@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
-import { CurrentPace } from "../../../src/config/clock/pause.ts"
+import { CurrentPace } from "../../../src/config/clock/retry.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
@@ -16,10 +16,10 @@ import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import { Provider, type ReferenceOptions } from "../../../src/testing/Provider.ts"
 import { makeServer } from "../../../src/testing/socketServer.ts"
-import { Budget } from "../../../src/upstream/budget.ts"
+import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
+import { layerUndici } from "../../../src/upstream/transports/undici.ts"
 import type { CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../../../src/upstream/Upstream.ts"
 
 export interface ReferenceServer {
@@ -172,7 +172,7 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
 
 /** Starts a completion. */
 export const start = (driver: Driver, input: Request) =>
-  Effect.flatMap(Clock.Clock, (clock) => driver.complete({ budget: new Budget(defaultLimits, clock), ...input }))
+  Effect.flatMap(Clock.Clock, (clock) => driver.complete({ budget: new RequestBudget(defaultLimits, clock), ...input }))
 
 /** What a completion came to. */
 export interface Outcome {

@@ -100,7 +100,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     /** Removes expired entries. */
     const sweep = () => {
       const now = monotonicMillis(clock)
-      const ttl = config.unsafeCurrent().responses.store_ttl_seconds * 1000
+      const ttl = config.now().responses.store_ttl_seconds * 1000
       for (const [id, entry] of entries) {
         if (now - entry.changedAt < ttl) return
         drop(id, entry)
@@ -157,7 +157,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
         const { id } = response
         const entry = add(owner, response, share, false)
         return {
-          settleUnsafe(body) {
+          finalizeUnsafe(body) {
             if (entry.removed) return
             if (entries.get(id) === entry) drop(id, entry)
             entry.body = body
@@ -184,7 +184,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     ResponsesStore,
     Effect.gen(function*() {
       const store = yield* Store
-      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.lostWrite))
+      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.countLostWrite))
     })
   )
 
@@ -197,7 +197,7 @@ export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesSto
     ResponsesStore,
     Effect.flatMap(ConfigStore, (config) =>
       ResponsesStore.make(() => {
-        const { stored_bytes, stored_responses } = config.unsafeCurrent().limits
+        const { stored_bytes, stored_responses } = config.now().limits
         return { count: stored_responses, bytes: stored_bytes }
       }))
   )

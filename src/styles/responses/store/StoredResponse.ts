@@ -28,7 +28,7 @@ export interface OpenResponse {
    * Stores the final response object; does nothing for a removed response. Synchronous, so that the store has it before the
    * client receives the last frame. A shared store has it once `written` is done.
    */
-  readonly settleUnsafe: (body: string) => void
+  readonly finalizeUnsafe: (body: string) => void
   /** The pending writes, which must finish before the client may receive further frames; `undefined` without any. */
   readonly written: () => Effect.Effect<void> | undefined
 }

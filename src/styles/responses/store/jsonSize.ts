@@ -2,7 +2,7 @@
  * Estimates the size of a JSON value in one step per node, whatever the length of its strings.
  */
 import type { Json } from "../../../domain/Conversation.ts"
-import { atOnce, Slice, type Sliced } from "../../../domain/stream/slices.ts"
+import { type Cooperative, runSync, Slice } from "../../../domain/stream/cooperative.ts"
 
 /** Weights of a value, of a field beside its name and value, and of each UTF-16 unit of strings and names. */
 export interface JsonWeights {
@@ -18,7 +18,7 @@ const inMemory: JsonWeights = { node: 24, field: 24, unit: 2 }
 export const asText: JsonWeights = { node: 1, field: 1, unit: 1 }
 
 /** The size of a JSON value, in slices; by default its bytes in memory. */
-export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Slice()): Sliced<number> {
+export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Slice()): Cooperative<number> {
   const left: Array<Json> = [value]
   let size = 0
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -43,4 +43,4 @@ export function* jsonSizeSliced(value: Json, weights = inMemory, slice = new Sli
 }
 
 /** `jsonSizeSliced` without yields. */
-export const jsonSize = (value: Json): number => atOnce(jsonSizeSliced(value))
+export const jsonSize = (value: Json): number => runSync(jsonSizeSliced(value))

@@ -91,10 +91,10 @@ export const makeSharedResponses = (
     if (remembered.size > mostRemembered) { for (const oldest of remembered) return void remembered.delete(oldest) }
   }
   const bounds = () => {
-    const { limits: { stored_bytes, stored_responses } } = config.unsafeCurrent()
+    const { limits: { stored_bytes, stored_responses } } = config.now()
     return [String(stored_responses), String(stored_bytes)]
   }
-  const lifetime = () => String(config.unsafeCurrent().responses.store_ttl_seconds)
+  const lifetime = () => String(config.now().responses.store_ttl_seconds)
 
   /** A failed write does not fail the reply. */
   const written = (effect: Effect.Effect<unknown, unknown>) =>
@@ -221,7 +221,7 @@ export const makeSharedResponses = (
     openUnsafe(owner, response, share = owner) {
       let pending: Effect.Effect<void> | undefined = put(owner, response, share, String(longestMaking))
       const open: OpenResponse = {
-        settleUnsafe(body) {
+        finalizeUnsafe(body) {
           const settled = settle(owner, response.id, body)
           pending = pending === undefined ? settled : Effect.andThen(pending, settled)
         },

@@ -4,7 +4,7 @@
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
 import { type GatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
 import type { Limits } from "../../../domain/limits.ts"
-import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 
 /** One input: a text, or its token ids. */
 export type Input = string | ReadonlyArray<number>
@@ -45,7 +45,7 @@ export const inputsFault = ({ chars, count, dimensions, fields }: InputsSize, li
 }
 
 /** The number of tokens of all inputs, estimated for texts. */
-export function* inputTokens(inputs: ReadonlyArray<Input>): Sliced<number> {
+export function* inputTokens(inputs: ReadonlyArray<Input>): Cooperative<number> {
   const slice = new Slice()
   let tokens = 0
   for (const input of inputs) {

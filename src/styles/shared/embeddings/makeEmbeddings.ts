@@ -11,11 +11,11 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
+import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
-import { inSlices } from "../../../config/inSlices.ts"
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
-import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { OwnWork } from "../../../http/OwnWork.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
@@ -59,7 +59,7 @@ interface EmbeddedInput {
 }
 
 /** The vector of an input, and its tokens. */
-function* embedOne(vectorizer: Vectorizer, input: Input): Sliced<EmbeddedInput> {
+function* embedOne(vectorizer: Vectorizer, input: Input): Cooperative<EmbeddedInput> {
   const slice = new Slice()
   let tokens = 0
   for (let from = 0; from < input.length; from += pieceSize) {
@@ -122,7 +122,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
           dimensions,
           stats
         })
-        const counted = tokens ?? (yield* inTurn(inSlices(inputTokens(inputs))))
+        const counted = tokens ?? (yield* inTurn(runCooperatively(inputTokens(inputs))))
         stats.usage = usageOf(counted)
         const end = () => {
           stats.embedding = "done"
@@ -139,7 +139,7 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       const vectors = Stream.fromIterable(inputs).pipe(
         Stream.rechunk(1),
         Stream.mapEffect((input) =>
-          Effect.map(inTurn(inSlices(embedOne(vectorizer, input))), (one) => {
+          Effect.map(inTurn(runCooperatively(embedOne(vectorizer, input))), (one) => {
             tokens += one.tokens
             return rounded(one.vector)
           })
@@ -159,7 +159,9 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, KeyLimits | Accoun
       embed: Effect.fnUntraced(function*(asked) {
         const { caller, config, inputs, stats } = asked
         stats.embedding = "begun"
-        const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* inTurn(inSlices(inputTokens(inputs))) : 0
+        const estimate = keyLimits.countsTokens(keyOf(caller))
+          ? yield* inTurn(runCooperatively(inputTokens(inputs)))
+          : 0
         return yield* admitRequest(
           keyLimits,
           asked,

@@ -6,7 +6,7 @@
  * the features that occurred. When a text has more distinct features than the table has slots, some features share a slot.
  */
 
-import { Slice, type Sliced } from "../../../domain/stream/slices.ts"
+import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 
 /** The default number of dimensions. */
 export const defaultDimensions = 256
@@ -27,7 +27,7 @@ export interface Vectorizer {
   /** Adds a text given as token ids, or the next piece of one. */
   readonly addTokens: (tokens: ReadonlyArray<number>) => void
   /** Returns the unit vector, in slices, and starts the next one. */
-  readonly take: () => Sliced<Float64Array>
+  readonly take: () => Cooperative<Float64Array>
 }
 
 /** Finalizer of MurmurHash3: every bit of the input affects every bit of the output. */
@@ -69,7 +69,7 @@ export const makeVectorizer = (dimensions: number): Vectorizer => {
   }
 
   /** Sums the directions of the features. Square roots damp the weights, so that a repeated word does not dominate. */
-  function* project(): Sliced<Float64Array> {
+  function* project(): Cooperative<Float64Array> {
     const slice = new Slice()
     const vector = new Float64Array(dimensions)
     for (const place of touched) {

@@ -14,7 +14,7 @@ export const CurrentLimits = Context.Reference<() => Limits>("model-gateway/conf
 /** The configured limits; a change applies from the next request on. */
 export const layerLimits: Layer.Layer<never, never, ConfigStore> = Layer.effect(
   CurrentLimits,
-  Effect.map(ConfigStore, (config) => () => config.unsafeCurrent().limits)
+  Effect.map(ConfigStore, (config) => () => config.now().limits)
 )
 
 /** The sum of bytes that requests hold in memory: bodies, prompts, whole replies, response buffers. */

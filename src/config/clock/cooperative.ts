@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { Sliced, SliceSize } from "../domain/stream/slices.ts"
+import type { Cooperative, SliceSize } from "../../domain/stream/cooperative.ts"
 
 /** Called with every full slice; tests count them. */
 export const CurrentSliceWatch = Context.Reference<(size: SliceSize) => void>("model-gateway/stream/SliceWatch", {
@@ -16,15 +16,16 @@ export const CurrentSliceWatch = Context.Reference<(size: SliceSize) => void>("m
  * Starts cooperative work synchronously, for callers that already run. Only the work after the first slice is a separate
  * effect.
  */
-export const begunInSlices = <A>(work: Sliced<A>): Effect.Effect<A> => {
+export const startCooperatively = <A>(work: Cooperative<A>): Effect.Effect<A> => {
   const first = work.next()
   return first.done === true ? Effect.succeed(first.value) : goOn(work, first.value)
 }
 
 /** Runs cooperative work. Other tasks, I/O included, run after each slice. */
-export const inSlices = <A>(work: Sliced<A>): Effect.Effect<A> => Effect.suspend(() => begunInSlices(work))
+export const runCooperatively = <A>(work: Cooperative<A>): Effect.Effect<A> =>
+  Effect.suspend(() => startCooperatively(work))
 
-const goOn = Effect.fnUntraced(function*<A>(work: Sliced<A>, first: SliceSize) {
+const goOn = Effect.fnUntraced(function*<A>(work: Cooperative<A>, first: SliceSize) {
   const watch = yield* CurrentSliceWatch
   watch(first)
   for (;;) {

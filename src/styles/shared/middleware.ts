@@ -15,16 +15,16 @@ interface ForAll {
 }
 
 /** Chat completions, Responses and embeddings. */
-export class OpenAiEdge extends HttpApiMiddleware.Service<OpenAiEdge, ForCallers>()(
-  "model-gateway/styles/OpenAiEdge",
+export class OpenAiMiddleware extends HttpApiMiddleware.Service<OpenAiMiddleware, ForCallers>()(
+  "model-gateway/styles/OpenAiMiddleware",
   { error: openaiErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { errors: openaiErrors, access: "business" }
 }
 
 /** The model list of the chat-completions family, and health probes. */
-export class OpenAiPublicEdge extends HttpApiMiddleware.Service<OpenAiPublicEdge, ForAll>()(
-  "model-gateway/styles/OpenAiPublicEdge",
+export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPublicMiddleware, ForAll>()(
+  "model-gateway/styles/OpenAiPublicMiddleware",
   { error: openaiErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { errors: openaiErrors, access: "none" }
@@ -33,32 +33,32 @@ export class OpenAiPublicEdge extends HttpApiMiddleware.Service<OpenAiPublicEdge
 const messagesFamily = { errors: messagesErrors, idHeader: "request-id" }
 
 /** Messages and their token counts. */
-export class MessagesEdge extends HttpApiMiddleware.Service<MessagesEdge, ForCallers>()(
-  "model-gateway/styles/MessagesEdge",
+export class MessagesMiddleware extends HttpApiMiddleware.Service<MessagesMiddleware, ForCallers>()(
+  "model-gateway/styles/MessagesMiddleware",
   { error: messagesErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { ...messagesFamily, access: "business" }
 }
 
 /** The model list of the messages style; it is recorded as a model list, not as use of the style. */
-export class MessagesPublicEdge extends HttpApiMiddleware.Service<MessagesPublicEdge, ForAll>()(
-  "model-gateway/styles/MessagesPublicEdge",
+export class MessagesPublicMiddleware extends HttpApiMiddleware.Service<MessagesPublicMiddleware, ForAll>()(
+  "model-gateway/styles/MessagesPublicMiddleware",
   { error: messagesErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { ...messagesFamily, access: "none", style: "models" }
 }
 
 /** Content generation, embeddings and token counts. */
-export class GenerateEdge extends HttpApiMiddleware.Service<GenerateEdge, ForCallers>()(
-  "model-gateway/styles/GenerateEdge",
+export class GenerateMiddleware extends HttpApiMiddleware.Service<GenerateMiddleware, ForCallers>()(
+  "model-gateway/styles/GenerateMiddleware",
   { error: generateErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { errors: generateErrors, access: "generate" }
 }
 
 /** The model list of the content-generation style; it is recorded as a model list, not as use of the style. */
-export class GeneratePublicEdge extends HttpApiMiddleware.Service<GeneratePublicEdge, ForAll>()(
-  "model-gateway/styles/GeneratePublicEdge",
+export class GeneratePublicMiddleware extends HttpApiMiddleware.Service<GeneratePublicMiddleware, ForAll>()(
+  "model-gateway/styles/GeneratePublicMiddleware",
   { error: generateErrors.errors }
 ) {
   static readonly facts: EdgeFacts = { errors: generateErrors, access: "none", style: "models" }

@@ -6,8 +6,8 @@ import { type AddressInfo, createServer, type Server } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
+import { layerUndici } from "../../../src/upstream/transports/undici.ts"
 
 /** A server that takes connections and never says a word, so that a TLS handshake with it does not end. */
 const silentServer = Effect.acquireRelease(

@@ -77,7 +77,7 @@ export const layerHttpClient: Layer.Layer<Exchanges, never, ConfigStore | Deadli
       return yield* exchangesOf(
         yield* HttpClient.HttpClient,
         yield* Deadlines,
-        () => store.unsafeCurrent().telemetry.propagate
+        () => store.now().telemetry.propagate
       )
     })
   )

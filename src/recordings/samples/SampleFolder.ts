@@ -19,8 +19,8 @@ import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import type { CaptureChain } from "../../recordings/captures/CapturedRound.ts"
 import { type Recording, Recordings } from "../../upstream/embedded/recordings.ts"
+import type { CaptureChain } from "../captures/CapturedRound.ts"
 
 /** Bounds the characters of a sample id. */
 const longestId = 64
@@ -204,7 +204,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
     const config = yield* ConfigStore
 
     const save = Effect.fn("SampleFolder.save")(function*(sample: NewSample) {
-      const root = config.unsafeCurrent().samples.dir
+      const root = config.now().samples.dir
       const now = new Date(yield* Clock.currentTimeMillis)
       const wanted = sample.id ?? makeId(now)
       const bytes = Buffer.concat(sample.chain.map((round) => round.bytes))
@@ -248,7 +248,7 @@ export class SampleFolder extends Context.Service<SampleFolder, {
       return (yield* fs.realPath(file)) === file ? Option.some(yield* fs.readFile(file)) : Option.none()
     })
 
-    const root = Effect.suspend(() => fs.realPath(config.unsafeCurrent().samples.dir))
+    const root = Effect.suspend(() => fs.realPath(config.now().samples.dir))
 
     const readMeta = Effect.fnUntraced(function*(dir: string) {
       const text = Option.map(yield* readOwn(path.join(dir, metaFile)), (bytes) => new TextDecoder().decode(bytes))

@@ -20,7 +20,7 @@ const oneTimeout = 5_000
 const answerMillis = "10000"
 
 /** Maximum length of a reply to a query to all nodes. */
-export const mostAnswered = 8 * 1024 * 1024
+export const longestReply = 8 * 1024 * 1024
 
 /** The replies of other nodes. */
 export interface Answers {
@@ -31,22 +31,22 @@ export interface Answers {
 }
 
 /** Replies to queries of one kind; query and reply are texts. */
-export type Answerer = (question: string) => Effect.Effect<string, GatewayError>
+export type QueryHandler = (question: string) => Effect.Effect<string, GatewayError>
 
 /** Sends queries to other nodes and replies to theirs. */
 export interface Peers {
   /** Queries all other nodes. */
-  readonly askAll: (kind: string, question: string) => Effect.Effect<Answers>
+  readonly queryAll: (kind: string, question: string) => Effect.Effect<Answers>
   /** Queries one node. Fails with its error. `undefined` if there is no such node. */
-  readonly askOne: (node: string, kind: string, question: string) => Effect.Effect<string | undefined, GatewayError>
+  readonly queryOne: (node: string, kind: string, question: string) => Effect.Effect<string | undefined, GatewayError>
   /** Registers the handler for queries of a kind. */
-  readonly answers: (kind: string, answerer: Answerer) => void
+  readonly answers: (kind: string, answerer: QueryHandler) => void
 }
 
 /** A single node has no peers. */
 export const noPeers: Peers = {
-  askAll: () => Effect.succeed({ answers: new Map(), missing: [] }),
-  askOne: () => Effect.undefined,
+  queryAll: () => Effect.succeed({ answers: new Map(), missing: [] }),
+  queryOne: () => Effect.undefined,
   answers: () => undefined
 }
 
@@ -74,7 +74,7 @@ export const makePeers = (
   store: Pick<StoreShape, "node" | "run" | "bulk" | "listen" | "seal" | "open">,
   fork: (effect: Effect.Effect<void>) => void
 ): Peers => {
-  const answerers = new Map<string, Answerer>()
+  const answerers = new Map<string, QueryHandler>()
   const waiting = new Map<string, Waiting>()
   /** The other nodes at the last query. */
   let known: ReadonlyArray<string> = []
@@ -153,7 +153,7 @@ export const makePeers = (
   })
 
   return {
-    askAll: (kind, question) =>
+    queryAll: (kind, question) =>
       Effect.matchEffect(ask("", kind, question, allTimeout), {
         // No node can be queried while the store is lost.
         onFailure: () => Effect.succeed({ answers: new Map(), missing: known }),
@@ -165,7 +165,7 @@ export const makePeers = (
             return { answers, missing: asked.filter((node) => !said.has(node)).sort() }
           })
       }),
-    askOne: (node, kind, question) =>
+    queryOne: (node, kind, question) =>
       Effect.matchEffect(ask(node, kind, question, oneTimeout), {
         onFailure: () =>
           Effect.fail(

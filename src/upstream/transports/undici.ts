@@ -101,7 +101,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
     const store = yield* ConfigStore
     const deadlines = yield* Deadlines
     const shutdown = yield* CurrentShutdown
-    const connect = connectWithin(deadlines, () => store.unsafeCurrent().upstream.timeouts.connect * 1000)
+    const connect = connectWithin(deadlines, () => store.now().upstream.timeouts.connect * 1000)
     const agent = yield* Effect.acquireRelease(
       Effect.map(
         Effect.promise(() => import("@effect/platform-node/Undici")),
@@ -110,7 +110,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
       (agent) => Effect.promise(() => agent.destroy())
     )
     return Exchanges.of({
-      start: traced(() => store.unsafeCurrent().telemetry.propagate, (request, options) => {
+      start: traced(() => store.now().telemetry.propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         dispatch(agent, request, exchange)
         return exchange

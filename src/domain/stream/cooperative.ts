@@ -1,6 +1,6 @@
 /**
- * Long work in slices, so that no loop blocks the event loop: a generator that yields whenever a slice is full. At a yield, `inSlices`
- * (in `config`) lets other tasks run; `atOnce` continues.
+ * Long work in slices, so that no loop blocks the event loop: a generator that yields whenever a slice is full. At a yield, `runCooperatively`
+ * (in `config`) lets other tasks run; `runSync` continues.
  */
 
 /** The size of a finished slice. */
@@ -10,7 +10,7 @@ export interface SliceSize {
 }
 
 /** Work that yields between its slices. */
-export type Sliced<A> = Generator<SliceSize, A, undefined>
+export type Cooperative<A> = Generator<SliceSize, A, undefined>
 
 /** Counts the items and characters of a slice. */
 export class Slice {
@@ -34,11 +34,11 @@ export class Slice {
 }
 
 /** Runs `f` over `items` in order, in slices. `f` may return the number of characters that it handled. */
-export function* eachSliced<A>(
+export function* eachCooperatively<A>(
   items: Iterable<A>,
   f: (item: A, index: number) => number | void,
   slice = new Slice()
-): Sliced<void> {
+): Cooperative<void> {
   let index = 0
   for (const item of items) {
     if (slice.add(1, f(item, index++) ?? 0)) yield slice.end()
@@ -46,11 +46,11 @@ export function* eachSliced<A>(
 }
 
 /** `items.filter(is)`, counted into `slice`. */
-export function* filterSliced<A, B extends A>(
+export function* filterCooperatively<A, B extends A>(
   slice: Slice,
   items: ReadonlyArray<A>,
   is: (item: A) => item is B
-): Sliced<Array<B>> {
+): Cooperative<Array<B>> {
   const out: Array<B> = []
   for (const item of items) {
     if (slice.add(1)) yield slice.end()
@@ -60,11 +60,11 @@ export function* filterSliced<A, B extends A>(
 }
 
 /** `items.map(f)`, counted into `slice`. */
-export function* mapSliced<A, B>(
+export function* mapCooperatively<A, B>(
   slice: Slice,
   items: ReadonlyArray<A>,
   f: (item: A, index: number) => B
-): Sliced<Array<B>> {
+): Cooperative<Array<B>> {
   const out: Array<B> = []
   for (let i = 0; i < items.length; i++) {
     if (slice.add(1)) yield slice.end()
@@ -74,11 +74,11 @@ export function* mapSliced<A, B>(
 }
 
 /** `items.flatMap(f)`, counted into `slice`. */
-export function* flatMapSliced<A, B>(
+export function* flatMapCooperatively<A, B>(
   slice: Slice,
   items: ReadonlyArray<A>,
-  f: (item: A, index: number) => ReadonlyArray<B> | Sliced<ReadonlyArray<B>>
-): Sliced<Array<B>> {
+  f: (item: A, index: number) => ReadonlyArray<B> | Cooperative<ReadonlyArray<B>>
+): Cooperative<Array<B>> {
   const out: Array<B> = []
   for (let i = 0; i < items.length; i++) {
     if (slice.add(1)) yield slice.end()
@@ -92,7 +92,7 @@ export function* flatMapSliced<A, B>(
 }
 
 /** Runs sliced work without pauses, for work that is known to be short. */
-export const atOnce = <A>(work: Sliced<A>): A => {
+export const runSync = <A>(work: Cooperative<A>): A => {
   for (;;) {
     const next = work.next()
     if (next.done === true) return next.value

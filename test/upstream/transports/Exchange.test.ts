@@ -9,8 +9,8 @@ import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import type { ConfigInvalid } from "../../../src/config/ConfigError.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { Exchange, Exchanges } from "../../../src/upstream/Exchange.ts"
-import { layerHttpClient } from "../../../src/upstream/exchanges/httpClient.ts"
-import { layerUndici } from "../../../src/upstream/exchanges/undici.ts"
+import { layerHttpClient } from "../../../src/upstream/transports/httpClient.ts"
+import { layerUndici } from "../../../src/upstream/transports/undici.ts"
 
 const limits = { firstByte: 30_000, silence: 120_000 }
 
