@@ -2,7 +2,7 @@
  * A lock between processes that replace the same file: a lock file beside it that names its owner.
  *
  * It exists only during a comparison and replacement. A lock of a dead local process is taken over at once, so that a
- * crash blocks nobody.
+ * crash never blocks the next writer.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

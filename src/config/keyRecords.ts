@@ -147,7 +147,7 @@ export const unknownModels = Effect.fnUntraced(function*(
   return warnings
 })
 
-/** The raw record of a key; empty if there is none. */
+/** The raw record of a key; empty if the key has no record. */
 export const recordOf = (raw: RawConfig, id: string): RawConfig => {
   const records = raw["key_records"]
   const record = isJsonObject(records) && Object.hasOwn(records, id) ? records[id] : undefined

@@ -53,7 +53,7 @@ const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayCo
   ]
 }
 
-/** Reads the encrypted document, its revision (0 if there is none), and the first document of the store's data. */
+/** Reads the encrypted document, its revision (0 without a document), and the first document of the store's data. */
 const readDocument = Effect.fnUntraced(function*(store: StoreShape) {
   const reply = yield* store.send("HMGET", place, "revision", "document", "origin_revision", "origin")
   const [revision, document, originRevision, origin] = Array.isArray(reply) ? reply : []

@@ -157,8 +157,8 @@ describe("a test without a message", () => {
     Effect.gen(function*() {
       const { calls, driver } = makeUpstream()
       const { test } = yield* build(driver)
-      assert.deepInclude(yield* test("nobody@x.org"), {
-        account: "nobody@x.org",
+      assert.deepInclude(yield* test("stranger@x.org"), {
+        account: "stranger@x.org",
         success: false,
         message: "No such account is configured"
       })

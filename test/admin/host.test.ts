@@ -326,7 +326,7 @@ describe("a sync that is interrupted", () => {
     })
   }
 
-  it("by a wrong token shows it to nobody, though the platform repeats it", async () => {
+  it("never shows a wrong token, although the platform's reply repeats it", async () => {
     const wrong = "a-wrong-platform-token-987"
     const answer = await sync({ ...credentials(), host_token: wrong })
     assert.strictEqual(answer.status, 403)

@@ -384,7 +384,7 @@ describe("a saved sample", () => {
     }
   })
 
-  it("replays a call after a tool's reply, and is a mistake of the caller where there is none of the name", async () => {
+  it("replays a call after a tool's reply, and answers 400 for a tool that was not declared", async () => {
     const call = { id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }
     const chat = async (text: string) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {

@@ -83,7 +83,7 @@ describe("the cause of a failure upstream", () => {
     assert.deepEqual(captured, logged)
   })
 
-  it("is a host that there is not, and no credential is told with it", async () => {
+  it("names an unknown host without the credentials of its URL", async () => {
     const { logged, message } = await ask({ driver: "openai", base_url: "http://me:secret@no-such-host.invalid/v1" })
     assert.strictEqual(message, "The connection to the upstream failed: there is no such host.")
     assert.match(logged.code ?? "", /^(?:ENOTFOUND|EAI_\w+)$/)

@@ -38,7 +38,7 @@ const begin = async (options: ChatOptions = {}) => {
 }
 
 describe("limits", () => {
-  it("that are raised let in those who wait", async () => {
+  it("that are raised admit waiting requests at once", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 20 } })
     const first = await hold(site)
     const waiting = times(10, (i) => chat(site.url, `!say ${i}`, { stream: i % 2 === 0 }))
@@ -50,7 +50,7 @@ describe("limits", () => {
     await site.until(isQuiet)
   })
 
-  it("that are lowered hold for the next lease, and drop nobody who runs or waits", async () => {
+  it("that are lowered apply to the next lease, and drop neither running nor waiting requests", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 5, account_max_queue: 3 } })
     const held = await Promise.all(times(5, () => hold(site)))
     const waiting = times(3, (i) => chat(site.url, `!say ${i}`))
@@ -70,7 +70,7 @@ describe("limits", () => {
 })
 
 describe("accounts", () => {
-  it("that are added serve those who wait", async () => {
+  it("that are added serve waiting requests", async () => {
     site = await startSite({ accounts: [], runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     assert.strictEqual((await chat(site.url, "!say no")).error?.code, "no_account_available")
     await addAccount("a")
@@ -229,7 +229,7 @@ describe("another upstream", () => {
     })
   })
 
-  it("serves those who waited for the one before", async () => {
+  it("serves the requests that waited for the previous one", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const first = await hold(site)
     const waiting = chat(site.url, "!say two")

@@ -108,7 +108,7 @@ describe("connections", () => {
     assert.match(String(await metrics()), / 1$/)
   })
 
-  it("whose head is too large are told and closed", async () => {
+  it("with a request head that is too large receive an error and are closed", async () => {
     gateway = await startGateway()
     const socket = open()
     const said: Array<string> = []

@@ -79,8 +79,8 @@ const probe = async (url: string) => {
   return { status: response?.statusCode, connection: response?.headers.connection }
 }
 
-describe.concurrent("a gateway that is told to stop", () => {
-  it("goes on with what it has, tells the rest, and ends with nothing left", () =>
+describe.concurrent("a gateway that receives a stop signal", () => {
+  it("finishes running requests, refuses new ones, and exits without leftovers", () =>
     withProcess(async ({ gateway, reference, url }) => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)

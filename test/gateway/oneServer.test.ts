@@ -88,7 +88,7 @@ describe("one server", () => {
 })
 
 describe("a server that asks for a key where none is configured", () => {
-  it("is told so, with when it is tried again, to callers, operators and probes", async () => {
+  it("is reported to callers, operators and probes, with the time of the next try", async () => {
     const stand = await start(json(401, { error: { message: "You didn't provide an API key" } }), {}, {}, {
       clock: makeMovedClock({ still: true })
     })

@@ -62,7 +62,7 @@ describe("limits", () => {
     })
   }
 
-  it("turn away whom neither a slot nor the queue has room for, and nobody else", async () => {
+  it("turn away exactly the requests that fit neither a slot nor the queue", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 2, account_max_queue: 5 }
@@ -82,7 +82,7 @@ describe("limits", () => {
     assert.deepInclude({ mostStreams, completion: calls.completion }, { mostStreams: 4, completion: 9 })
   })
 
-  it("serve those who wait in the order in which they came", async () => {
+  it("serve waiting requests in order of arrival", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } })
     const { end } = await hold(site)
     const waiting: Array<Promise<Said>> = []
@@ -137,7 +137,7 @@ describe("limits", () => {
 })
 
 describe("tokens", () => {
-  it("that are revoked under load are replaced by one login an account, and nobody notices", async () => {
+  it("that are revoked under load are replaced by one login per account, unnoticed by callers", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 8, account_max_queue: 200 }
@@ -289,7 +289,7 @@ describe("an account that the upstream refuses", () => {
     await site.until(isQuiet)
   })
 
-  it("for its password leaves none where it is the only one", async () => {
+  it("for its password leaves the pool empty if it is the only one", async () => {
     site = await startSite({ accounts: accounts("a") }, {
       reference: { accounts: [{ email: emailOf("a"), password: "another" }] }
     })

@@ -168,7 +168,7 @@ describe("a reply", () => {
       (reply) => assert.strictEqual(textOf(reply), "He")
     ))
 
-  it("has no counts that are none", () =>
+  it("ignores token counts that are not numbers", () =>
     inEachStyle(
       {
         pieces: [

@@ -121,7 +121,7 @@ const over = async (count: number) => {
 }
 
 describe("usage", () => {
-  it("agrees with log lines, metrics and what callers are told, over styles, faults and callers that leave", async () => {
+  it("agrees with log lines, metrics and replies, over styles, faults and clients that disconnect", async () => {
     const before = await metricsText()
     const earlier = lines.length
     let asked = 0

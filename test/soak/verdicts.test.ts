@@ -40,7 +40,7 @@ describe("the slope", () => {
     ))
   })
 
-  it("is none of no points, and of one", () => {
+  it("is 0 for no point and for one point", () => {
     assert.strictEqual(theilSen([]), 0)
     assert.strictEqual(theilSen([[1, 5]]), 0)
   })
@@ -61,7 +61,7 @@ describe("the verdicts", () => {
     }
   })
 
-  it("find an end that cuts streams off, or that is none", () => {
+  it("find an end that cuts streams off, and a missing end", () => {
     assert.deepStrictEqual(failed(drainVerdicts({ streams: 8, whole: 7, exit: 1 })), [
       "SIGTERM: streams that end whole",
       "SIGTERM: exit code"

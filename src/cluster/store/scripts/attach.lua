@@ -1,5 +1,5 @@
 -- Registers a node with its actual leases and waiters, which replace the store's view of it. Arguments: whether the
--- process starts, an id for the data if there is none, the id that the node knows, its version and start time, a JSON
+-- process starts, an id for data without one, the id that the node knows, its version and start time, a JSON
 -- array of leases (ticket, account, fence) and one of waiters (ticket, request, number, remaining and elapsed
 -- milliseconds, style). The number 0 means that the node does not know yet whether the store has the waiter. Returns how
 -- many leases the store had dropped.

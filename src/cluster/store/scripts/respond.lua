@@ -83,7 +83,7 @@ local function note(which, share, bytes, seconds)
   call('ZADD', K .. 'share:' .. share, now, which)
 end
 
--- `missing` and the names of missing chunks; nil if there are none.
+-- `missing` and the names of missing chunks; nil if every chunk is there.
 local function missing(pieces)
   local gone = { 'missing' }
   for piece in string.gmatch(pieces, '%S+') do
