@@ -62,7 +62,7 @@ describe("the bundle of scripts/start", () => {
     appendFileSync(path.join(folder, version), "\nexport const broken = {\n")
     const { code, stderr, stdout } = await start("--version")
     assert.deepEqual([code, stdout], [1, ""])
-    assert.match(stderr, /currentVersion\.ts/)
+    assert.match(stderr, /system\/build\.ts/)
     assert.match(stderr, /\nThe service could not be built\.\n$/)
     cpSync(path.join(root, version), path.join(folder, version))
   })
