@@ -1,8 +1,8 @@
 /**
- * The one way from a conversation to its reply: an account, attempts with failover, the reply's events.
+ * Runs completions: from a conversation through admission, an account and attempts with failover to the reply's events.
  *
- * `stream` returns at the first reply event, `whole` at the last one. Until then a failed attempt has shown nothing and may
- * be tried again elsewhere; from then on a failure is one of the stream's.
+ * `stream` returns at the first reply event, `whole` at the last one. Until then nothing has been sent, and a failed attempt may
+ * be retried; after that a failure ends the stream.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -37,11 +37,11 @@ const tooMuchHeld = gatewayError(
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
   /**
-   * Opens a reply. Fails with the caller's error when nothing could be shown; the scope holds the account and the
-   * connection, and closing it early stops the upstream.
+   * Starts a reply. Fails with the error to send if no attempt succeeds. The scope holds the account and the connection; closing
+   * it early stops the upstream.
    */
   readonly stream: (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
-  /** The same for a reply in one piece: every failure up to its end may be tried again. */
+  /** Makes a whole reply: every failure up to its end may be retried. */
   readonly whole: (input: CompletionInput) => Effect.Effect<CompletedReply, GatewayError, Scope.Scope>
 }>()("model-gateway/completion/Completion") {
   static readonly make = Effect.gen(function*() {
@@ -51,7 +51,7 @@ export class Completion extends Context.Service<Completion, {
     const deadlines = yield* Deadlines
     const startReply = replyStarter(captures)
 
-    /** Refuses what must not be tried, and counts what is. */
+    /** Validates `tool_choice` and applies the limits of the key. */
     const admitted = <A, R>(
       input: CompletionInput,
       then: () => Effect.Effect<A, GatewayError, R>
@@ -96,7 +96,7 @@ export class Completion extends Context.Service<Completion, {
       output: (reply: OpenReply) => Effect.Effect<A>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
       Effect.withFiber((fiber) => {
-        input.stats.record?.decoded(input.conversation)
+        input.stats.recording?.decoded(input.conversation)
         const scope = Context.getUnsafe(fiber.context, Scope.Scope)
         const traced = fiber.getRef(References.TracerEnabled)
         const held = input.stats.held ??= new HeldBytes(

@@ -1,4 +1,4 @@
-/** What goes into a completion, and what comes out once its reply has begun. */
+/** Input and output of a completion. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
@@ -9,36 +9,36 @@ import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
-/** What a style hands down. */
+/** A completion request of a style. */
 export interface CompletionInput {
   readonly caller: Caller
   readonly model: Model
   readonly conversation: Conversation
   readonly stats: RequestStats
-  /** The configuration that was in effect when the request began: all of it is done by that. */
+  /** The configuration when the request started; it holds for the whole request. */
   readonly config: GatewayConfig
-  /** All of a streamed reply's text stays in memory until its end, as where the last frame repeats it. */
+  /** The text of a streamed reply stays in memory until its end, for a last frame that repeats it. */
   readonly kept?: boolean
 }
 
-/** Events that came together. */
+/** Events of one chunk. */
 export type Batch = NonEmptyReadonlyArray<ReplyEvent>
 
-/** A reply that has begun. */
+/** A reply that has started. */
 export interface CompletionOutput {
-  /** The upstream session's id, by which the reply goes. */
+  /** The reply's id: the upstream session's. */
   readonly id: string
-  /** The name of the driver that answers; `embedded` for the upstream inside the gateway. */
+  /** The driver's name; `embedded` for the upstream inside the gateway. */
   readonly driver: string
   /**
-   * The reply; ends with `Finish`, or fails. Its chunks are never empty and the first one is there already. The account is
-   * given back with the last chunk, when the stream fails, or when the scope closes in which it was opened. For one reader.
+   * The reply, which ends with `Finish` or fails; for one reader. Chunks are never empty, and the first one is available at once.
+   * The account is released with the last chunk, when the stream fails, or when the surrounding scope closes.
    */
   readonly events: Stream.Stream<ReplyEvent, GatewayError>
 }
 
-/** A reply that is complete; the account has been given back. */
+/** A complete reply; the account has been released. */
 export interface CompletedReply extends Omit<CompletionOutput, "events"> {
-  /** All events; neighbouring pieces of one text are one event. */
+  /** All events; consecutive pieces of a text are one event. */
   readonly events: Batch
 }

@@ -1,4 +1,4 @@
-/** What the machines of a reply hand on: text, reasoning, and calls one after another, before they are numbered. */
+/** The parts of a reply between its machines: text, reasoning, and serialized calls without numbers. */
 import type { UpstreamUsage } from "../domain/UpstreamEvent.ts"
 
 /** A piece of text or reasoning. */
@@ -7,27 +7,27 @@ export interface TextPart {
   readonly text: string
 }
 
-/** A call begins; nothing but pieces of it comes until it is over. `id` is the upstream's, where it has one. */
+/** Start of a call; only `CallGrown` follows until its `CallOver`. `id` is the upstream's, if present. */
 export interface CallBegun {
   readonly _tag: "CallBegun"
   readonly id: string | undefined
   readonly name: string
 }
 
-/** A piece of the JSON text of the arguments; never empty. */
+/** A non-empty piece of the arguments' JSON text. */
 export interface CallGrown {
   readonly _tag: "CallGrown"
   readonly delta: string
 }
 
-/** The call is over: `whole` says whether its arguments, all of them here, are a JSON object. */
+/** End of a call with its complete arguments; `whole` is true if they are a JSON object. */
 export interface CallOver {
   readonly _tag: "CallOver"
   readonly whole: boolean
   readonly arguments: string
 }
 
-/** The reply ends; nothing follows. */
+/** End of the reply. */
 export interface Ending {
   readonly _tag: "Ending"
   readonly reason: "stop" | "stop_sequence" | "length" | "content_filter"
@@ -36,7 +36,6 @@ export interface Ending {
 
 export type CallPart = CallBegun | CallGrown | CallOver
 
-/** One part of a reply. */
 export type ReplyPart = TextPart | CallPart | Ending | UpstreamUsage
 
 export const Text = (text: string): TextPart => ({ _tag: "Text", text })

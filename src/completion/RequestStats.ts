@@ -1,75 +1,77 @@
 /**
- * What is learned of a request while it runs, for its log line, its `Server-Timing` and the metrics. One mutable record a
- * request: it is written on the way and read once at the end.
+ * Facts about a running request for its log line, `Server-Timing`, metrics and usage. One mutable object per request: it is
+ * written on the way and read once at the end.
  */
-import type { Effect } from "effect/Effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Tracer from "effect/Tracer"
 import type { HeldBytes } from "../config/limits.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { RequestRecord } from "../recordings/requests/RequestRecord.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 import { none } from "../usage/UsageEntry.ts"
-import type { UsageSoFar } from "./assembleReply.ts"
+import type { UsageSoFar } from "./finishMachine.ts"
 
-/** Times are monotonic milliseconds, which no calendar knows; counts start at 0. */
+/** Times are monotonic milliseconds unless stated otherwise; counts start at 0. */
 export interface RequestStats {
   readonly id: string
   readonly startedAt: number
   style: string | undefined
-  /** The model as asked for, and the one it resolved to. */
+  /** The model as requested, and the id that it resolved to. */
   requestedModel: string | undefined
   model: string | undefined
   stream: boolean
-  /** Id of the caller's key, or what stands for it; `none` while nobody is known. */
+  /** Id of the caller's key, or a fixed id for callers without one; `none` before authentication. */
   key: string
-  /** When its key's limits admitted it: milliseconds of Unix time. */
+  /** When the key's limits admitted the request, in Unix milliseconds. */
   admittedAt: number | undefined
-  /** What is left of the key's limits, as far as it has any. */
+  /** The remaining limits of the key, if it has limits. */
   rateLimits: RateLimits | undefined
   accountHash: string | undefined
-  /** Whether an account was there, so that the upstream was called. */
+  /** An account was leased and the upstream was called. */
   upstreamCalled: boolean
   attempts: number
-  /** Attempts on another account after a failure, and those on the same server where there is no other. */
+  /** Attempts on another account after a failure; `retries` counts those on the only account. */
   failovers: number
   retries: number
-  /** Time spent in the queue, over all attempts. */
+  /** Milliseconds in the queue, over all attempts. */
   queued: number
-  /** Time spent with the upstream, over all attempts: up to the first reply event, or the last of a whole reply. */
+  /** Milliseconds of upstream time, over all attempts: up to the first reply event, or the last one of a whole reply. */
   upstream: number
-  /** What is waited for, and since when; part of `queued` or `upstream` when it is over. */
+  /** The current wait and its start; added to `queued` or `upstream` when it ends. */
   waiting: { readonly for: "queued" | "upstream"; readonly since: number } | undefined
-  /** The driver that answers, or is to. */
+  /** The driver of the current or last attempt. */
   driver: string | undefined
-  /** The path, where no route takes it. */
+  /** The path of a request that matches no route. */
   path: string | undefined
   firstEventAt: number | undefined
   usage: Usage | undefined
-  /** The tokens of a reply that has begun, until `usage` tells them. */
+  /** The tokens of a reply in progress, until `usage` is known. */
   soFar: Pick<UsageSoFar, "usage" | "estimated"> | undefined
   finish: FinishReason | undefined
-  /** HTTP status of the reply; `undefined` when the caller left before there was one. */
+  /** HTTP status of the response; `undefined` if the client disconnected before it. */
   status: number | undefined
-  /** Code of the error that the caller was told, in the stream too. */
+  /** Code of the error that was sent, in the stream too. */
   error: string | undefined
-  /** Why the upstream failed, where that is what the caller was told. */
+  /** Cause of the upstream failure behind `error`. */
   cause: FailureCause | undefined
-  /** Rounds that continued or resumed the reply. */
+  /** Upstream rounds that continued or resumed the reply. */
   continues: number
   calls: number
-  /** Calls that broke off or could not be repaired. */
+  /** Calls that were cut off or could not be repaired. */
   brokenCalls: number
-  /** Where the request is one for embeddings: whether all vectors were made. */
+  /** Progress of an embeddings request; `undefined` for other requests. */
   embedding: "begun" | "done" | undefined
-  /** What is kept of the request for operators to look at; `undefined` where nothing is. */
-  record: RequestRecord | undefined
-  /** Bytes that the reply holds among those of all requests, from when a completion was asked for. */
+  /** The recording for operators; `undefined` while recordings are off. */
+  recording: RequestRecord | undefined
+  /** The reply's share of `limits.buffered_bytes`, from the start of the completion. */
   held: HeldBytes | undefined
-  /** Takes the record when the request is over, its body included; run once by whoever began the record. */
-  ended: (() => Effect<void>) | undefined
+  /** Finishes the request after its response body; run once by the creator of the stats. */
+  ended: (() => Effect.Effect<void>) | undefined
 }
 
-/** A record for a request that starts now. */
+/** Stats of a request that starts now. */
 export const makeRequestStats = (id: string, startedAt: number): RequestStats => ({
   id,
   startedAt,
@@ -101,19 +103,31 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   calls: 0,
   brokenCalls: 0,
   embedding: undefined,
-  record: undefined,
+  recording: undefined,
   held: undefined,
   ended: undefined
 })
 
-/** Whether a reply that began has no end. */
+/** True if the reply started and did not finish. */
 const isCutShort = ({ attempts, embedding, finish }: RequestStats): boolean =>
   embedding === undefined ? attempts > 0 && finish === undefined : embedding === "begun"
 
-/** How a request ended: the code of its error, that the caller left, how the reply finished, or just `ok`. */
+/** How a request ended: its error code, `client_left`, the reply's finish reason, or `ok`. */
 export const outcomeOf = (stats: RequestStats): string =>
   stats.error !== undefined
     ? stats.error
     : stats.status === undefined || (stats.status === 200 && isCutShort(stats))
     ? "client_left"
     : stats.finish ?? "ok"
+
+/** Observes requests for logs, metrics and traces. The default does nothing. */
+export interface RequestWatch {
+  /** Called once when a request is over, its response body included. Must not fail. */
+  readonly ended: (stats: RequestStats, span: Tracer.Span | undefined) => Effect.Effect<void>
+  /** True if requests are spans of a trace. */
+  readonly traced: boolean
+}
+
+export const CurrentRequestWatch = Context.Reference<RequestWatch>("model-gateway/completion/RequestWatch", {
+  defaultValue: (): RequestWatch => ({ ended: () => Effect.void, traced: false })
+})

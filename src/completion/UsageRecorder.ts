@@ -1,5 +1,5 @@
 /**
- * The end of a request's record, as far as usage goes: what its key's limits settle, and its entry in the history.
+ * Usage of finished requests: what counts against the limits of the key, and the entry in the usage history.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -17,21 +17,21 @@ const noTokens = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cac
 const outcome = (stats: RequestStats): Outcome =>
   stats.error !== undefined ? "failed" : outcomeOf(stats) === "client_left" ? "left" : "succeeded"
 
-/** A request counts when it was answered, or when the upstream was called for it. */
+/** A request counts if it succeeded or called the upstream. */
 const counts = ({ admittedAt, status = 0, upstreamCalled }: RequestStats): boolean =>
   admittedAt !== undefined && ((status >= 200 && status < 300) || upstreamCalled)
 
-/** The tokens of a request that is over: those of a reply that broke off as far as it came. */
+/** The tokens of a finished request; those so far for an interrupted reply. */
 const tokensOf = (stats: RequestStats): Usage => (stats.usage ??= stats.soFar?.usage()) ?? noTokens
 
-/** What a request that is over has used of its key's limits. */
+/** What a finished request has used of its key's limits. */
 export const usedBy = (stats: RequestStats): Used => {
   const { completionTokens, promptTokens } = tokensOf(stats)
   return { counted: counts(stats), tokens: promptTokens + completionTokens }
 }
 
-/** What a request that is over comes to; `at` is when it began, `duration` how long it took, in milliseconds. */
-export const usageEntry = (stats: RequestStats, at: number, duration: number): UsageEntry => {
+/** The history entry of a finished request; `at` is its start in Unix milliseconds, `duration` is in milliseconds. */
+const usageEntry = (stats: RequestStats, at: number, duration: number): UsageEntry => {
   const usage = tokensOf(stats)
   return {
     at: stats.admittedAt ?? at,
@@ -55,11 +55,11 @@ export const usageEntry = (stats: RequestStats, at: number, duration: number): U
   }
 }
 
-/** Takes the records of requests that are over. */
+/** Records the usage of finished requests. */
 export class UsageRecorder extends Context.Service<UsageRecorder, {
   /**
-   * Completes the record of a request of a style, its tokens among it, gives back the bytes that it holds, and adds it to the
-   * history. To be called once, before anybody else reads the record.
+   * Completes the stats of a finished request with its tokens, releases its held bytes, and adds it to the history. Must be called
+   * once, before the stats are read.
    */
   readonly ended: (stats: RequestStats) => void
 }>()("model-gateway/completion/UsageRecorder") {
@@ -73,7 +73,7 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           const duration = Math.max(0, monotonicMillis(clock) - stats.startedAt)
           const entry = usageEntry(stats, clock.currentTimeMillisUnsafe() - duration, duration)
           store.add(entry)
-          // The record may be kept for long: it must not keep the reply's machinery, nor all that hangs on it.
+          // A recording may keep the stats for long: they must not reference the reply's machines.
           stats.soFar = undefined
           stats.held?.release()
           stats.held = undefined

@@ -1,5 +1,5 @@
 /**
- * A request before its key's limits: whether its model is allowed and whether it is admitted, noted in its record.
+ * Admission of a request by the limits of its key: the allowed models, and the limits of requests and tokens.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -11,10 +11,10 @@ import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { usedBy } from "./UsageRecorder.ts"
 
-/** The key that a caller's usage is counted for. */
+/** Id of the key that the caller's usage counts for. */
 export const keyOf = (caller: Caller): string => caller._tag === "Direct" ? directKey : caller.key ?? embeddedKey
 
-/** What is asked for, and by whom. */
+/** A request to admit. */
 export interface Asked {
   readonly caller: Caller
   readonly model: Model
@@ -22,8 +22,8 @@ export interface Asked {
 }
 
 /**
- * Does what an admitted request is for, or fails with the error with which it is refused. The scope holds what is reserved.
- * Admission costs about a microsecond where the key has no limit of tokens; where it has one, `promptTokens` is called.
+ * Runs `then` for an admitted request, or fails with the refusal. The scope holds the reserved limits. `promptTokens` is called
+ * only if the key has a limit of tokens; without one, admission takes about a microsecond.
  */
 export const admitRequest = <A, E, R>(
   limits: KeyLimits["Service"],

@@ -1,27 +1,25 @@
 /**
- * From upstream events to the canonical reply, in one machine of three that runs once per network chunk: calls in order, text
- * without what is none, and the end with its figures.
+ * Assembles the canonical reply from upstream events, by a machine of three stages that runs once per network chunk: serialize
+ * the calls, filter the text, finish with usage.
  */
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
 import { compose, type HoldingMachine, type Machine } from "../domain/stream/transducer.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
-import { type FinishMachine, type FinishOptions, finishReply, type UsageSoFar } from "./finishReply.ts"
-import { orderCalls } from "./orderCalls.ts"
+import { type FinishMachine, finishMachine, type FinishOptions, type UsageSoFar } from "./finishMachine.ts"
 import type { ReplyPart } from "./ReplyPart.ts"
+import { serializeToolCalls } from "./serializeToolCalls.ts"
 
-export type { UsageSoFar }
-
-/** What one reply needs to be assembled. */
+/** Options of one reply. */
 export interface AssembleOptions extends FilterOptions, FinishOptions {
-  /** Told the steps that ordering the calls takes. */
+  /** Counts the steps of serializing the calls. */
   readonly meter?: Meter | undefined
 }
 
-/** The machine of one reply, which can be asked for its tokens at any time. */
+/** The machine of one reply, with its tokens so far. */
 export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {
-  /** `Finish` was emitted; nothing more is wanted of the upstream. */
+  /** True after `Finish`, when the upstream is no longer needed. */
   readonly finished: () => boolean
 }
 
@@ -32,9 +30,9 @@ class Assembly implements ReplyMachine {
   private readonly machine: Machine<UpstreamEvent, ReplyEvent>
 
   constructor(options: AssembleOptions) {
-    this.order = orderCalls(options.meter)
+    this.order = serializeToolCalls(options.meter)
     this.filter = filterText(options)
-    this.finish = finishReply(options)
+    this.finish = finishMachine(options)
     this.machine = compose(compose(() => this.order, () => this.filter), () => this.finish)()
   }
 
@@ -54,8 +52,8 @@ class Assembly implements ReplyMachine {
     return this.finish.estimated()
   }
 
-  promptTold(): boolean {
-    return this.finish.promptTold()
+  promptReported(): boolean {
+    return this.finish.promptReported()
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
@@ -67,5 +65,5 @@ class Assembly implements ReplyMachine {
   }
 }
 
-/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
+/** Starts the machine for one reply. It ignores everything after it has emitted `Finish`. */
 export const assembleReply = (options: AssembleOptions): ReplyMachine => new Assembly(options)

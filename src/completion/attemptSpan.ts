@@ -1,7 +1,6 @@
 /**
- * An attempt at the upstream as a span, from the lease to the end of the reply, by the GenAI conventions of OpenTelemetry.
- *
- * Nothing is made where spans are not taken. What was said is in it only where `telemetry.capture_content` is on.
+ * The span of an attempt, from the lease to the end of the reply, by OpenTelemetry's GenAI conventions. It contains messages only
+ * if `telemetry.capture_content` is on.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -11,18 +10,18 @@ import type { Model } from "../domain/models.ts"
 import { foldReply, type ReplyBlock } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 
-/** A running attempt, as far as its span goes. */
+/** The span of a running attempt. */
 export interface AttemptSpan {
-  /** Runs an effect whose spans are below this one. */
-  readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Takes the reply's events as they leave. */
+  /** Makes the spans of an effect children of this span. */
+  readonly inSpan: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Records events of the reply. */
   readonly events: (events: ReadonlyArray<ReplyEvent>) => void
-  /** Notes why the attempt failed. */
+  /** Records the error code of a failed attempt. */
   readonly failed: (code: string) => void
 }
 
-/** The span of an attempt where spans are not taken. */
-export const untraced: AttemptSpan = { within: (effect) => effect, events: () => undefined, failed: () => undefined }
+/** Used while tracing is off. */
+export const untraced: AttemptSpan = { inSpan: (effect) => effect, events: () => undefined, failed: () => undefined }
 
 const partOf = (part: Part): object => {
   switch (part._tag) {
@@ -49,8 +48,8 @@ const blockOf = (block: ReplyBlock): object =>
 const input = ({ turns }: Conversation): string =>
   JSON.stringify(turns.map(({ parts, role }) => ({ role, parts: parts.map(partOf) })))
 
-/** What an attempt's span tells from the start. */
-export interface AttemptFacts {
+/** Attributes of a new span. */
+interface AttemptFacts {
   readonly model: Model
   readonly conversation: Conversation
   readonly driver: string
@@ -84,7 +83,7 @@ export const attemptSpan = Effect.fnUntraced(
     if (facts.captureContent) note("gen_ai.input.messages", input(conversation))
     const fold = facts.captureContent ? foldReply() : undefined
     return {
-      within: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),
+      inSpan: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),
       failed: (code) => note("error.type", code),
       events: (events) => {
         for (const event of events) {

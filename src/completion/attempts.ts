@@ -1,90 +1,104 @@
 /**
- * The attempts of one request: on which account, what a failure means for the next one, and when there is none.
+ * The attempts of one request: the account of each, the consequences of a failure, and the end of retrying.
  *
- * Nothing of an attempt has been shown before its first event, so a failure until then may be tried again elsewhere. Control
- * goes by what is counted here; the request's record is written and never read.
+ * Nothing has been sent before an attempt's first event, so an earlier failure may be retried on another account. Decisions
+ * depend on this module's own counters; the request's stats are written and never read.
  */
 import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AccountPool, Lease } from "../accounts/Accounts.ts"
-import { type Deadlines, withDeadline as within } from "../config/clock/Deadlines.ts"
+import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { type AttemptSpan, attemptSpan, untraced } from "./attemptSpan.ts"
-import { collectReply } from "./collectReply.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
-import type { OpenReply } from "./openReply.ts"
-import { retryDelay } from "./retryDelay.ts"
+import { collectReply, type OpenReply } from "./openReply.ts"
 import type { ReplyStarter } from "./startReply.ts"
 
-/** Attempts of one request, the first included (behaviour: failover). */
-const mostAttempts = 3
+/** Most attempts of one request, the first included (behaviour: failover). */
+export const mostAttempts = 3
 
-/** An attempt whose time is over goes on for as long as it brings something new within this time, in milliseconds. */
+/** Milliseconds before the first and the second retry. */
+const delays = [100, 400]
+
+/** Largest random extension of a delay, as a share of it, so that requests that failed together are not retried together. */
+const jitter = 0.25
+
+/** Waits before the `count`-th retry (from 1) on the same server. */
+export const retryDelay = (count: number): Effect.Effect<void> =>
+  Effect.flatMap(
+    Random.next,
+    (random) => pause(delays[Math.min(count, delays.length) - 1]! * (1 + jitter * random))
+  )
+
+/** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
 const progressEvery = 5_000
 
-/** What the attempts of a request are made with. */
-export interface AttemptOptions<A> {
+/** Options of a request's attempts. */
+interface AttemptOptions<A> {
   readonly accounts: AccountPool
   readonly startReply: ReplyStarter
   readonly deadlines: Deadlines["Service"]
-  /** The configuration that the request began with. */
+  /** The configuration when the request started. */
   readonly config: GatewayConfig
-  /** Makes what the request may cost, at its first lease. */
+  /** Makes the request's budget, at the first lease. */
   readonly makeBudget: () => RequestBudget
   /** Holds the attempts. */
   readonly scope: Scope.Scope
   /** Attempts are spans of a trace. */
   readonly traced: boolean
-  /** The caller gets the reply in one piece: none of it is shown before its end, so that every failure may be tried again. */
+  /** The reply is sent as a whole: nothing is sent before its end, so every failure may be retried. */
   readonly whole: boolean
-  /** Makes of a reply that has begun what the caller gets. */
+  /** Makes the result from a reply that has started. */
   readonly output: (reply: OpenReply) => Effect.Effect<A>
 }
 
-/** What an attempt has brought. */
+/** A started reply of an attempt. */
 type Begun = Pick<OpenReply, "id" | "first" | "next" | "isOver">
 
 const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
 
-/** Fails what ended without anything to show, and what was withdrawn before anything was. */
+/** Fails a reply that ended without content, or was withdrawn before any content. */
 const checkFirst = (batch: Batch): Effect.Effect<Batch, UpstreamFailure> => {
   const last = batch[batch.length - 1]!
-  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
+  if (last._tag !== "Finish" || batch.some(isContent)) return Effect.succeed(batch)
   if (last.reason === "content_filter") {
     return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
   }
-  // A stop sequence at the very start makes a reply without text that is whole all the same.
+  // A stop sequence at the very start makes a complete reply without text.
   if (last.reason === "stop_sequence") return Effect.succeed(batch)
   return empty
 }
 
-const isShown = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
+const isContent = (event: Batch[number]): boolean => event._tag !== "UsageReported" && event._tag !== "Finish"
 
 /** One request's attempts. */
 export class Attempts<A> {
   private readonly input: CompletionInput
   private readonly options: AttemptOptions<A>
-  /** Accounts that have failed this request. */
+  /** Accounts on which this request has failed. */
   private readonly avoid = new Set<string>()
+  /** The account to lease again, after its token was replaced. */
   private stay: string | undefined
-  /** Accounts whose token was replaced: each may have that once. */
+  /** Accounts whose token was replaced, once each. */
   private readonly refreshed = new Set<string | undefined>()
   private budget: RequestBudget | undefined
   private count = 0
-  /** Those that were made again at the same server. */
+  /** Attempts repeated on the same server. */
   private retries = 0
-  /** Milliseconds that attempts have taken, apart from the queue. */
+  /** Milliseconds of all attempts, without the queue. */
   private spent = 0
-  /** What the attempt before came to: when no account is left because of that, it is the cause to tell. */
+  /** Error of the previous attempt: the cause to report if no other account is available. */
   private before: GatewayError | undefined
 
   constructor(input: CompletionInput, options: AttemptOptions<A>) {
@@ -92,11 +106,11 @@ export class Attempts<A> {
     this.options = options
   }
 
-  /** Tries until there is a reply, or no other try is worth it. */
+  /** Attempts until a reply starts or no further attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
     const { accounts, config, deadlines, scope } = this.options
     const { caller, stats } = this.input
-    // A request that is over gives nothing back any more.
+    // A request that is over can release nothing.
     if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
     this.count++
@@ -121,7 +135,7 @@ export class Attempts<A> {
     return Scope.provide(leased, attempt)
   }
 
-  /** One attempt on a lease, and what follows from it. */
+  /** Makes one attempt on a lease, and handles its outcome. */
   private on(
     lease: Lease,
     attempt: Scope.Closeable
@@ -131,7 +145,7 @@ export class Attempts<A> {
     stats.queued += lease.waited
     stats.driver = lease.driver.name
     stats.accountHash = lease.accountHash
-    stats.record?.leased(lease.identifier)
+    stats.recording?.leased(lease.identifier)
     stats.upstreamCalled = true
     const began = deadlines.now()
     stats.waiting = { for: "upstream", since: began }
@@ -142,12 +156,12 @@ export class Attempts<A> {
       this.spent += took
     }
     const run = (span: AttemptSpan) =>
-      Effect.matchEffect(span.within(this.begin(lease, attempt)), {
+      Effect.matchEffect(span.inSpan(this.begin(lease, attempt)), {
         onSuccess: (begun) => {
           over()
           return this.options.output({
             ...begun,
-            next: span.within(begun.next),
+            next: span.inSpan(begun.next),
             driver: lease.driver.name,
             lease,
             attempt,
@@ -174,7 +188,7 @@ export class Attempts<A> {
     return Effect.flatMap(Scope.provide(span, attempt), run)
   }
 
-  /** The reply on a lease, up to the first events that show something, or to the end where it is wanted whole. */
+  /** Starts the reply on a lease, up to its first content, or to the end of a whole reply. */
   private begin(
     lease: Lease,
     attempt: Scope.Scope
@@ -187,13 +201,13 @@ export class Attempts<A> {
     const first = Effect.flatMap(
       startReply({ ...input, budget, config }, lease, attempt),
       ({ events, id, isOver }) =>
-        // Unlike that of `Stream.toPull`, this pull has no lock, which is five steps for each chunk.
+        // `Stream.toPull` would add a lock, which costs five steps per chunk.
         Effect.flatMap(Channel.toPullScoped(Stream.toChannel(events), attempt), (next) =>
           Effect.matchCauseEffect(next, {
             onSuccess: (batch) =>
               Effect.flatMapEager(checkFirst(batch), (first) => {
                 input.stats.firstEventAt = deadlines.now()
-                input.stats.record?.progressed()
+                input.stats.recording?.progressed()
                 return Effect.mapEager(lease.report(undefined, undefined), (): Begun => ({ id, isOver, first, next }))
               }),
             onFailure: (cause) =>
@@ -202,12 +216,12 @@ export class Attempts<A> {
                 : Effect.failCause(cause as Cause.Cause<UpstreamFailure | GatewayError>)
           }))
     )
-    const begun = within(
+    const begun = withDeadline(
       first,
       deadlines,
       most,
       () => new UpstreamFailure({ phase: "completion", kind: "timeout" }),
-      // What is not shown, such as hidden reasoning, may take its time.
+      // Output that is not sent, such as hidden reasoning, counts as progress.
       () => {
         const isGrowing = budget.produced > produced
         produced = budget.produced
@@ -221,13 +235,13 @@ export class Attempts<A> {
     )
   }
 
-  /** There is one account at most: another try asks the same server the same. */
+  /** True if there is at most one account: another attempt would repeat the same request. */
   private isAlone(): boolean {
     const { account_max_inflight, recommended_concurrency } = this.options.config.runtime
     return recommended_concurrency <= account_max_inflight
   }
 
-  /** Draws the consequences of a failure of which nothing was shown. */
+  /** Handles a failure before anything was sent: reports it to the pool, then retries or fails. */
   private failed(
     failure: UpstreamFailure | GatewayError,
     lease: Lease,
@@ -235,9 +249,9 @@ export class Attempts<A> {
     span: AttemptSpan
   ): Effect.Effect<A, GatewayError> {
     const { caller, stats } = this.input
-    // Whoever asked has left: what the upstream broke off is no fault of anybody's.
+    // The client has disconnected, which may have caused the failure.
     if (attempt.state._tag === "Closed") return Effect.interrupt
-    // Nobody has seen anything of it.
+    // Nothing of the failed reply was sent, so its tokens do not count.
     stats.soFar = undefined
     if (failure._tag === "GatewayError") {
       span.failed(failure.code)
@@ -266,7 +280,7 @@ export class Attempts<A> {
         if (this.isAlone()) {
           this.retries++
           stats.retries = this.retries
-          // What takes the account out of rotation has a delay of its own.
+          // A failure that takes the account out of rotation has a delay of its own.
           return judged.health === "none"
             ? Effect.andThen(retryDelay(this.retries), Effect.suspend(() => this.open()))
             : this.open()
@@ -276,7 +290,7 @@ export class Attempts<A> {
       }
       return this.open()
     })
-    // The pool learns of it before the slot is free: whoever waits must not be given the account that has just failed.
+    // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
     return lease.report(judged.health, judged.retryAfter).pipe(
       Effect.andThen(refresh ? lease.refreshToken : Effect.void),
       Effect.andThen(Scope.close(attempt, Exit.void)),

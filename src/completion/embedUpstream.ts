@@ -1,5 +1,5 @@
 /**
- * Embeddings by the upstream: on an account of the pool within its limits, with failover as completions have it.
+ * Embeddings from the upstream, on an account of the pool, with the failover of completions.
  */
 import * as Effect from "effect/Effect"
 import type { AccountPool, Caller, Lease } from "../accounts/Accounts.ts"
@@ -8,14 +8,11 @@ import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Model } from "../domain/models.ts"
 import type { EmbeddingsReply } from "../upstream/Upstream.ts"
+import { mostAttempts, retryDelay } from "./attempts.ts"
 import type { RequestStats } from "./RequestStats.ts"
-import { retryDelay } from "./retryDelay.ts"
 
-/** Attempts of one request, the first included. */
-const mostAttempts = 3
-
-/** What is asked of the upstream. */
-export interface EmbedInput {
+/** A request for vectors. */
+interface EmbedInput {
   readonly caller: Caller
   readonly model: Model
   /** Texts, or texts as token ids. */
@@ -29,7 +26,7 @@ const unsupported = gatewayError(
   "The upstream makes no embeddings: embeddings.provider upstream needs an OpenAI-compatible server"
 )
 
-/** Asks the upstream for the vectors of all inputs. Fails with the caller's error. */
+/** Requests the vectors of all inputs. Fails with the error to send. */
 export const embedUpstream = (
   accounts: AccountPool,
   config: GatewayConfig,
@@ -40,7 +37,7 @@ export const embedUpstream = (
   const alone = recommended_concurrency <= account_max_inflight
   const direct = caller._tag === "Direct"
 
-  /** What follows from a failure: another try, or the error. */
+  /** Makes one attempt on a lease; a failure is reported to the pool and returned. */
   const on = (lease: Lease) =>
     Effect.suspend(() => {
       stats.queued += lease.waited

@@ -1,6 +1,6 @@
 /**
- * Takes out of a reply's text what is no text: calls that the sieve finds, reference markers, and all from a stop sequence on.
- * What one of these holds is released as soon as something other than text follows.
+ * Removes from a reply's text what is not text: calls that the sieve finds, reference markers, and everything from a stop
+ * sequence on. Held text is released as soon as something other than text follows.
  */
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
@@ -10,9 +10,9 @@ import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
 import type { Sieve } from "../sieve/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
-/** What is to be taken out. */
+/** Options of one reply. */
 export interface FilterOptions {
-  /** The sieve over the reply's text; `undefined` when no tools are declared: every byte passes. */
+  /** Makes the sieve that finds calls in the text; `undefined` without declared tools. */
   readonly sieve: (() => Sieve) | undefined
   readonly stripMarkers: boolean
   readonly stop: StopSequences | undefined
@@ -30,9 +30,9 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   private readonly strings: Array<string> = []
   private readonly stopped: Array<string> = []
   private readonly sieved: Array<SieveEvent> = []
-  /** A call that the sieve found is open. */
+  /** A call from the sieve is open. */
   private inCall = false
-  /** Reasoning that came in the midst of it. */
+  /** Reasoning that arrived during the open call. */
   private reasoning: TextPieces | undefined
 
   constructor(options: FilterOptions) {
@@ -41,7 +41,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     this.stop = options.stop === undefined ? undefined : stopMachine(options.stop)
   }
 
-  /** Markers and stop sequences hold no more than their own length. */
+  /** Characters held by the sieve; what markers and stop sequences hold is negligible. */
   get held(): number {
     return (this.sieve?.held ?? 0) + (this.reasoning?.length ?? 0)
   }
@@ -55,15 +55,15 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         out.push(part)
         return
       case "CallBegun":
-        // The upstream's own call. It does not wait for what the text before it may become: calls come one after another,
-        // so that one which that text has begun is over here, cut off unless its arguments are whole.
+        // A structured call of the upstream ends a call in the text before it, which is cut off unless its arguments are
+        // complete: calls are serialized.
         this.sieve?.interrupt(this.sieved)
         this.fromSieve(out)
         if (!this.ended) this.flush(out)
         if (!this.ended) out.push(part)
         return
       case "Reasoning":
-        // Nothing but pieces of a call comes until it is over.
+        // An open call is emitted without interruption.
         if (this.inCall) (this.reasoning ??= new TextPieces()).push(part.text)
         else out.push(part)
         return
@@ -97,7 +97,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     this.markers.push(piece, this.strings)
     this.unmarked(out)
   }
-  /** Releases the text that markers and stop sequences hold: something other than text follows. */
+  /** Releases the text that markers and stop sequences hold. */
   private flush(out: Array<ReplyPart>): void {
     if (this.markers !== undefined) {
       this.markers.flush(this.strings)
@@ -143,5 +143,5 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   }
 }
 
-/** Starts the machine for one reply. After the `Ending` whatever is pushed is dropped. */
+/** Starts the machine for one reply. It ignores everything after `Ending`. */
 export const filterText = (options: FilterOptions): HoldingMachine<ReplyPart, ReplyPart> => new TextFilter(options)

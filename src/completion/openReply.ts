@@ -1,33 +1,34 @@
 /**
- * A reply that an attempt has begun: as a stream, or whole. What its events tell is noted for the request's record, and the
- * attempt is closed, which gives the account back, as soon as the reply is over.
+ * A reply that an attempt has started: as a stream, or whole. Its events update the request's stats. The attempt is closed as
+ * soon as the reply is over, which releases the account.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type * as Pull from "effect/Pull"
+import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type { Lease } from "../accounts/Accounts.ts"
 import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import { CallArguments, ReasoningDelta, type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
-/** A reply that has begun. */
+/** A reply that has started. */
 export interface OpenReply {
   readonly id: string
   readonly driver: string
-  /** Events that have come already: all of them where the reply is wanted whole. */
+  /** The events received so far; all events of a whole reply. */
   readonly first: Batch
   readonly next: Pull.Pull<Batch, UpstreamFailure | GatewayError>
   readonly lease: Lease
   /** Holds the lease and the upstream's connections. */
   readonly attempt: Scope.Closeable
-  /** Whether leaving the upstream takes no time. */
+  /** True if closing the upstream connection needs no further request. */
   readonly isOver: () => boolean
   /** The request's own scope, which closes last. */
   readonly scope: Scope.Scope
@@ -37,7 +38,7 @@ export interface OpenReply {
   readonly span: AttemptSpan
 }
 
-/** Notes what events tell for the request's record. Returns true once they are the last ones. */
+/** Updates the stats from a batch of events. Returns true if the batch ends the reply. */
 const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan): boolean => {
   span.events(batch)
   let isLast = false
@@ -53,13 +54,12 @@ const noteEvents = (batch: Batch, stats: RequestStats, span: AttemptSpan): boole
   return isLast
 }
 
-/** Milliseconds that the end of a reply waits until the upstream has been told to stop. */
+/** Milliseconds that the end of a reply waits for the upstream to acknowledge the stop. */
 const longestWait = 250
 
 /**
- * Closes an attempt: leaves the upstream, then gives the account back. Once begun it runs to its end, also where the request is
- * interrupted. An upstream that must be notified is notified beside the reply: the request's scope waits for it, and `wait` for no
- * longer than one takes that answers at once.
+ * Closes an attempt: leaves the upstream, then releases the account. Closing is uninterruptible. If the upstream must be
+ * notified, closing runs in a fiber of the request's scope, and `wait` waits at most `longestWait` for it.
  */
 const closeAttempt = <A, E>(
   { attempt, isOver, scope }: OpenReply,
@@ -73,11 +73,11 @@ const closeAttempt = <A, E>(
       (closing) => then(Effect.timeoutOption(Fiber.await(closing), longestWait))
     )
 
-/** The events to the end, or to the failure that the caller gets. The attempt is closed with the last events. */
+/** Pulls the events up to the end or the failure. The attempt is closed with the last events. */
 const eventsOf = (reply: OpenReply): Pull.Pull<Batch, GatewayError> => {
   const { direct, first, lease, next, span, stats } = reply
   let unread: Batch | undefined = first
-  /** What remains once the last events are out. */
+  /** The result of the pull after the last events. */
   let end: Pull.Pull<never> | undefined
   const emit = (batch: Batch): Pull.Pull<Batch, GatewayError> =>
     noteEvents(batch, stats, span)
@@ -125,4 +125,75 @@ export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
   noteEvents(first, stats, span)
   const whole = Effect.succeed({ id, driver, events: first })
   return closeAttempt(reply, Exit.void, (wait) => wait === undefined ? whole : Effect.andThen(wait, whole))
+}
+
+type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta" | "CallArguments" }>
+
+/** Joins consecutive pieces of the same kind, and of the same call, into one event. */
+class Joined {
+  private readonly events: Array<ReplyEvent> = []
+  private last: Piece | undefined
+  private readonly pieces: Array<string> = []
+
+  push(event: ReplyEvent): void {
+    switch (event._tag) {
+      case "TextDelta":
+      case "ReasoningDelta":
+        return this.add(event, event.text)
+      case "CallArguments":
+        return this.add(event, event.delta)
+      default:
+        this.close()
+        this.events.push(event)
+    }
+  }
+
+  batch(): Batch {
+    this.close()
+    return this.events as unknown as Batch
+  }
+
+  private add(piece: Piece, text: string): void {
+    const { last } = this
+    const goesOn = last !== undefined && last._tag === piece._tag &&
+      (piece._tag !== "CallArguments" || (last as typeof piece).index === piece.index)
+    if (!goesOn) {
+      this.close()
+      this.last = piece
+    }
+    this.pieces.push(text)
+  }
+
+  private close(): void {
+    const { last, pieces } = this
+    if (last === undefined) return
+    const text = pieces.length === 1 ? pieces[0]! : pieces.join("")
+    pieces.length = 0
+    this.last = undefined
+    this.events.push(
+      last._tag === "TextDelta"
+        ? TextDelta(text)
+        : last._tag === "ReasoningDelta"
+        ? ReasoningDelta(text)
+        : CallArguments(last.index, text)
+    )
+  }
+}
+
+/**
+ * Collects the first events and all that follow. Consecutive pieces of text, reasoning and arguments become one event, so that
+ * memory holds the reply's characters and not an object for each piece. `RequestBudget` bounds the reply.
+ */
+export const collectReply = <E>(first: Batch, next: Pull.Pull<Batch, E>): Effect.Effect<Batch, E> => {
+  const joined = new Joined()
+  const take = (batch: Batch): Effect.Effect<Batch, E> => {
+    for (const event of batch) joined.push(event)
+    return batch[batch.length - 1]!._tag === "Finish" ? Effect.succeed(joined.batch()) : step
+  }
+  const step: Effect.Effect<Batch, E> = Pull.matchEffect(next, {
+    onSuccess: take,
+    onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
+    onDone: () => Effect.succeed(joined.batch())
+  })
+  return take(first)
 }

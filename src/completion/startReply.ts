@@ -1,6 +1,6 @@
 /**
- * A reply on one lease: one turn with the upstream, and a second one that reminds the model when a call that was asked for
- * is missing. What a turn yields has been through the machines: calls, markers, stop sequences, usage, policy.
+ * Starts a reply on a lease: one turn with the upstream, and a second turn with a reminder if a demanded call is missing. The
+ * events of a turn pass through the reply's machines: calls, markers, stop sequences, usage, tool policy.
  */
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
@@ -29,17 +29,17 @@ import { assembleReply, type ReplyMachine } from "./assembleReply.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { demandsCall, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 
-/** A reply that the upstream has begun. */
-export interface StartedReply {
+/** A reply that the upstream has started. */
+interface StartedReply {
   readonly id: string
-  /** The reply's events; they fail before the first one where the reply came to nothing. */
+  /** The reply's events; an empty reply fails before the first one. */
   readonly events: Stream.Stream<ReplyEvent, UpstreamFailure | GatewayError>
-  /** Leaving the upstream takes no time. */
+  /** True if closing the upstream connection needs no further request. */
   readonly isOver: () => boolean
 }
 
 interface ReplyInput {
-  /** The configuration that the request began with. */
+  /** The configuration when the request started. */
   readonly config: GatewayConfig
   readonly caller: Caller
   readonly model: Model
@@ -57,7 +57,7 @@ const violation = (conversation: Conversation): GatewayError =>
     { param: "tool_choice" }
   )
 
-/** Ids of a reply's calls: unlike those of any other reply, since a history holds the calls of many. */
+/** Makes ids for a reply's calls that are unique across replies, because a history contains the calls of many. */
 const callIds = () => {
   let seed: string | undefined
   return (index: number) => `call_${seed ??= crypto.randomUUID().replaceAll("-", "").slice(0, 20)}${index}`
@@ -71,10 +71,10 @@ const withReminder = (conversation: Conversation): Conversation => ({
   }]
 })
 
-/** Characters up to which a prompt's tokens are estimated whether or not they are asked for: one slice of work. */
+/** Longest prompt, in characters, whose tokens are always estimated: one slice of work. */
 const shortPrompt = pieceChars
 
-/** Whether a prompt is so long that counting it is worth avoiding. */
+/** True if the prompt is so long that estimating its tokens is worth avoiding. */
 const isLong = ({ turns }: Conversation): boolean => {
   let characters = 0
   for (const { parts } of turns) {
@@ -88,13 +88,13 @@ const isLong = ({ turns }: Conversation): boolean => {
   return false
 }
 
-/** Whether the events of a chunk tell the prompt's tokens. */
-const tellPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
+/** True if a chunk reports the prompt's tokens. */
+const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
 
 const mayTakeAWhile = () => false
 
-/** What the upstream's events of one turn become: assembled, held to the caller's `tool_choice`, and cut where they hold too much. */
+/** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
 class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   private readonly assembly: ReplyMachine
   private readonly policy: PolicyMachine | undefined
@@ -107,7 +107,7 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.budget = budget
   }
 
-  /** `Finish` came; nothing more is wanted of the upstream. */
+  /** True after `Finish`, when the upstream is no longer needed. */
   get isDone(): boolean {
     return this.assembly.finished()
   }
@@ -134,15 +134,15 @@ class Turn implements Machine<UpstreamEvent, ReplyEvent> {
 const isDone = (turn: Turn): boolean => turn.isDone
 
 /**
- * Counts the prompt's tokens ahead of the reply's end where the upstream has not told them by then: a long prompt takes many
- * slices of work, and the machine that needs the figure cannot wait.
+ * Estimates the prompt's tokens before the end of the reply, unless the upstream has reported them: a long prompt takes many
+ * slices of work, and the synchronous machine that uses the estimate cannot wait.
  */
 const countingBeforeEnd =
-  (isTold: () => boolean, count: Effect.Effect<unknown>) =>
+  (isReported: () => boolean, count: Effect.Effect<unknown>) =>
   <E, R>(events: Stream.Stream<UpstreamEvent, E, R>): Stream.Stream<UpstreamEvent, E, R> => {
     let isCounted = false
-    const counted = <A, E>(then: Effect.Effect<A, E>, isTold: boolean): Effect.Effect<A, E> => {
-      if (isCounted || isTold) return then
+    const counted = <A, E>(then: Effect.Effect<A, E>, isReported: boolean): Effect.Effect<A, E> => {
+      if (isCounted || isReported) return then
       isCounted = true
       return Effect.andThen(count, then)
     }
@@ -151,19 +151,15 @@ const countingBeforeEnd =
         onSuccess: (chunk) =>
           counted(
             Effect.succeed(chunk),
-            chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isTold() || tellPrompt(chunk)
+            chunk[chunk.length - 1]!._tag !== "UpstreamFinish" || isReported() || reportsPrompt(chunk)
           ),
-        onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isTold())
+        onFailure: (cause) => counted(Effect.failCause(cause), !Pull.isDoneCause(cause) || isReported())
       })))
   }
 
-/** Starts a reply on a lease. */
 export type ReplyStarter = ReturnType<typeof replyStarter>
 
-/**
- * Makes the function that starts replies. The scope, which is also the one that it is started in, holds the upstream's
- * connections.
- */
+/** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"]) => {
   const startTurn = (
     { budget, caller, config, model, stats }: ReplyInput,
@@ -177,7 +173,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
         conversation,
         credential: lease.credential,
         direct: caller._tag === "Direct",
-        recorder: captures.recorder(lease.identifier, stats.id, stats.record),
+        recorder: captures.recorder(lease.identifier, stats.id, stats.recording),
         budget,
         onSession: lease.registerSession,
         onContinue: () => {
@@ -188,7 +184,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
         const singleCall = enabled && !conversation.parallelToolCalls
-        // What ends a reply in the midst of a chunk has no time to count.
+        // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const assembly = assembleReply({
@@ -206,14 +202,14 @@ export const replyStarter = (captures: Captures["Service"]) => {
         const turn = transduce<UpstreamEvent, ReplyEvent, Turn>(once(new Turn(assembly, policy, budget)), isDone)
         const estimate = estimateCooperatively(conversation)
         if (isLate) {
-          const counting = countingBeforeEnd(() => assembly.promptTold(), runCooperatively(estimate))
+          const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))
           return Effect.succeed({ id, events: turn(counting(events)), isOver })
         }
         return Effect.mapEager(startCooperatively(estimate), () => ({ id, events: turn(events), isOver }))
       }
     )
 
-  /** One turn; a second one that reminds the model where the call that was asked for is missing. */
+  /** One turn, and a second one with a reminder if the demanded call is missing. */
   const startWithReminder = (
     input: ReplyInput,
     lease: Lease,
@@ -224,7 +220,7 @@ export const replyStarter = (captures: Captures["Service"]) => {
       const policy = toolPolicy(conversation.toolChoice, isSecond)
       return Effect.map(startTurn(input, lease, conversation, policy), (turn) => ({ turn, policy }))
     }
-    /** The events of a turn up to its end, after which nothing is wanted of the upstream, and what follows a violation. */
+    /** The events of a turn, followed by `next` after a violation. */
     const withNext = (
       { policy, turn }: Effect.Success<ReturnType<typeof start>>,
       next: () => StartedReply["events"]

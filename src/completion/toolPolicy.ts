@@ -1,30 +1,29 @@
 /**
- * Holds a reply to the caller's `tool_choice`: with `required` or a forced function, text waits until a call starts, and a
- * reply that ends without the wanted call is a violation that the caller never sees as a finished reply.
+ * Enforces the caller's `tool_choice`: with `required` or a forced function, text waits until a call starts, and a reply without
+ * the demanded call is a violation, which is never sent as a finished reply.
  */
 import type { ToolChoice } from "../domain/Conversation.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 
-/** A machine over reply events that knows how the reply kept to the choice. */
+/** A machine over reply events that detects violations of the choice. */
 export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
-  /** True once the reply has ended without the wanted call; its end was then held back. */
+  /** True if the reply ended without the demanded call; its end is withheld then. */
   readonly violated: () => boolean
 }
 
-/** True when the choice asks for a call. */
+/** True if the choice demands a call. */
 export const demandsCall = (choice: ToolChoice): boolean => choice._tag === "Required" || choice._tag === "Function"
 
 /**
- * Starts the machine. With a forced function calls of other functions are not shown, and those that are count from 0.
- * `dropReasoning` is for a second try, whose reasoning would repeat what has been shown. A reply that was withdrawn ends
- * as what it is, whatever was asked for.
+ * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.
+ * `dropReasoning` drops the reasoning of a second turn, which would repeat the first one's. A withdrawn reply is no violation.
  */
 export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMachine => {
   const forced = choice._tag === "Function" ? choice.name : undefined
   let held: Array<ReplyEvent> = []
-  /** Text that is held too, after those events: one piece, however many it came in. */
+  /** Held text after the held events, joined to one piece. */
   const heldText = new TextPieces()
   let shown = 0
   let hiding = false

@@ -1,24 +1,23 @@
 /**
- * Collects the first fault that a style's decoder finds, so that decoders read as plain functions.
+ * Collects the first fault of a style's decoder, so that decoders are plain functions.
  */
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 
-/** A collection of faults. */
 export class Faults {
   #first: GatewayError | undefined
 
-  /** Notes a fault at a field; only the first one counts. */
+  /** Adds an `invalid_request` fault at a field; only the first fault counts. */
   at(field: string, message: string): void {
     this.#first ??= invalidRequest(`${field}: ${message}`, field)
   }
 
-  /** Notes an error of another code than `invalid_request`. */
+  /** Adds an error with another code. */
   add(error: GatewayError): void {
     this.#first ??= error
   }
 
-  /** The decoded value, unless a fault was noted. */
+  /** The decoded value, or the first fault. */
   result<A>(value: A): Result.Result<A, GatewayError> {
     return this.#first === undefined ? Result.succeed(value) : Result.fail(this.#first)
   }

@@ -1,21 +1,21 @@
-/** How a style writes one reply's frames. */
+/** A style's renderer of one streamed reply. */
 import type * as Effect from "effect/Effect"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { Machine } from "../domain/stream/transducer.ts"
 
 export interface FrameRenderer {
-  /** Frames as text, ready to send. */
+  /** Renders events to the text of frames. */
   readonly frames: Machine<ReplyEvent, string>
-  /** What keeps the connection alive once the first frame is out. */
+  /** Text that keeps the connection alive after the first frame. */
   readonly keepAlive: () => string
-  /** What has to be done before what was rendered may leave, once; `undefined` where that is nothing. */
+  /** An effect that must finish before the rendered frames are sent; `undefined` if there is none. */
   readonly pending?: () => Effect.Effect<void> | undefined
-  /** The frames with which a reply ends that fails after its first frame. */
+  /** The last frames of a reply that fails after its first frame. */
   readonly failure: (error: GatewayError) => string
 }
 
-/** The style's frames; `last` is called with the reply's end, before its frames leave. */
+/** Renders the style's frames; calls `last` after rendering `Finish`, before its frames are sent. */
 export class Rendering implements Machine<ReplyEvent, string> {
   private readonly frames: FrameRenderer["frames"]
   private readonly last: () => void

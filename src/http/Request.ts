@@ -1,14 +1,46 @@
 /**
- * What the edge of every group establishes about a request before its handler runs.
+ * The context of a request that its endpoint's middleware provides to the handler, and the credential it is read from.
  */
 import * as Context from "effect/Context"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Option from "effect/Option"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { RequestStats } from "../completion/RequestStats.ts"
 
-/** Who calls; provided by the edges of business groups. */
+/** The authenticated caller; provided by the middleware of business endpoints. */
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("model-gateway/http/CurrentCaller") {}
 
-/** The request's record for log line, timing and metrics; provided by every edge. */
+/** The request's stats for log line, timing and metrics; provided by the middleware of every endpoint. */
 export class CurrentRequest extends Context.Service<CurrentRequest, RequestStats>()(
   "model-gateway/http/CurrentRequest"
 ) {}
+
+const bearer = /^bearer\s+(.*)$/i
+
+const queryCredential = (url: string): string | undefined => {
+  const question = url.indexOf("?")
+  if (question === -1) return undefined
+  const query = new URLSearchParams(url.slice(question + 1))
+  return query.get("key") ?? query.get("api_key") ?? undefined
+}
+
+/** The bearer token of the `Authorization` header. */
+export const bearerToken = (headers: HttpServerRequest.HttpServerRequest["headers"]): string | undefined => {
+  const token = bearer.exec(headers["authorization"] ?? "")?.[1]?.trim()
+  return token === "" ? undefined : token
+}
+
+/** The credential of a business request: the first of its possible sources (spec "Authentication"), or `undefined`. */
+export const credentialOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
+  const { headers } = request
+  const found = bearerToken(headers) ??
+    [headers["x-api-key"], headers["x-gen-api-key"], headers["x-goog-api-key"]].find((value) =>
+      value !== undefined && value.trim() !== ""
+    ) ?? queryCredential(request.url)
+  const token = found?.trim()
+  return token === "" ? undefined : token
+}
+
+/** The client's address, by which failed authentications are counted. */
+export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  Option.getOrElse(request.remoteAddress, () => "unknown")

@@ -1,15 +1,63 @@
 /**
- * Decodes a large body by its Schema piece by piece, so that the event loop is not held: lists by their elements, the
- * caller's own JSON not at all. The value that comes out is the one that the Schema makes of the whole.
+ * Decodes a large body by its Schema in slices, so that decoding does not block the event loop: lists element by element,
+ * caller-defined JSON not at all. The result equals what the Schema makes of the whole body.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
-import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
-import { fieldsRead, type Types } from "./fieldsRead.ts"
 
-/** What decodes a value, and the type that it gives to it. */
+type JsonRecord = { readonly [key: string]: unknown }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The possible types of a value. The array's identity is the cache key of `fieldsRead`. */
+type Types = ReadonlyArray<SchemaAST.AST>
+
+/** The fields of an object that a Schema reads. */
+interface FieldsRead {
+  /** The types of the fields that are read by name. */
+  readonly named: ReadonlyMap<PropertyKey, Types>
+  /** All other fields are read too. */
+  readonly others: boolean
+}
+
+/** The members of a union, nested unions included; else the type itself. */
+const membersOf = (type: SchemaAST.AST): Types =>
+  SchemaAST.isUnion(type)
+    ? type.types.flatMap(membersOf)
+    : SchemaAST.isSuspend(type)
+    ? membersOf(type.thunk())
+    : [type]
+
+const findFields = (types: Types): FieldsRead => {
+  const objects = types.flatMap((type) => membersOf(SchemaAST.toEncoded(type))).filter(SchemaAST.isObjects)
+  const named = new Map<PropertyKey, Array<SchemaAST.AST>>()
+  for (const { propertySignatures } of objects) {
+    for (const { name, type } of propertySignatures) {
+      const known = named.get(name)
+      if (known === undefined) named.set(name, [type])
+      else known.push(type)
+    }
+  }
+  return { named, others: objects.every(({ indexSignatures }) => indexSignatures.length > 0) }
+}
+
+const found = new WeakMap<Types, FieldsRead>()
+
+/**
+ * The fields that a Schema of these types reads; ignored fields need no copy, and a body may have very many of them. A union
+ * reads other fields only if all of its members do.
+ */
+const fieldsRead = (types: Types): FieldsRead => {
+  const known = found.get(types) ?? findFields(types)
+  found.set(types, known)
+  return known
+}
+
+/** Decodes a value to one of its types. */
 interface Decoder {
   readonly decode: (value: unknown) => Result.Result<unknown, Schema.SchemaError>
   readonly types: Types
@@ -20,117 +68,122 @@ const decoderOf = (schema: Schema.ConstraintDecoder<unknown>): Decoder => ({
   types: [schema.ast]
 })
 
-/** How one field of an object is taken apart. */
-export type Piece =
-  /** A list whose elements are decoded one by one, in the place of a value that is one. */
-  | { readonly _tag: "Each"; readonly element: Decoder; readonly pieces: Pieces | undefined }
-  /** An object with pieces. */
-  | { readonly _tag: "Within"; readonly pieces: Pieces }
-  /** Any JSON of the caller's own: an object or a list is taken as it is. */
-  | { readonly _tag: "Own" }
+/** How one field of an object is decoded. */
+export type FieldPlan =
+  /** A list whose elements are decoded one by one; a value that is not a list is left to the Schema. */
+  | { readonly _tag: "Items"; readonly element: Decoder; readonly plan: Pieces | undefined }
+  /** An object with a plan of its own. */
+  | { readonly _tag: "Fields"; readonly plan: Pieces }
+  /** Caller-defined JSON: an object or a list is taken as parsed. */
+  | { readonly _tag: "Opaque" }
 
-/** The pieces of an object, by field; a function where they depend on it. `own`: it is the caller's, but for its `type`. */
+/**
+ * How the fields of an object are decoded; fields without an entry are left to the Schema. A function chooses the plan by the
+ * object. `own` takes the object as parsed, except for its `type`.
+ */
 export type Pieces =
-  | { readonly [field: string]: Piece }
-  | ((value: JsonRecord) => { readonly [field: string]: Piece } | "own")
+  | { readonly [field: string]: FieldPlan }
+  | ((value: JsonRecord) => { readonly [field: string]: FieldPlan } | "own")
 
-/** A list of what a Schema decodes; its elements may have pieces of their own. */
-export const each = (element: Schema.ConstraintDecoder<unknown>, pieces?: Pieces): Piece => ({
-  _tag: "Each",
+/** A list of what a Schema decodes; its elements may have a plan of their own. */
+export const each = (element: Schema.ConstraintDecoder<unknown>, plan?: Pieces): FieldPlan => ({
+  _tag: "Items",
   element: decoderOf(element),
-  pieces
+  plan
 })
 
-export const within = (pieces: Pieces): Piece => ({ _tag: "Within", pieces })
+/** An object whose fields follow a plan of their own. */
+export const within = (plan: Pieces): FieldPlan => ({ _tag: "Fields", plan })
 
-export const own: Piece = { _tag: "Own" }
+/** Caller-defined JSON, accepted as parsed. */
+export const own: FieldPlan = { _tag: "Opaque" }
 
-/** A fault and the path of the piece that it is in. */
-export interface PieceFault {
+/** A fault and the path of the value that it is in. */
+interface DecodeFault {
   readonly path: ReadonlyArray<PropertyKey>
   readonly issue: SchemaIssue.Issue
 }
 
-type Fields = { readonly [field: string]: Piece } | "own" | undefined
+type ChosenPlan = { readonly [field: string]: FieldPlan } | "own" | undefined
 
-const fieldsOf = (pieces: Pieces | undefined, value: unknown): Fields =>
-  !isRecord(value) || pieces === undefined ? undefined : typeof pieces === "function" ? pieces(value) : pieces
+const planOf = (plan: Pieces | undefined, value: unknown): ChosenPlan =>
+  !isRecord(value) || plan === undefined ? undefined : typeof plan === "function" ? plan(value) : plan
 
-const pruneField = (piece: Piece, value: unknown, types: Types): unknown => {
-  switch (piece._tag) {
-    case "Own":
+const noTypes: Types = []
+
+const pruneField = (field: FieldPlan, value: unknown, types: Types): unknown => {
+  switch (field._tag) {
+    case "Opaque":
       return typeof value === "object" && value !== null ? Array.isArray(value) ? [] : {} : value
-    case "Within":
-      return prune(value, piece.pieces, types)
-    case "Each":
-      // The first element stays, for what the Schema says about the list as a whole.
+    case "Fields":
+      return prune(value, field.plan, types)
+    case "Items":
+      // The first element stays, for the Schema's checks of the list as a whole.
       return Array.isArray(value)
-        ? value.slice(0, 1).map((first) => prune(first, piece.pieces, piece.element.types))
+        ? value.slice(0, 1).map((first) => prune(first, field.plan, field.element.types))
         : value
   }
 }
 
-/** What a Schema of these types reads of the value, without what is decoded apart. */
-const prune = (value: unknown, pieces: Pieces | undefined, types: Types): unknown => {
-  const fields = fieldsOf(pieces, value)
-  if (fields === undefined || !isRecord(value)) return value
-  if (fields === "own") return { type: value["type"] }
+/** Returns the fields that a Schema of these types reads, without what is decoded separately. */
+const prune = (value: unknown, plan: Pieces | undefined, types: Types): unknown => {
+  const chosen = planOf(plan, value)
+  if (chosen === undefined || !isRecord(value)) return value
+  if (chosen === "own") return { type: value["type"] }
   const { named, others } = fieldsRead(types)
   const pruned: Record<PropertyKey, unknown> = others ? { ...value } : {}
   for (const name of others ? [] : named.keys()) {
     if (Object.hasOwn(value, name)) pruned[name] = Reflect.get(value, name)
   }
-  for (const [name, piece] of Object.entries(fields)) {
-    if (Object.hasOwn(pruned, name)) pruned[name] = pruneField(piece, value[name], named.get(name) ?? none)
+  for (const [name, field] of Object.entries(chosen)) {
+    if (Object.hasOwn(pruned, name)) pruned[name] = pruneField(field, value[name], named.get(name) ?? noTypes)
   }
   return pruned
 }
 
-const none: Types = []
+type Decoded = Result.Result<unknown, DecodeFault>
 
-type Decoded = Result.Result<unknown, PieceFault>
-
-/** Whether none of the fields has what is decoded apart. */
-const isWhole = (value: unknown, fields: Fields): boolean => {
-  if (fields === undefined || !isRecord(value)) return true
-  if (fields === "own") return false
-  for (const name in fields) {
+/** True if no field holds anything that is decoded separately. */
+const isWhole = (value: unknown, chosen: ChosenPlan): boolean => {
+  if (chosen === undefined || !isRecord(value)) return true
+  if (chosen === "own") return false
+  for (const name in chosen) {
     const field = value[name]
     if (typeof field === "object" && field !== null) return false
   }
   return true
 }
 
-/** A fault, seen from where these keys lead to its piece. */
-const behind = (keys: ReadonlyArray<PropertyKey>, { issue, path }: PieceFault): PieceFault => ({
+/** Prefixes the path of a fault. */
+const behind = (keys: ReadonlyArray<PropertyKey>, { issue, path }: DecodeFault): DecodeFault => ({
   path: [...keys, ...path],
   issue
 })
 
-/** Puts back what was decoded apart; `decoded` is what a Schema has just made, so nobody else has it. */
+/** Inserts what was decoded separately. `decoded` is fresh from a Schema, so it can be changed in place. */
 function* graft(
   decoded: unknown,
   value: unknown,
-  pieces: Pieces | undefined,
+  plan: Pieces | undefined,
   slice: Slice
 ): Cooperative<Decoded> {
-  const fields = fieldsOf(pieces, value)
-  if (fields === "own") return Result.succeed(value)
-  if (fields === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
-  for (const [name, piece] of Object.entries(fields)) {
+  const chosen = planOf(plan, value)
+  if (chosen === "own") return Result.succeed(value)
+  if (chosen === undefined || !isRecord(value) || !isRecord(decoded)) return Result.succeed(decoded)
+  for (const [name, field] of Object.entries(chosen)) {
     const given = value[name]
-    // A field that the Schema does not read here is none, whatever it has.
+    // The Schema ignores a field that is missing from its result.
     if (!Object.hasOwn(decoded, name) || typeof given !== "object" || given === null) continue
-    if (piece._tag === "Own") {
+    if (field._tag === "Opaque") {
       Reflect.set(decoded, name, given)
-    } else if (piece._tag === "Within") {
-      const part = yield* graft(decoded[name], given, piece.pieces, slice)
+    } else if (field._tag === "Fields") {
+      const part = yield* graft(decoded[name], given, field.plan, slice)
       if (Result.isFailure(part)) return Result.fail(behind([name], part.failure))
       Reflect.set(decoded, name, part.success)
     } else if (Array.isArray(given)) {
       const list: Array<unknown> = []
       for (let i = 0; i < given.length; i++) {
-        const part = yield* decodePiece(piece.element, given[i], piece.pieces, slice)
+        const part = yield* decodeValue(field.element, given[i], field.plan, slice)
         if (Result.isFailure(part)) return Result.fail(behind([name, i], part.failure))
         list.push(part.success)
       }
@@ -140,25 +193,25 @@ function* graft(
   return Result.succeed(decoded)
 }
 
-function* decodePiece(
+function* decodeValue(
   { decode, types }: Decoder,
   value: unknown,
-  pieces: Pieces | undefined,
+  plan: Pieces | undefined,
   slice: Slice
 ): Cooperative<Decoded> {
   // An element costs more than a plain item.
   if (slice.add(10)) yield slice.end()
-  const whole = isWhole(value, fieldsOf(pieces, value))
-  const decoded = decode(whole ? value : prune(value, pieces, types))
+  const whole = isWhole(value, planOf(plan, value))
+  const decoded = decode(whole ? value : prune(value, plan, types))
   if (Result.isFailure(decoded)) return Result.fail({ path: [], issue: decoded.failure.issue })
-  return whole ? Result.succeed(decoded.success) : yield* graft(decoded.success, value, pieces, slice)
+  return whole ? Result.succeed(decoded.success) : yield* graft(decoded.success, value, plan, slice)
 }
 
-/** Makes a decoder of values by a Schema in slices; what it gives is what the Schema makes of the whole. */
-export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, pieces: Pieces) => {
+/** Makes a decoder by a Schema that works in slices; its result equals the Schema's result for the whole value. */
+export const decodePieces = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, plan: Pieces) => {
   const decoder = decoderOf(schema)
-  return function*(value: unknown): Cooperative<Result.Result<S["Type"], PieceFault>> {
-    const decoded = yield* decodePiece(decoder, value, pieces, new Slice())
+  return function*(value: unknown): Cooperative<Result.Result<S["Type"], DecodeFault>> {
+    const decoded = yield* decodeValue(decoder, value, plan, new Slice())
     return Result.isFailure(decoded) ? Result.fail(decoded.failure) : Result.succeed(decoded.success as S["Type"])
   }
 }

@@ -1,26 +1,26 @@
 /**
- * What the API documents say of an endpoint beside its schemas, stated at its declaration: in a line, what it may fail with,
- * and an example of its body. Who may call is its edge's.
+ * Documentation of an endpoint beside its schemas, declared with the endpoint: a summary, its errors, and an example of its body.
+ * The required credential comes from its policy.
  */
 import * as Context from "effect/Context"
 import * as OpenApi from "effect/http-api/OpenApi"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import type { Access } from "./edgeFacts.ts"
 
-/** What is said of an endpoint where the library has no place for it. */
+/** Documentation that Effect's endpoint declaration has no place for. */
 export interface Documentation {
-  /** Codes of the errors that it may answer with. */
+  /** Codes of its possible errors. */
   readonly errors: ReadonlyArray<ErrorCode>
-  /** A body that it accepts. */
+  /** A valid body. */
   readonly example?: unknown
-  /** Who may call, where the handler asks and not the edge. */
+  /** The required credential, if the handler checks it in place of the middleware. */
   readonly access?: Access
 }
 
-/** The annotation of an endpoint. */
+/** Annotates an endpoint with its documentation. */
 export class Documented extends Context.Service<Documented, Documentation>()("model-gateway/http/Documented") {}
 
-/** The annotations that document an endpoint: `endpoint.annotateMerge(documented({…}))`. */
+/** Annotations that document an endpoint: `endpoint.annotateMerge(documented({…}))`. */
 export const documented = (
   { description, summary, ...said }: Documentation & { readonly summary: string; readonly description?: string }
 ) => {
@@ -28,13 +28,13 @@ export const documented = (
   return description === undefined ? annotations : Context.add(annotations, OpenApi.Description, description)
 }
 
-/** What any endpoint may fail with. */
+/** Errors of every endpoint. */
 export const always: ReadonlyArray<ErrorCode> = ["internal_error", "shutting_down"]
 
-/** What reading a body may fail with. */
+/** Errors of reading a body. */
 export const bodies: ReadonlyArray<ErrorCode> = ["invalid_request", "request_too_large", "unsupported_media_type"]
 
-/** Requests that name a model. */
+/** Errors of requests that name a model. */
 export const calling: ReadonlyArray<ErrorCode> = [
   ...always,
   ...bodies,
@@ -43,7 +43,7 @@ export const calling: ReadonlyArray<ErrorCode> = [
   "authentication_failed"
 ]
 
-/** Requests for a reply of a model. */
+/** Errors of completions. */
 export const completing: ReadonlyArray<ErrorCode> = [
   ...calling,
   "context_length_exceeded",
@@ -58,14 +58,14 @@ export const completing: ReadonlyArray<ErrorCode> = [
   "upstream_empty_output"
 ]
 
-/** Requests for vectors. */
+/** Errors of embeddings. */
 export const embedding: ReadonlyArray<ErrorCode> = [...completing, "embeddings_unavailable"]
 
-/** Whoever has a credential reads. */
+/** Errors of authenticated reads. */
 export const reading: ReadonlyArray<ErrorCode> = [...always, "authentication_failed"]
 
-/** Reads of one thing, which may not be there. */
+/** Errors of reading one item. */
 export const finding: ReadonlyArray<ErrorCode> = [...reading, "not_found"]
 
-/** Changes of the configuration. */
+/** Errors of configuration changes. */
 export const changing: ReadonlyArray<ErrorCode> = [...reading, ...bodies, "conflict", "config_not_saved"]

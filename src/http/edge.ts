@@ -1,7 +1,7 @@
 /**
- * The edge of a group of endpoints: who calls, the request's record, and every failure as a reply in the family's shape.
+ * The middleware of endpoints: authentication, the request's stats and span, and failures as responses in the family's shape.
  *
- * Errors become replies here and not through the endpoints' error schemas, because a reply also needs headers
+ * Errors become responses here and not through the endpoints' error schemas, because a response also needs headers
  * (`Retry-After`, `x-should-retry`) and a defect needs a shape too. The schemas document the same bodies.
  */
 import * as Cause from "effect/Cause"
@@ -21,20 +21,23 @@ import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
 import { Callers } from "../accounts/Callers.ts"
 import { keyOf } from "../completion/admission.ts"
-import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
-import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
+import {
+  CurrentRequestWatch,
+  makeRequestStats,
+  type RequestStats,
+  type RequestWatch
+} from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { recordedHead, recordedHeaders } from "../recordings/captures/blot.ts"
 import { Requests } from "../recordings/requests/Requests.ts"
 import { rateLimitHeaders } from "../usage/rateLimits.ts"
-import { addressOf } from "./addressOf.ts"
-import { credentialOf } from "./credential.ts"
 import type { EdgeFacts } from "./edgeFacts.ts"
 import type { ErrorShape } from "./errorShapes.ts"
 import { schemaFault } from "./jsonBody.ts"
-import { headOf, replyHeaders } from "./recordedHead.ts"
-import { CurrentCaller, CurrentRequest } from "./Request.ts"
+import { errorResponse } from "./reply.ts"
+import { addressOf, credentialOf, CurrentCaller, CurrentRequest } from "./Request.ts"
 
 const missing = gatewayError(
   "authentication_failed",
@@ -43,25 +46,7 @@ const missing = gatewayError(
 
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
-/** An error as a whole reply. */
-export const errorResponse = (
-  shape: ErrorShape,
-  error: GatewayError,
-  requestId?: string
-): HttpServerResponse.HttpServerResponse => {
-  const headers: Record<string, string> = {}
-  if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
-  if (!error.shouldRetry) headers["x-should-retry"] = "false"
-  // The rest of the body is not awaited.
-  if (error.code === "request_timeout") headers["connection"] = "close"
-  return HttpServerResponse.text(shape.text(error, requestId), {
-    status: error.status,
-    contentType: "application/json",
-    headers
-  })
-}
-
-/** What the caller is told of a cause; `undefined` when the request was only interrupted. */
+/** The error to send for a cause; `undefined` if the request was interrupted. */
 export const toGatewayError = (cause: Cause.Cause<unknown>): Effect.Effect<GatewayError | undefined> => {
   for (const reason of cause.reasons) {
     const fault: unknown = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
@@ -72,7 +57,7 @@ export const toGatewayError = (cause: Cause.Cause<unknown>): Effect.Effect<Gatew
   }
   if (Cause.hasInterruptsOnly(cause)) return Effect.undefined
   return Effect.as(
-    Effect.logError("A request failed by a defect of the gateway", cause),
+    Effect.logError("A request failed because of a defect in the gateway", cause),
     gatewayError("internal_error", "An internal error occurred; the request id names it in the gateway's log")
   )
 }
@@ -85,16 +70,16 @@ const rendered = (shape: ErrorShape, stats: RequestStats) => (cause: Cause.Cause
     return Effect.succeed(errorResponse(shape, error, stats.id))
   })
 
-/** What an edge is told of the endpoint that it stands before. */
+/** The endpoint that a middleware protects. */
 export interface EdgeOptions {
   readonly group: HttpApiGroup.Top
   readonly endpoint: HttpApiEndpoint.Top
 }
 
-/** The handler behind an edge. */
+/** The handler behind a middleware. */
 export type Handled<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, unhandled, R>
 
-/** The request's span, below the caller's own where it sent one; it ends with the record. Neither queries nor headers are in it. */
+/** The request's span, a child of the caller's span if the request names one. It contains neither query nor headers. */
 const requestSpan = (
   outer: Tracer.ExternalSpan | undefined,
   endpoint: HttpApiEndpoint.Top,
@@ -111,19 +96,19 @@ const requestSpan = (
     }
   })
 
-/** Says that a reply comes from the upstream inside the gateway. */
+/** Marks the responses of the embedded upstream, its errors included. */
 const upstreamIsEmbedded = { "x-gateway-upstream": "embedded" }
 
 const timing = (stats: RequestStats, now: number): string => {
   const waited = { queued: stats.queued, upstream: stats.upstream }
-  // Headers may leave before there is a reply.
+  // Headers may leave before the reply starts.
   if (stats.waiting !== undefined) waited[stats.waiting.for] += now - stats.waiting.since
   const gateway = Math.max(0, now - stats.startedAt - waited.queued - waited.upstream)
   const [queued, upstream, own] = [waited.queued, waited.upstream, gateway].map(Math.round)
   return `queue;dur=${queued}, upstream;dur=${upstream}, gateway;dur=${own}`
 }
 
-/** Notes how the request was answered and adds the headers that say so. */
+/** Records the response in the stats, and adds the headers made of them. */
 const answered = (
   response: HttpServerResponse.HttpServerResponse,
   idHeader: string | undefined,
@@ -137,25 +122,18 @@ const answered = (
   if (idHeader !== undefined) headers[idHeader] = stats.id
   if (stats.attempts > 0) {
     headers["server-timing"] = timing(stats, now)
-    // Errors of the upstream inside the gateway are its own too.
     if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
   }
-  return recorded(HttpServerResponse.setHeaders(response, headers), stats)
-}
-
-/** Notes what the caller is answered, where that is recorded. A stream's pieces are noted as they go. */
-const recorded = (
-  response: HttpServerResponse.HttpServerResponse,
-  { id, record }: RequestStats
-): HttpServerResponse.HttpServerResponse => {
-  const { body, status } = response
-  record?.answered(status, replyHeaders(response, id), body._tag === "Uint8Array" ? body.body : undefined)
-  return response
+  const complete = HttpServerResponse.setHeaders(response, headers)
+  // The chunks of a stream are recorded as they are sent.
+  const body = complete.body._tag === "Uint8Array" ? complete.body.body : undefined
+  stats.recording?.answered(complete.status, recordedHeaders(complete, stats.id), body)
+  return complete
 }
 
 /**
- * Hands on the record of a request that is over, once. Records are kept for operators to look at; what hands them on holds
- * the whole request and its reply, and is not.
+ * Runs `stats.ended` once. The stats may outlive the request in a recording, so they drop the function, which references the
+ * request and its response.
  */
 export const endRecord = (stats: RequestStats): Effect.Effect<void> => {
   const { ended } = stats
@@ -164,8 +142,8 @@ export const endRecord = (stats: RequestStats): Effect.Effect<void> => {
 }
 
 /**
- * What is done at the end of a request. (A function that stands where it is assigned to a property would be among V8's old
- * objects from its beginning, and the whole request with it; a bundler puts it there.)
+ * Makes the function that finishes a request: usage, recording, observers, span. A helper makes it because V8 pretenures function
+ * literals that are assigned to properties (docs/contributing.md).
  */
 const ending = (
   stats: RequestStats,
@@ -176,13 +154,13 @@ const ending = (
 ) =>
 (): Effect.Effect<void> => {
   recorder?.ended(stats)
-  stats.record?.ended()
-  const told = watch.ended(stats, span)
-  if (span === undefined) return told
-  return Effect.map(told, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
+  stats.recording?.ended()
+  const observed = watch.ended(stats, span)
+  if (span === undefined) return observed
+  return Effect.map(observed, () => span.end(clock.currentTimeNanosUnsafe(), Exit.void))
 }
 
-/** The effect that `make` returns; what it throws is a defect. */
+/** The effect that `make` returns; an exception of `make` is a defect. */
 const attempted = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   try {
     return make()
@@ -191,14 +169,14 @@ const attempted = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A
   }
 }
 
-/** What an edge adds to what its handler is given. */
+/** Adds the middleware's services to the handler's context. */
 type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
 
 /**
- * What every edge does, in one step before the handler and one after it: the request's record, its span, its end, and every
- * failure in the family's shape. `admit` looks at the request first, and gives what the handler is given besides.
+ * The middleware of every endpoint, one step before the handler and one after it: stats, span, end of the request, and failures
+ * in the family's shape. `admit` authenticates the request and provides the handler's services.
  */
-const edge = <R>(
+const endpointMiddleware = <R>(
   { errors, idHeader, style }: EdgeFacts,
   recorder: UsageRecorder["Service"] | undefined,
   admit: (
@@ -217,7 +195,7 @@ const edge = <R>(
     const scope = Context.getUnsafe(context, Scope.Scope)
     const clock = fiber.getRef(Clock.Clock)
     const watch = fiber.getRef(CurrentRequestWatch)
-    // Whoever answers every request has begun its record.
+    // The server's middleware for every request has created the stats, if it is in use.
     const begun = Context.getOrUndefined(context, CurrentRequest)
     const stats = begun ?? makeRequestStats(crypto.randomUUID(), monotonicMillis(clock))
     stats.style = style ?? group.identifier
@@ -260,20 +238,20 @@ const edge = <R>(
 
 const nothing = Effect.succeed<Adds<never>>((context) => context)
 
-/** The edge of endpoints whose credential, if they need one, is no business key. */
-export const publicEdge = (facts: EdgeFacts) => edge(facts, undefined, () => nothing)
+/** Middleware without a business key: public endpoints, and those that authenticate in another way. */
+export const publicEdge = (facts: EdgeFacts) => endpointMiddleware(facts, undefined, () => nothing)
 
-/** The edge of business endpoints: the credential is checked before the body is read. */
+/** Middleware of business endpoints: checks the business key before the body is read. */
 export const businessEdge = (facts: EdgeFacts) =>
   Effect.map(
-    // Whoever has no use for records of requests leaves them out.
+    // An embedding application may leave recordings out.
     Effect.all([Callers, UsageRecorder, Effect.serviceOption(Requests)]),
     ([callers, recorder, requests]) =>
-      edge<CurrentCaller>(facts, recorder, (request, stats, endpoint) => {
+      endpointMiddleware<CurrentCaller>(facts, recorder, (request, stats, endpoint) => {
         const token = credentialOf(request)
         const target = request.headers["x-gateway-target-account"]?.trim()
         if (token === undefined) return Effect.fail(missing)
-        // A key that is disabled or expired is refused, and its requests are its own all the same.
+        // The refusal of a disabled or expired key counts as a request of that key.
         const identified = Effect.catchEager(
           callers.identify(token, target === "" ? undefined : target, addressOf(request)),
           (error) => {
@@ -285,7 +263,12 @@ export const businessEdge = (facts: EdgeFacts) =>
           const key = keyOf(known)
           stats.key = key
           if (requests._tag === "Some" && endpoint.method === "POST") {
-            stats.record = requests.value.begin({ facts: stats, key, head: () => headOf(request), secret: token })
+            stats.recording = requests.value.begin({
+              facts: stats,
+              key,
+              head: () => recordedHead(request),
+              secret: token
+            })
           }
           return (context) => Context.add(context, CurrentCaller, known)
         })

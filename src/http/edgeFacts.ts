@@ -1,40 +1,40 @@
 /**
- * What an edge is beside its middleware, stated at its class: who may call and how a failure is worded. What edges do, what the
- * documents say of credentials, and how a path without a route is answered are made of it.
+ * Static facts about a group's middleware: access and error format. The middleware, the documented credentials and the errors of
+ * unknown paths are derived from them.
  */
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import { hasProperty } from "effect/Predicate"
 import type { ErrorShape } from "./errorShapes.ts"
 
 /**
- * Who may call: nobody is asked, a business key, the same in the content-generation style's words, an operator, an operator
- * who is no browser, one with a JWT.
+ * Required credential: no credential, a business key, a business key as the content-generation style documents it, an operator, an
+ * operator other than a browser session, a JWT.
  */
 export type Access = "none" | "business" | "generate" | "admin" | "key" | "jwt"
 
-/** What an edge is. */
+/** The policy of a middleware. */
 export interface EdgeFacts {
   readonly errors: ErrorShape
   readonly access: Access
-  /** Where the family's SDK looks for the request's id. */
+  /** The response header in which the family's SDK expects the request id. */
   readonly idHeader?: string
-  /** What the record calls such requests where it is not their group. */
+  /** Style of the requests in stats; the group's name if absent. */
   readonly style?: string
-  /** Replies stay out of every cache. */
+  /** Responses must not be cached. */
   readonly uncached?: true
 }
 
-/** The class of an edge's middleware. */
-export interface EdgeClass {
+/** The class of a middleware. */
+interface MiddlewareClass {
   readonly facts: EdgeFacts
 }
 
-const isEdge = (middleware: unknown): middleware is EdgeClass => hasProperty(middleware, "facts")
+const hasPolicy = (middleware: unknown): middleware is MiddlewareClass => hasProperty(middleware, "facts")
 
-/** What the edge before an endpoint is. Throws for an endpoint without one: that is an error of the contract. */
+/** The policy of an endpoint. Throws for an endpoint without one, which is a bug in the contract. */
 export const edgeOf = ({ identifier, middlewares }: HttpApiEndpoint.Top): EdgeFacts => {
   for (const middleware of middlewares) {
-    if (isEdge(middleware)) return middleware.facts
+    if (hasPolicy(middleware)) return middleware.facts
   }
-  throw new Error(`The endpoint ${identifier} has no edge`)
+  throw new Error(`The endpoint ${identifier} has no middleware with a policy`)
 }

@@ -1,21 +1,21 @@
 /**
- * How each family of routes words an error (spec "Errors"): its body declared once, of which come the text of replies and
- * streams, the schema in the API documents, and the errors of typed clients, which get the domain's error class back.
+ * The error format of each family of routes (spec "Errors"). Each body is declared once; the declaration yields the text of
+ * responses and streams, the schema in the API documents, and the errors of typed clients, which decode to `GatewayError`.
  */
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { type ErrorCode, ErrorFault, errorTable, GatewayError, gatewayError } from "../domain/GatewayError.ts"
 
-/** What is declared of a family's errors. */
+/** Conversion between an error and a family's body. */
 interface Declared<Body> {
-  /** The body of an error. The request's id stands where the family has a field for it. */
+  /** The body of an error, with the request id if the family has a field for it. */
   readonly render: (error: GatewayError, requestId: string | undefined) => Body
-  /** The error that a body of a status tells of. */
+  /** The error of a body with this HTTP status. */
   readonly revive: (body: Body, status: number) => GatewayError
 }
 
-/** How one family of routes words an error. */
+/** The error format of a family. */
 export interface ErrorShape {
   /** The JSON text of an error's body. */
   readonly text: (error: GatewayError, requestId?: string) => string
@@ -23,7 +23,7 @@ export interface ErrorShape {
 
 const statuses = [...new Set(Object.values(errorTable).map((entry) => entry.status))]
 
-/** Declares a family's errors. */
+/** Declares a family's error format. */
 export const errorShape = <const S extends Schema.Codec<unknown>>(
   body: S,
   { render, revive }: Declared<S["Type"]>
@@ -31,13 +31,13 @@ export const errorShape = <const S extends Schema.Codec<unknown>>(
   /** The body's schema. */
   body,
   text: (error: GatewayError, requestId?: string): string => JSON.stringify(render(error, requestId)),
-  /** The body as the errors of endpoints, one a status. */
+  /** The error schemas of endpoints, one per status. */
   errors: statuses.map((status) =>
     body.pipe(
       Schema.decodeTo(
         Schema.toType(GatewayError),
         SchemaTransformation.transform<GatewayError, S["Type"]>({
-          decode: (said) => revive(said, status),
+          decode: (received) => revive(received, status),
           encode: (error) => render(error, undefined)
         })
       ),
@@ -48,7 +48,7 @@ export const errorShape = <const S extends Schema.Codec<unknown>>(
 
 const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorTable, code)
 
-/** The code that stands for a status in families whose bodies carry none. */
+/** A code for the status, for families whose bodies have no code. */
 const codeOfStatus = (status: number): ErrorCode =>
   (Object.keys(errorTable) as Array<ErrorCode>).find((code) => errorTable[code].status === status) ?? "internal_error"
 
@@ -70,7 +70,7 @@ export const openaiErrors = errorShape(Schema.Struct({ error: fields }).annotate
   revive: ({ error }) => revived(error)
 })
 
-/** Messages style: the same within the vendor's envelope. */
+/** Messages style: the same fields in the vendor's envelope. */
 export const messagesErrors = errorShape(
   Schema.Struct({
     type: Schema.Literal("error"),
@@ -94,7 +94,7 @@ export const generateErrors = errorShape(
   }
 )
 
-/** Admin routes: `{detail}`, with all `faults` of a change to the settings that is refused. */
+/** Admin routes: `{detail}`, with all `faults` of a refused change to the settings. */
 export const detailErrors = errorShape(
   Schema.Struct({
     detail: Schema.String,

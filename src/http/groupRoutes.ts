@@ -1,9 +1,8 @@
 /**
- * The routes of a group, made from its endpoints with `HttpRouter`: path, parameters, headers and query are the contract's.
+ * The routes of a group, made from its endpoints with `HttpRouter`: path, parameters, headers and query come from the contract.
  *
- * A handler closes over its services, reads the body and makes the response, so a request carries nothing but its own context;
- * the library's builder copies all services into each request and encodes what handlers return, a quarter of all memory that a
- * small reply takes.
+ * A handler closes over its services, reads the body and makes the response. Effect's `HttpApiBuilder` copies all services into
+ * each request and encodes the handlers' results, which takes a quarter of a small reply's memory.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,7 +18,7 @@ import * as Scope from "effect/Scope"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { EdgeOptions } from "./edge.ts"
 
-/** What a handler is given: the request, and what its endpoint declares of path, headers and query. */
+/** A handler's input: the request, and the decoded parameters, headers and query of its endpoint. */
 export type Given<Endpoint extends HttpApiEndpoint.Constraint> = Endpoint["~RequestRaw"]
 
 type Responds<R> = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, R>
@@ -31,7 +30,7 @@ export type HandlersOf<Group extends HttpApiGroup.Constraint> = {
   ) => Responds<HttpRouter.Provided | HttpApiEndpoint.MiddlewareProvides<Group["endpoints"][Name]>>
 }
 
-/** The group is served; a type alone, for the compiler to compare with the contract. */
+/** A type-level proof that the group is served, which the compiler compares with the contract. */
 export interface Served<Identifier extends string> {
   readonly "~model-gateway/http/Served": Identifier
 }
@@ -45,11 +44,11 @@ type Decode = (input: unknown) => Effect.Effect<unknown, Schema.SchemaError>
 const decoder = (schema: Schema.Constraint | undefined): Decode | undefined =>
   schema === undefined ? undefined : Schema.decodeUnknownEffect(schema) as Decode
 
-/** Decodes one part of a request. A fault is a defect, which the endpoint's edge puts into words. */
+/** Decodes one part of a request. A fault is a defect, which the endpoint's middleware turns into an error. */
 const part = (kind: "Params" | "Headers" | "Query", decode: Decode | undefined, input: unknown) =>
   decode === undefined ? Effect.undefined : HttpApiError.HttpApiSchemaError.wrap(kind, decode(input))
 
-/** What the endpoint declares of a request, from the request's context. */
+/** Makes the decoder of an endpoint's parameters, headers and query. */
 const decodeParts = ({ headers, params, query }: HttpApiEndpoint.Top) => {
   const decodeParams = decoder(params)
   const decodeHeaders = decoder(headers)
@@ -66,13 +65,13 @@ const decodeParts = ({ headers, params, query }: HttpApiEndpoint.Top) => {
     )
 }
 
-/** A contract's path in the router's words: a colon within a segment begins no parameter, as in `/:model:countTokens`. */
+/** Converts a path of the contract for the router, where a colon within a segment is literal, as in `/:model:countTokens`. */
 const routerPath = (path: string) => path.replace(/(?<!\/):/g, "(.*?)::") as HttpRouter.PathInput
 
 type Handled = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, unknown>
 type Routed = Effect.Effect<HttpServerResponse.HttpServerResponse, never, HttpRouter.Provided>
-/** Answers every failure of what it stands before, and provides what that needs. */
-type Edge = (handled: Handled, options: EdgeOptions) => Routed
+/** Provides the handler's services and turns its failures into responses. */
+type EndpointMiddleware = (handled: Handled, options: EdgeOptions) => Routed
 
 const routed = (
   { endpoint, group }: EdgeOptions,
@@ -84,21 +83,21 @@ const routed = (
     const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
     return Effect.flatMapEager(decode(context, request), (parts) => handle({ request, endpoint, group, ...parts }))
   })
-  for (const key of endpoint.middlewares as ReadonlySet<Context.Key<unknown, Edge>>) {
+  for (const key of endpoint.middlewares as ReadonlySet<Context.Key<unknown, EndpointMiddleware>>) {
     handled = Context.getUnsafe(services, key)(handled, { group, endpoint })
   }
   return handled as Routed
 }
 
 /**
- * Whether requests come with all services that the routes were made with: true of a server that is built of the same services.
- * Elsewhere they are added to each request.
+ * True if the request's context already has all services of the routes, as in a server built from the same services. Otherwise
+ * they are added to each request.
  */
 export const ServerHasServices = Context.Reference<boolean>("model-gateway/http/ServerHasServices", {
   defaultValue: () => false
 })
 
-/** Adds the routes of a group to the router; `handlers` are made once. */
+/** Adds the routes of a group to the router. `handlers` runs once. */
 export const groupRoutes = <Group extends HttpApiGroup.Constraint, E, R>(
   group: Group,
   handlers: Effect.Effect<HandlersOf<Group>, E, R>

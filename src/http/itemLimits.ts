@@ -1,31 +1,35 @@
 /**
- * Counts what a parsed body holds before a Schema decodes it, so that a body of too many items costs no more than to count
- * them. Pure; what is not of the form that a count expects is left for the Schema to tell.
+ * Limits of a body's structure: nesting before it is parsed, and counts of its items before a Schema decodes it, so that an
+ * oversized body costs no more than counting. Pure; malformed items are left for the Schema to report.
  */
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
-import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
+import { type Cooperative, pieceChars, Slice } from "../domain/stream/cooperative.ts"
 
 type Counted = GatewayError | undefined
 
-/** Where a style's bodies have what is counted; names of fields, of which a body may have any. */
+/** Names of a style's fields that count against the limits; each may be absent from a body. */
 export interface CountedFields {
   /** Fields with the turns of a conversation. */
   readonly turns: ReadonlyArray<string>
-  /** Fields with parts beside the turns. */
+  /** Further fields with parts. */
   readonly parts?: ReadonlyArray<string>
-  /** The field of an entry of `tools` that lists functions, where not the entry itself is one. */
+  /** The field of a `tools` entry that lists functions; if absent, the entry itself is a function. */
   readonly functions?: string
-  /** The field with stop sequences; a dot leads into an object. */
+  /** Path of the stop sequences, separated by dots. */
   readonly stops: string
-  /** The field that lists names of tools; a dot leads into an object. */
+  /** Path of the list of tool names, separated by dots. */
   readonly toolNames?: string
-  /** Fields with maps of the caller's own keys. */
+  /** Fields with maps of caller-defined keys. */
   readonly maps?: ReadonlyArray<string>
 }
 
-/** Keys of a map of the caller's own; the vendors allow 16 to 1,024. */
+type JsonRecord = { readonly [key: string]: unknown }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Most keys of a caller-defined map; vendors allow 16 to 1,024. */
 const mostKeys = 1024
 
 const fault = (field: string, message: string): GatewayError => invalidRequest(`${field}: ${message}`, field)
@@ -33,7 +37,7 @@ const fault = (field: string, message: string): GatewayError => invalidRequest(`
 const listed = (count: number, limit: number, field: string): Counted =>
   count > limit ? fault(field, `has ${count} elements; at most ${limit} are allowed`) : undefined
 
-/** What stands at a path. */
+/** The value at a path. */
 const valueAt = (body: JsonRecord, path: ReadonlyArray<string>): unknown => {
   let value: unknown = body
   for (const key of path) value = isRecord(value) ? value[key] : undefined
@@ -47,18 +51,18 @@ const partHolders = ["source", "functionResponse", "content"]
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
 
-/** Whether an entry may hold parts, in one of these lists or objects: most are a role and a text. */
+/** True if an entry may contain parts in these fields; most entries are only a role and a text. */
 const mayHoldParts = (
   { content, functionResponse, output, parts, source, summary, tool_calls }: JsonRecord
 ): boolean =>
   isObject(content) || isObject(parts) || isObject(tool_calls) || isObject(output) || isObject(summary) ||
   isObject(source) || isObject(functionResponse)
 
-/** A call or a result that is an entry of its own. */
+/** True for a call or a result that is an entry of its own. */
 const isCallOrResult = (entry: JsonRecord): boolean =>
   typeof entry["type"] === "string" && /_(?:call|output)$/.test(entry["type"])
 
-/** Counts the parts of turns. */
+/** Counts the parts of turns, in slices. */
 class PartCount {
   count = 0
   readonly #slice = new Slice()
@@ -72,7 +76,7 @@ class PartCount {
     return this.count > this.#limit
   }
 
-  /** Counts the entries of a list that are calls or results, and the parts that entries hold. */
+  /** Counts the calls and results among the entries of a list, and the parts within them. */
   *within(list: ReadonlyArray<unknown>): Cooperative<void> {
     for (let i = 0; i < list.length && !this.exceeded; i++) {
       if (this.#slice.add(1)) yield this.#slice.end()
@@ -98,7 +102,7 @@ class PartCount {
 
 interface CountedField {
   readonly name: string
-  /** Its entries are turns, else parts. */
+  /** The entries are turns; otherwise parts. */
   readonly isTurns: boolean
 }
 
@@ -121,7 +125,7 @@ function* countTurns(body: JsonRecord, fields: ReadonlyArray<CountedField>, limi
   return undefined
 }
 
-/** The functions that an entry of `tools` declares, with their places. */
+/** The functions of a `tools` entry with their field names. */
 const functionsOf = (
   tool: unknown,
   field: string,
@@ -173,13 +177,55 @@ const countStops = (value: unknown, field: string, limits: Limits): Counted => {
     )
 }
 
-/** The fault of a model's name that is too long. */
+/** The error for a model name that is too long; `undefined` within the limit. */
 export const modelFault = (name: unknown, limits: Limits): Counted =>
   typeof name === "string" && name.length > limits.model_chars
     ? fault("model", `is ${name.length} characters long; at most ${limits.model_chars} are allowed`)
     : undefined
 
-/** Makes what tells the first limit that a body exceeds, by the field's name in its style. Build it once, not per request. */
+/** Characters of a string that `indexOf` searches in the time that one step of the loop takes. */
+const searched = 16
+
+/**
+ * Returns true if arrays and objects in the JSON text nest deeper than `limit`. Runs before parsing, because a deeply nested
+ * value overflows the stack of whatever walks it. Reads each character at most once, in slices.
+ */
+export function* nestsTooDeep(text: string, limit: number): Cooperative<boolean> {
+  const slice = new Slice()
+  let depth = 0
+  let counted = 0
+  for (let i = 0; i < text.length; i++) {
+    if (i - counted >= pieceChars) {
+      if (slice.add(0, i - counted)) yield slice.end()
+      counted = i
+    }
+    switch (text.charCodeAt(i)) {
+      case 0x22: {
+        // Strings are skipped; a quote after an odd number of backslashes does not end one.
+        for (;;) {
+          const end = text.indexOf("\"", i + 1)
+          if (end === -1) return false
+          let slashes = 0
+          while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
+          if (slice.add(0, 1 + slashes + Math.floor((end - i) / searched) + (i - counted))) yield slice.end()
+          i = counted = end
+          if (slashes % 2 === 0) break
+        }
+        break
+      }
+      case 0x5b:
+      case 0x7b:
+        if (++depth > limit) return true
+        break
+      case 0x5d:
+      case 0x7d:
+        depth--
+    }
+  }
+  return false
+}
+
+/** Makes a check that returns the error of the first exceeded limit. Build it once, not per request. */
 export const itemCounter = (outline: CountedFields) => {
   const fields = [
     ...outline.turns.map((name): CountedField => ({ name, isTurns: true })),

@@ -1,5 +1,5 @@
 /**
- * Receives the text of a request body within the limits of its size, of silence, and of what all requests hold in sum.
+ * Receives the text of a request body within the limits of its size, of inactivity, and of the bytes held for all requests.
  */
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
@@ -13,9 +13,9 @@ import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Held, holdBytes } from "../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Limits } from "../domain/limits.ts"
-import { ArrivingText } from "./ArrivingText.ts"
+import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 
-/** Bodies up to this size are not counted: node buffers as much of a body that nobody reads. No `body_bytes` is less. */
+/** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
 export const smallBody = 64 * 1024
 
 const sizeOf = (bytes: number): string => {
@@ -29,12 +29,48 @@ const tooSlow = (seconds: number) =>
   gatewayError("request_timeout", `The request body did not arrive: nothing came for ${seconds} seconds`)
 const notReadable = invalidRequest("The request body could not be read")
 
-/** More is held for requests than `buffered_bytes` allows. */
+/** The error for requests that exceed `buffered_bytes` in sum. */
 export const tooMuchHeld = gatewayError(
   "rate_limit_exceeded",
   "Too many large requests are being handled (limits.buffered_bytes)",
   { retryAfter: 5 }
 )
+
+const decoder = new TextDecoder()
+
+/**
+ * Decodes UTF-8 that arrives in chunks, cut anywhere. Chunks are decoded as they arrive: a large body held as bytes and as text
+ * takes external memory twice, and external memory triggers full collections.
+ */
+export class ArrivingText {
+  #first: Uint8Array | undefined
+  #decoder: TextDecoder | undefined
+  #text = ""
+
+  add(bytes: Uint8Array): void {
+    if (this.#first === undefined) {
+      this.#first = bytes
+      return
+    }
+    if (this.#decoder === undefined) {
+      this.#decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+      this.#text = this.#decoder.decode(this.#first, { stream: true })
+    }
+    this.#text += this.#decoder.decode(bytes, { stream: true })
+  }
+
+  /** Returns the whole text and releases it. */
+  end(): string {
+    const first = this.#first
+    const all = this.#text
+    this.#first = undefined
+    this.#text = ""
+    if (this.#decoder === undefined) return decoder.decode(first)
+    const text = all + this.#decoder.decode()
+    // Node's decoder would remove it at the start of any chunk.
+    return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+  }
+}
 
 const receiveLarge = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
@@ -62,12 +98,12 @@ const receiveLarge = Effect.fnUntraced(function*(
 
 const smallBodySize = ByteSize.bytes(smallBody)
 
-/** What a node request is read by. */
+/** The part of a node request that reading uses. */
 type NodeSource = Pick<Readable, "on" | "off" | "pause" | "destroyed" | "readableEnded">
 
 const isNodeSource = (source: object): source is NodeSource => "readableEnded" in source && "on" in source
 
-/** Reads a body from node's request by one callback: no stream, no cache, no timer of its own. */
+/** Reads a body from a node request in one callback, without a stream or a timer of its own. */
 const receiveFrom = (
   source: NodeSource,
   deadlines: Deadlines["Service"],
@@ -80,7 +116,7 @@ const receiveFrom = (
     const text = new ArrivingText()
     let bytes = 0
     let isOver = false
-    // The listeners stay where the body came as a whole: to take them off costs more than they do.
+    // After a complete body the listeners stay: removing them costs more.
     const leave = () => {
       isOver = true
       deadline.cancel()
@@ -89,7 +125,7 @@ const receiveFrom = (
     const fail = (error: GatewayError) => {
       if (isOver) return
       leave()
-      // The rest is the server's to discard, once the answer is out.
+      // The server discards the rest after the response.
       source.pause()
       resume(Exit.fail(error))
     }
@@ -120,8 +156,8 @@ const receiveSmall = (request: HttpServerRequest.HttpServerRequest, seconds: num
   )
 
 /**
- * The text of a body of at most `bytes` bytes, or of `body_bytes` where that is less. Fails with 413, with 408 after
- * `body_seconds` of silence, with 429 where too much is held for others.
+ * Receives a body of at most `bytes` bytes and at most `body_bytes`. Fails with 413 for a larger body, with 408 after `body_seconds`
+ * of silence, with 429 if the requests exceed `buffered_bytes` in sum.
  */
 export const receiveBody = (
   request: HttpServerRequest.HttpServerRequest,
@@ -130,13 +166,13 @@ export const receiveBody = (
   bytes: number | undefined
 ): Effect.Effect<string, GatewayError, Scope.Scope> => {
   const { source } = request
-  // A web request without a body has no stream that could be read.
+  // A web request without a body has no stream to read.
   if (source instanceof Request && source.body === null) return Effect.succeed("")
   const limit = Math.min(bytes ?? body_bytes, body_bytes)
   const declared = Number(request.headers["content-length"])
   if (declared > limit) return Effect.fail(tooLarge(limit))
   const isSmall = declared <= smallBody
-  // A client that waits for `100 Continue` gets it from the server's own reader.
+  // Effect's reader sends `100 Continue` to a client that expects it.
   if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
     if (isSmall) return receiveFrom(source, deadlines, limit, body_seconds, undefined)
     return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limit, body_seconds, held))

@@ -1,30 +1,50 @@
 /**
- * Replies that are not streamed: JSON with the gateway's own headers, held to the contract.
+ * Responses that are not streamed: JSON bodies typed by the contract, and errors.
  */
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { ErrorShape } from "./errorShapes.ts"
 
 /** Id of the API that all groups belong to. */
 export const apiId = "gateway"
 
-/** What an endpoint replies where it sends no stream. */
+/** The success type of an endpoint without its streams. */
 type Whole<Success> = Success extends HttpApiSchema.StreamSchema ? never
   : Success extends Schema.Constraint ? Success["Type"]
   : never
 
-/** The body of an endpoint's reply. */
+/** The type of an endpoint's response body. */
 export type ReplyBody<Endpoint extends HttpApiEndpoint.Constraint> = Whole<HttpApiEndpoint.Success<Endpoint>>
 
-/** JSON that is text already as a reply. */
+/** The response for JSON text. */
 export const jsonText = (
   text: string,
   headers: Record<string, string> = {}
 ): HttpServerResponse.HttpServerResponse => HttpServerResponse.text(text, { contentType: "application/json", headers })
 
-/** An endpoint's reply. The compiler holds the body to the endpoint's success; nothing is encoded or checked for each reply. */
+/** The response of an endpoint. The compiler checks the body against the endpoint; nothing is checked or encoded at run time. */
 export const respond = <Endpoint extends HttpApiEndpoint.Constraint>(
   _endpoint: Endpoint,
   body: ReplyBody<Endpoint>
 ): HttpServerResponse.HttpServerResponse => jsonText(JSON.stringify(body))
+
+/** The response for an error, in the shape of its family of endpoints. */
+export const errorResponse = (
+  shape: ErrorShape,
+  error: GatewayError,
+  requestId?: string
+): HttpServerResponse.HttpServerResponse => {
+  const headers: Record<string, string> = {}
+  if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfter)))
+  if (!error.shouldRetry) headers["x-should-retry"] = "false"
+  // The rest of the request body is discarded with the connection.
+  if (error.code === "request_timeout") headers["connection"] = "close"
+  return HttpServerResponse.text(shape.text(error, requestId), {
+    status: error.status,
+    contentType: "application/json",
+    headers
+  })
+}

@@ -1,14 +1,14 @@
 /**
- * Which models a list shows: all, but for callers whose key may only use some.
+ * The models that a list shows: all, or those that the caller's key may use.
  */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Callers } from "../accounts/Callers.ts"
 import type { Model } from "../domain/models.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
-import { credentialOf } from "./credential.ts"
+import { credentialOf } from "./Request.ts"
 
-/** Says of each model whether the caller of the current request is shown it; lists need no credential. */
+/** Makes the filter of models for the current request's caller. Lists need no credential. */
 export const shownModels = Effect.gen(function*() {
   const callers = yield* Callers
   const limits = yield* KeyLimits

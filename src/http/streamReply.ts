@@ -1,11 +1,10 @@
 /**
  * A reply as a server-sent event stream:
  *
- *     reply.events |> frames of the style |> what waits for the client |> HttpServerResponse.stream
+ *     reply.events |> frames of the style |> ResponseBuffer |> HttpServerResponse.stream
  *
- * The reply is opened and run by a fiber of its own, which the client's speed holds up only when too much waits. The response
- * begins with the reply, so that a failure before it keeps its status, or after ten seconds; a later failure is sent in
- * the stream, which ends with it.
+ * A fiber of its own runs the reply, so that a slow client delays it only when the buffer is full. The response starts with the
+ * reply, or after ten seconds; a failure before that has its own status. A later failure is sent as the last frame.
  */
 import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -27,13 +26,12 @@ import { once, transduce } from "../domain/stream/transduce.ts"
 import { toGatewayError } from "./edge.ts"
 import { type FrameRenderer, Rendering } from "./FrameRenderer.ts"
 import { CurrentRequest } from "./Request.ts"
-import { ResponseBuffer } from "./ResponseBuffer.ts"
-import { sendNow } from "./sendNow.ts"
+import { ResponseBuffer, sendNow } from "./ResponseBuffer.ts"
 
-/** Milliseconds of upstream silence after which the headers are sent without an event (behaviour §4). */
+/** Milliseconds of upstream silence before the headers are sent without an event (behaviour §4). */
 const headersAfter = 10_000
 
-/** Sends the style's frames of a reply, to the end or the failure of their stream, which the scope holds. */
+/** Sends the frames of a reply up to its end or failure; `scope` holds the stream. */
 const send = (
   { events }: CompletionOutput,
   { frames, pending }: FrameRenderer,
@@ -53,11 +51,11 @@ const send = (
 }
 
 /**
- * Opens a completion and answers with its stream.
+ * Opens a completion and responds with its stream.
  *
- * `render` starts the style's renderer once the reply has begun; `failureBefore` renders the frames of a failure that comes
- * after the headers but before there is a reply. A client that takes nothing for `client` milliseconds is left. Fails with the
- * caller's error while no header has been sent.
+ * `render` makes the style's renderer when the reply starts; `failureBefore` renders a failure between the headers and the start of
+ * the reply. A client that reads nothing for `client` milliseconds is disconnected. Fails with the error to send before the
+ * headers.
  */
 export const streamReply = <R>(
   open: Effect.Effect<CompletionOutput, GatewayError, R>,
@@ -71,7 +69,7 @@ export const streamReply = <R>(
     const stats = Context.getUnsafe(context, CurrentRequest)
     const attempts = Scope.makeUnsafe()
     let renderer: FrameRenderer | undefined
-    /** The response, or the failure in its place, once it is known. */
+    /** The response, or the failure in its place. */
     let answer: Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> | undefined
     let answered: (() => void) | undefined
     let running: Fiber.Fiber<void> | undefined
@@ -85,14 +83,14 @@ export const streamReply = <R>(
       },
       limits: fiber.getRef(CurrentLimits),
       sum: fiber.getRef(CurrentBufferedBytes),
-      sent: (frames) => stats.record?.sent(frames),
+      sent: (frames) => stats.recording?.sent(frames),
       sendNow: sendNow(Context.getOrUndefined(context, HttpServerRequest.HttpServerRequest))
     })
-    const settle = (known: NonNullable<typeof answer>) => {
+    const respond = (known: NonNullable<typeof answer>) => {
       answer = known
       answered?.()
     }
-    const begin = () => settle(Effect.succeed(buffer.response()))
+    const begin = () => respond(Effect.succeed(buffer.response()))
 
     const run = Effect.flatMap(open, (output) => {
       renderer = render(output)
@@ -100,7 +98,7 @@ export const streamReply = <R>(
       if (answer === undefined) begin()
       return send(output, renderer, buffer, attempts)
     })
-    /** The reply is over: the response ends, and what the reply needs is closed. */
+    /** Ends the response and closes the reply's attempts. */
     const over = (isInterrupted: boolean): Effect.Effect<void> => {
       isOver = true
       buffer.close(isInterrupted)
@@ -110,7 +108,7 @@ export const streamReply = <R>(
       if (Pull.isDoneCause(cause)) return over(false)
       if (answer === undefined) {
         isOver = true
-        settle(Effect.failCause(cause as Cause.Cause<GatewayError>))
+        respond(Effect.failCause(cause as Cause.Cause<GatewayError>))
         return over(false)
       }
       return Effect.flatMap(toGatewayError(cause), (error) => {
@@ -124,7 +122,7 @@ export const streamReply = <R>(
         })
       })
     })
-    /** The attempts are closed once nothing runs any more that might begin another one. */
+    /** Closes the attempts after the reply's fiber, which could start another one. */
     const end = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
       const stopped = isOver || running === undefined ? Effect.void : Fiber.interrupt(running)
       return Effect.flatMapEager(stopped, () => {

@@ -13,8 +13,12 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Scope from "effect/Scope"
 import { shuttingDown } from "../accounts/refusals.ts"
-import { makeRequestStats, type RequestStats } from "../completion/RequestStats.ts"
-import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestWatch.ts"
+import {
+  CurrentRequestWatch,
+  makeRequestStats,
+  type RequestStats,
+  type RequestWatch
+} from "../completion/RequestStats.ts"
 import { CurrentBufferedBytes } from "../config/limits.ts"
 import type { ErrorCode } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"

@@ -13,8 +13,8 @@ const usage = {
   reasoningTokens: 0
 }
 
-describe("the record of a request that is over", () => {
-  it.effect("has the reply's tokens, and nothing of the machinery that counted them", () =>
+describe("the usage recorder", () => {
+  it.effect("stores the reply's tokens in the stats, and drops the machine that counted them", () =>
     Effect.gen(function*() {
       const { ended } = yield* UsageRecorder
       const stats = makeRequestStats("req_a", 0)

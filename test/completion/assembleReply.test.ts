@@ -38,7 +38,7 @@ const finishOf = (events: ReadonlyArray<ReplyEvent>) => {
 }
 
 describe("a reply without tools", () => {
-  it("is its text and reasoning, then usage and finish", () => {
+  it("consists of text and reasoning, then usage and finish", () => {
     const events = assemble([
       UpstreamReasoning("hm"),
       UpstreamText("Hello"),
@@ -61,7 +61,7 @@ describe("a reply without tools", () => {
     })
   })
 
-  it("estimates what the upstream does not count", () => {
+  it("has estimates for the tokens that the upstream does not report", () => {
     const events = assemble([UpstreamText("four words of text"), UpstreamFinish("stop")])
     const usage = events.find((event) => event._tag === "UsageReported")
     assert.deepStrictEqual(usage?.usage, {
@@ -72,7 +72,7 @@ describe("a reply without tools", () => {
     })
   })
 
-  it("counts what the upstream told before where it leaves that out, and takes no number for tokens that cannot be theirs", () => {
+  it("keeps earlier reported tokens, and ignores invalid counts", () => {
     const events = assemble([
       UpstreamText("four words of text"),
       UpstreamUsage({ promptTokens: 11, completionTokens: undefined, cachedTokens: 40 }),
@@ -89,7 +89,7 @@ describe("a reply without tools", () => {
     })
   })
 
-  it("ends before a stop sequence that is split over pieces, and drops what follows", () => {
+  it("ends before a stop sequence that is split over chunks, and drops what follows", () => {
     const events = assemble(
       [UpstreamText("one EN"), UpstreamText("D two"), UpstreamText("three"), UpstreamFinish("stop")],
       { stop: compileStopSequences(["END"]) }
@@ -98,7 +98,7 @@ describe("a reply without tools", () => {
     assert.deepStrictEqual(finishOf(events), { _tag: "Finish", reason: "stop_sequence", stopSequence: "END" })
   })
 
-  it("finds a stop sequence that only the removal of a marker completes", () => {
+  it("finds a stop sequence that appears when a marker is removed", () => {
     const events = assemble(
       [UpstreamText("a E[cita"), UpstreamText("tion:1]ND b"), UpstreamFinish("stop")],
       { stripMarkers: true, stop: compileStopSequences(["END"]) }
@@ -106,14 +106,14 @@ describe("a reply without tools", () => {
     assert.strictEqual(textOf(events), "a ")
   })
 
-  it("releases what was held when the upstream ends", () => {
+  it("releases held text when the upstream ends", () => {
     const events = assemble([UpstreamText("an E"), UpstreamText("N"), UpstreamFinish("stop")], {
       stop: compileStopSequences(["END"])
     })
     assert.strictEqual(textOf(events), "an EN")
   })
 
-  it("ends at the stop sequence that the upstream itself found, unless the reply is cut off or made calls", () => {
+  it("reports the upstream's stop sequence, unless the reply was cut off or made calls", () => {
     assert.deepInclude(finishOf(assemble([UpstreamText("a "), UpstreamFinish("stop", "END")])), {
       reason: "stop_sequence",
       stopSequence: "END"
@@ -123,7 +123,7 @@ describe("a reply without tools", () => {
     assert.strictEqual(finishOf(assemble([call, UpstreamFinish("stop", "END")])).reason, "tool_calls")
   })
 
-  it("says when it was cut at the upstream's limit or withdrawn", () => {
+  it("finishes as length or content_filter if the upstream cut or withdrew it", () => {
     assert.strictEqual(finishOf(assemble([UpstreamText("a"), UpstreamFinish("length")])).reason, "length")
     assert.strictEqual(
       finishOf(assemble([UpstreamText("a"), UpstreamFinish("content_filter")])).reason,
@@ -133,7 +133,7 @@ describe("a reply without tools", () => {
 })
 
 describe("structured calls of the upstream", () => {
-  it("become calls in the order in which they came, closed one after another", () => {
+  it("become calls in their order, closed one after another", () => {
     const events = assemble([
       UpstreamText("Let me look."),
       UpstreamCall(0, "a", "weather", ""),
@@ -152,7 +152,7 @@ describe("structured calls of the upstream", () => {
     assert.strictEqual(finishOf(events).reason, "tool_calls")
   })
 
-  it("are told apart when their deltas interleave", () => {
+  it("are distinguished when their chunks interleave", () => {
     const events = assemble([
       UpstreamCall(0, "a", "f", "{\"x\""),
       UpstreamCall(1, "b", "g", "{\"y\""),
@@ -169,7 +169,7 @@ describe("structured calls of the upstream", () => {
     }
   })
 
-  it("have {} for no arguments and wait for their name", () => {
+  it("get {} for missing arguments and wait for their name", () => {
     const events = assemble([
       UpstreamCall(0, "a", undefined, ""),
       UpstreamCall(0, undefined, "now", ""),
@@ -186,7 +186,7 @@ describe("structured calls of the upstream", () => {
     events.flatMap((event) => event._tag === "CallFinished" ? [[event.id, event.name, event.arguments]] : [])
   const args = (index: number, delta: string) => UpstreamCall(index, undefined, undefined, delta)
 
-  it("have their arguments where all are named first, however the pieces of these come", () => {
+  it("get their arguments if the upstream names all calls first, however the chunks are ordered", () => {
     const named = [UpstreamCall(0, "a", "f", ""), UpstreamCall(1, "b", "g", " "), UpstreamCall(2, "c", "h", "")]
     const expected = [["a", "f", "{\"x\":1}"], ["b", "g", " {\"y\":2}"], ["c", "h", "{}"]]
     const orders = [
@@ -201,7 +201,7 @@ describe("structured calls of the upstream", () => {
     }
   })
 
-  it("stream as soon as the one before is whole, though its name came before that", () => {
+  it("stream as soon as the call before them is complete", () => {
     const machine = assembleReply(options)
     const pushed = (event: UpstreamEvent) => {
       const out: Array<ReplyEvent> = []
@@ -215,7 +215,7 @@ describe("structured calls of the upstream", () => {
     assert.deepStrictEqual(pushed(args(1, "{")), ["CallArguments 1"])
   })
 
-  it("have none where none ever came, which only the end of the reply tells, in their order", () => {
+  it("without arguments end with the reply, in their order", () => {
     const events = assemble([
       UpstreamCall(0, "a", "f", ""),
       UpstreamCall(1, "b", "g", "{\"y\":2}"),
@@ -233,7 +233,7 @@ describe("structured calls of the upstream", () => {
     )
   })
 
-  it("that have none when the reply is cut are cut off with it", () => {
+  it("without arguments are cut off if the reply is cut", () => {
     const named = [UpstreamCall(0, "a", "f", "{}"), UpstreamCall(1, "b", "g", "")]
     for (const events of [[UpstreamFinish("length")], [args(2, "{\"x\":1}"), UpstreamFinish("tool_calls")]]) {
       const cut = assemble([...named, ...events])
@@ -243,7 +243,7 @@ describe("structured calls of the upstream", () => {
     }
   })
 
-  it("leave a reply cut off where arguments came that no call has", () => {
+  it("finish the reply as length if arguments belong to no call", () => {
     const whole = UpstreamCall(0, "a", "f", "{}")
     const stray: ReadonlyArray<ReadonlyArray<UpstreamEvent>> = [
       [whole, args(1, "{\"y\":2}")],
@@ -263,13 +263,13 @@ describe("structured calls of the upstream", () => {
     assert.strictEqual(finishOf(assemble(blank)).reason, "tool_calls")
   })
 
-  it("that break off are cut off, and the reply with them", () => {
+  it("that break off are cut off, and the reply finishes as length", () => {
     const events = assemble([UpstreamCall(0, "a", "f", "{\"x\": \"rm -"), UpstreamFinish("tool_calls")])
     assert.isTrue(events.some((event) => event._tag === "CallCutOff"))
     assert.strictEqual(finishOf(events).reason, "length")
   })
 
-  it("end the reply after the first one where only one is wanted", () => {
+  it("end the reply after the first call if parallel calls are off", () => {
     const events = assemble([
       UpstreamCall(0, "a", "f", "{}"),
       UpstreamCall(1, "b", "g", "{}"),
@@ -286,7 +286,7 @@ describe("structured calls of the upstream", () => {
   })
 })
 
-describe("calls that come in each other's midst", () => {
+describe("interleaved calls", () => {
   const shapes: { readonly [about: string]: (n: number) => ReadonlyArray<UpstreamEvent> } = {
     "many at once, a piece of each in turn": (n) => {
       const calls = Math.floor(Math.sqrt(n))
@@ -312,7 +312,7 @@ describe("calls that come in each other's midst", () => {
       Array.from({ length: n }, (_, i) => i % 2 === 0 ? UpstreamCall(0, "id", "f", " ") : UpstreamText("t"))
   }
   for (const [about, make] of Object.entries(shapes)) {
-    it(`cost a constant for each character: ${about}`, () =>
+    it(`take constant work per character: ${about}`, () =>
       assertLinear(
         (n, meter) => {
           const events = make(n)
@@ -324,7 +324,7 @@ describe("calls that come in each other's midst", () => {
       ))
   }
 
-  it("are whole, in the order in which they began", () => {
+  it("are complete, in the order in which they started", () => {
     const events = assemble([
       UpstreamCall(0, "a", "f", "{\"x\":"),
       UpstreamCall(1, "b", "g", "{"),
@@ -342,8 +342,8 @@ describe("calls that come in each other's midst", () => {
   })
 })
 
-describe("a reply's limits", () => {
-  it("drop the reasoning of a model that has none, count it, and find the calls at its end", () => {
+describe("the limits of a reply", () => {
+  it("drop and count the reasoning of a model without reasoning, and find the calls at its end", () => {
     const events = assemble([UpstreamReasoning("some words"), UpstreamText("Hi"), UpstreamFinish("stop")], {
       showReasoning: false
     })
@@ -361,7 +361,7 @@ describe("a reply's limits", () => {
     )
   })
 
-  it("end it as by length at the call that is too many, and keep those before it", () => {
+  it("finish the reply as length at the first call over the limit, and keep the earlier ones", () => {
     const addCall = () => {
       let left = 2
       return () => left-- > 0

@@ -1,4 +1,4 @@
-/** What a reply's machines keep in memory while it streams does not grow with it, but for what has to wait, which they count. */
+/** The memory of a reply's machines does not grow with the reply, except for held text, which they count. */
 import { assert, describe, it } from "@effect/vitest"
 import { type AssembleOptions, assembleReply, type ReplyMachine } from "../../src/completion/assembleReply.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
@@ -40,7 +40,7 @@ describe("the machines of a streamed reply", () => {
     ["text", [UpstreamText]],
     ["reasoning", [UpstreamReasoning]],
     ["reasoning and text", [UpstreamReasoning, UpstreamText]]
-  ])("keep no more of a long reply than of a short one: %s", (_, kinds) => {
+  ])("hold no more of a long reply than of a short one: %s", (_, kinds) => {
     const kept = (count: number) => {
       const machine = assembleReply(options)
       for (const kind of kinds) feed(machine, repeated(count, kind))
@@ -48,11 +48,11 @@ describe("the machines of a streamed reply", () => {
       return retainedBy(machine)
     }
     const short = kept(100)
-    // The last characters wait to be counted as tokens, or for what may follow them.
+    // The last characters wait for the token count or for the characters that may follow.
     assert.isAtMost(kept(4_000), short + 2 * 1024)
   })
 
-  it("count the arguments of a structured call while it is open, and what waits behind it", () => {
+  it("count the arguments of an open structured call and everything that waits behind it", () => {
     const machine = assembleReply(options)
     feed(machine, [UpstreamCall(0, "a", "lookup", "{\"text\":\"")])
     const before = machine.held
@@ -65,7 +65,7 @@ describe("the machines of a streamed reply", () => {
     assert.strictEqual(machine.held, 0)
   })
 
-  it("count the arguments of a call that is written as text, in the reply and in the reasoning", () => {
+  it("count the arguments of a call in the text or in the reasoning", () => {
     const opening = "<tool_call>{\"name\":\"lookup\",\"arguments\":{\"text\":\""
     for (const kind of [UpstreamText, UpstreamReasoning]) {
       const machine = assembleReply(options)
@@ -73,7 +73,7 @@ describe("the machines of a streamed reply", () => {
       assert.isAtLeast(machine.held, 10_000)
       assert.isAtMost(machine.held, 10_000 + opening.length)
       feed(machine, [kind("\"}}</tool_call>")])
-      // A call that the reasoning ends with is kept until it is known whether the reply has text.
+      // A call at the end of the reasoning is held until the reply has text or ends.
       assert.isAtLeast(machine.held, kind === UpstreamText ? 0 : 10_000)
       feed(machine, [UpstreamText("That was it.")])
       assert.isAtMost(machine.held, 100)

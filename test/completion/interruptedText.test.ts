@@ -1,4 +1,4 @@
-/** Calls that the upstream makes in the midst of text in which the sieve finds calls too. */
+/** Structured calls of the upstream within text in which the sieve finds calls too. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type AssembleOptions, assembleReply } from "../../src/completion/assembleReply.ts"
@@ -18,7 +18,7 @@ import { feed, readCases, replyOf, tools } from "../sieve/support.ts"
 import { cutAt } from "../support/cuts.ts"
 import { runs } from "../support/effort.ts"
 
-/** Unlike the ids of the upstream. */
+/** Distinct from the ids of the upstream. */
 const callId = (index: number): string => `own_${index}`
 
 const assemble = (events: ReadonlyArray<UpstreamEvent>, changed: Partial<AssembleOptions> = {}): Array<ReplyEvent> =>
@@ -47,7 +47,7 @@ type Item = string | Call
 
 const reasoningMark = "⟦reasoning⟧"
 
-/** The reply that the events are; fails where they break the order that every style relies on. */
+/** Folds events to a reply; fails on an order of events that styles do not support. */
 const itemsOf = (events: ReadonlyArray<ReplyEvent>): ReadonlyArray<Item> => {
   const items: Array<Item> = []
   const ids = new Set<string>()
@@ -89,7 +89,7 @@ const itemsOf = (events: ReadonlyArray<ReplyEvent>): ReadonlyArray<Item> => {
         assert.isUndefined(open, "a call without an end")
     }
   }
-  // What is not streamed is the same calls and text.
+  // The whole reply has the same calls and text.
   const fold = foldReply()
   for (const event of events) fold.push(event)
   const { blocks } = fold.reply()
@@ -123,7 +123,7 @@ const finishOf = (events: ReadonlyArray<ReplyEvent>): string => {
   return last.reason
 }
 
-/** A call of `wx` in some of the forms; the city is unlike that of any other. */
+/** A call of `wx` in some of the forms, with a unique city. */
 const forms: ReadonlyArray<(city: string) => string> = [
   (city) => `<tool_call>{"name":"wx","arguments":{"city":"${city}"}}</tool_call>`,
   (city) => `{"tool_calls":[{"name":"wx","input":{"city":"${city}"}}]}`,
@@ -143,13 +143,13 @@ const written: fc.Arbitrary<ReadonlyArray<Written>> = fc.array(
   { minLength: 1, maxLength: 5 }
 ).map((made) =>
   made.map(([isCall, form, prose], i) => {
-    // Each piece ends its paragraph, so that nothing that it may have begun goes on in the next one.
+    // Each piece ends its paragraph, so that it cannot continue in the next one.
     const city = `c${"qrstu"[i]}${i}`
     return isCall ? { text: `${forms[form]!(city)}\n\n`, city } : { text: `${prose}.\n\n`, city: undefined }
   })
 )
 
-/** The text with calls of the upstream at these places, cut into pieces, and whether reasoning comes between them. */
+/** The text with structured calls at these places, cut into chunks, with or without reasoning between them. */
 const interrupted = (
   text: string,
   places: ReadonlyArray<number>,
@@ -169,12 +169,12 @@ const interrupted = (
   return events
 }
 
-/** A call that breaks off, and what it lacks. */
+/** A call that breaks off, and its missing rest. */
 const cut = `<tool_call>{"name":"wx","arguments":{"city":"Os`
 const rest = `lo"}}</tool_call>`
 
-describe("a call of the upstream in the midst of text", () => {
-  it("comes out as it was sent, and the text around it in order, whatever it interrupts and however it is cut", () => {
+describe("a structured call within text", () => {
+  it("is emitted unchanged with the text around it in order, whatever it interrupts, at every cut", () => {
     fc.assert(
       fc.property(
         written,
@@ -188,7 +188,7 @@ describe("a call of the upstream in the midst of text", () => {
           const plain = (list: ReadonlyArray<Item>) =>
             list.filter((item) => typeof item !== "string" || !item.startsWith(reasoningMark))
           assert.deepStrictEqual(items.filter(isNative), places.map((_, i) => nativeCall(i)))
-          // The cuts tell nothing.
+          // The cuts change nothing.
           const merged = (list: ReadonlyArray<Item>) =>
             plain(list).reduce<Array<Item>>((all, item) => {
               const last = all.at(-1)
@@ -207,18 +207,18 @@ describe("a call of the upstream in the midst of text", () => {
             const end = to - 2
             const isCut = places.some((place) => place > from && place < end)
             if (part.city === undefined) {
-              // Prose is all there, in its order.
+              // The prose is complete and in order.
               seen = shown.indexOf(part.text, seen) + part.text.length
               assert.isAtLeast(seen, part.text.length, part.text)
             } else if (isCut) {
-              // A call that was cut is whole only where nothing but closers was missing.
+              // An interrupted call is complete only if it lacked nothing but closers.
               for (const { arguments: args, isFinished } of made) {
                 if (isFinished && args.includes(part.city.slice(0, 2))) {
                   assert.deepStrictEqual(JSON.parse(args), { city: part.city })
                 }
               }
             } else {
-              // One that was not is found as ever, and nothing of it is shown.
+              // Any other call is found, and its text is removed.
               assert.notInclude(shown, part.city)
               assert.lengthOf(
                 made.filter(({ arguments: args, isFinished }) => isFinished && args === `{"city":"${part.city}"}`),
@@ -233,11 +233,11 @@ describe("a call of the upstream in the midst of text", () => {
     )
   })
 
-  it("leaves the text before it as it is when a reply ends there, in every form and at every cut", () => {
+  it("leaves the text before it as at the end of a reply, in every form and at every cut", () => {
     const cases = [...readCases("families"), ...readCases("details"), ...readCases("noCalls")]
     fc.assert(
       fc.property(fc.constantFrom(...cases), fc.nat(), ({ text }, at) => {
-        // A reply that is nothing but a fenced block is another matter.
+        // A reply of a single fenced block is treated differently.
         const before = `So:\n${text.slice(0, at % (text.length + 1))}`
         const after = text.slice(at % (text.length + 1))
         const items = itemsOf(assemble([UpstreamText(before), ...native(0, []), UpstreamText(after)]))
@@ -253,7 +253,7 @@ describe("a call of the upstream in the midst of text", () => {
     )
   })
 
-  it("cuts off a call in the text that is open, whose rest is text, and the reply with it", () => {
+  it("cuts off an open call in the text, whose rest is text, and the reply finishes as length", () => {
     for (const after of [[], [UpstreamText(rest)]]) {
       const events = assemble([UpstreamText(cut), ...native(0, [3]), ...after])
       assert.deepStrictEqual(itemsOf(events), [
@@ -265,7 +265,7 @@ describe("a call of the upstream in the midst of text", () => {
     }
   })
 
-  it("finishes a call in the text of which only closers are missing", () => {
+  it("finishes a call in the text that lacks only its closers", () => {
     const call = `<tool_call>{"name":"wx","arguments":{"city":"Oslo"}`
     const events = assemble([UpstreamText(call), ...native(0, [])])
     assert.deepStrictEqual(itemsOf(events), [
@@ -275,7 +275,7 @@ describe("a call of the upstream in the midst of text", () => {
     assert.strictEqual(finishOf(events), "tool_calls")
   })
 
-  it("comes behind text that might have begun a call", () => {
+  it("follows text that might have been the start of a call", () => {
     assert.deepStrictEqual(itemsOf(assemble([UpstreamText("See <tool"), ...native(0, []), UpstreamText("s>")])), [
       "See <tool",
       nativeCall(0),
@@ -283,7 +283,7 @@ describe("a call of the upstream in the midst of text", () => {
     ])
   })
 
-  it("is the only one wanted where the text before it made none, else comes too late", () => {
+  it("is the single call of a reply unless the text before it made one", () => {
     const one = { singleCall: true }
     assert.deepStrictEqual(itemsOf(assemble([UpstreamText("<tool_c"), ...native(0, []), UpstreamText("x")], one)), [
       "<tool_c",
@@ -294,7 +294,7 @@ describe("a call of the upstream in the midst of text", () => {
     assert.strictEqual(finishOf(late), "length")
   })
 
-  it("does not come where the text that it lets out holds a stop sequence", () => {
+  it("is dropped if the text that it releases contains a stop sequence", () => {
     const events = assemble([UpstreamText("a <tool"), ...native(0, [])], { stop: compileStopSequences(["<to"]) })
     assert.deepStrictEqual(itemsOf(events), ["a "])
     assert.strictEqual(finishOf(events), "stop_sequence")
@@ -302,7 +302,7 @@ describe("a call of the upstream in the midst of text", () => {
 
   const fenced = "```json\n{\"name\":\"wx\",\"arguments\":{\"city\":\"Oslo\"}}\n```\n"
 
-  it("makes a reply more than one fenced block, which stays text before and after it", () => {
+  it("keeps fenced blocks before and after it as text", () => {
     assert.deepStrictEqual(itemsOf(assemble([UpstreamText(fenced), ...native(0, [])])), [fenced, nativeCall(0)])
     assert.deepStrictEqual(itemsOf(assemble([...native(0, []), UpstreamText(fenced)])), [nativeCall(0), fenced])
     for (let at = 1; at < fenced.length; at++) {
@@ -315,13 +315,13 @@ describe("a call of the upstream in the midst of text", () => {
     }
   })
 
-  it("does not end the fence that it stands in", () => {
+  it("does not end the fence around it", () => {
     const [before, after] = ["So:\n```\n", `<tool_call>{"name":"wx","arguments":{}}</tool_call>\n\`\`\`\n`]
     const events = assemble([UpstreamText(before), ...native(0, []), UpstreamText(after)])
     assert.deepStrictEqual(itemsOf(events), [before, nativeCall(0), after])
   })
 
-  it("keeps an id of its own where another one has the upstream's", () => {
+  it("gets a new id if another call has the upstream's id", () => {
     const events = assemble([UpstreamCall(0, "same", "wx", "{}"), UpstreamCall(1, "same", "t", "{}")])
     assert.deepStrictEqual(
       itemsOf(events).map((item) => typeof item === "string" ? item : item.id),
@@ -330,8 +330,8 @@ describe("a call of the upstream in the midst of text", () => {
   })
 })
 
-describe("reasoning in the midst of a call in the text", () => {
-  it("comes behind the call", () => {
+describe("reasoning within a call in the text", () => {
+  it("follows the call", () => {
     const events = assemble([
       UpstreamText(cut),
       UpstreamReasoning("h"),
@@ -346,7 +346,7 @@ describe("reasoning in the midst of a call in the text", () => {
     assert.strictEqual(finishOf(events), "tool_calls")
   })
 
-  it("comes where the call breaks off, too", () => {
+  it("follows a call that breaks off", () => {
     assert.deepStrictEqual(itemsOf(assemble([UpstreamText(cut), UpstreamReasoning("hm")])).slice(1), [
       `${reasoningMark}hm`
     ])

@@ -1,4 +1,4 @@
-/** The tokens of a long prompt are counted where the upstream does not tell them, in slices, and nowhere else. */
+/** The tokens of a long prompt are estimated in slices, and only if the upstream does not report them. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -34,7 +34,7 @@ afterAll(async () => {
   server.close()
 })
 
-/** Asks with the long prompt; gives the prompt's tokens as told, and the slices that the request took. */
+/** Sends the long prompt; returns the reported prompt tokens and the number of slices of the request. */
 const ask = async () => {
   slices = 0
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -47,13 +47,13 @@ const ask = async () => {
 }
 
 describe("a prompt of a megabyte", () => {
-  it("is counted in slices where the upstream does not say how long it is, and not where it does", async () => {
+  it("is counted in slices, and only if the upstream does not report its tokens", async () => {
     tellsUsage = true
-    const told = await ask()
+    const reported = await ask()
     tellsUsage = false
     const counted = await ask()
-    assert.strictEqual(told.tokens, 7)
+    assert.strictEqual(reported.tokens, 7)
     assert.approximately(counted.tokens, estimateTokens(prompt), 100)
-    assert.isAbove(counted.slices, told.slices)
+    assert.isAbove(counted.slices, reported.slices)
   })
 })

@@ -1,9 +1,8 @@
-/** The machines of a reply, each by itself, over generated interleavings and cuts. */
+/** Each machine of a reply, over generated interleavings and cuts. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { filterText } from "../../src/completion/filterText.ts"
-import { finishReply } from "../../src/completion/finishReply.ts"
-import { orderCalls } from "../../src/completion/orderCalls.ts"
+import { finishMachine } from "../../src/completion/finishMachine.ts"
 import {
   CallBegun,
   CallGrown,
@@ -13,6 +12,7 @@ import {
   type ReplyPart,
   Text
 } from "../../src/completion/ReplyPart.ts"
+import { serializeToolCalls } from "../../src/completion/serializeToolCalls.ts"
 import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
 import { UpstreamCall, type UpstreamEvent, UpstreamFinish, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
@@ -29,7 +29,7 @@ const pieces = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<strin
 
 const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 })
 
-/** A call whose arguments are whole, broken off, or none. */
+/** A call whose arguments are complete, cut off, or missing. */
 const call = fc.record({
   args: fc.oneof(fc.constantFrom("", "{}", "{\"a\":", "  "), fc.json().map((json) => JSON.stringify({ a: json }))),
   sizes,
@@ -37,7 +37,7 @@ const call = fc.record({
   name: fc.constantFrom("with", "before", "after")
 })
 
-/** Merges lists in a generated order that keeps that of each. */
+/** Merges lists in a generated order that preserves the order of each list. */
 const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>, picks: ReadonlyArray<number>): ReadonlyArray<A> => {
   const left = lists.map((list) => [...list])
   const merged: Array<A> = []
@@ -50,8 +50,8 @@ const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>, picks: ReadonlyAr
 
 const isWhole = (args: string): boolean => args.trim() === "" || args === "{}" || args.endsWith("}")
 
-describe("ordering calls", () => {
-  it("puts one after another, whole, in the order of their names, with the text as it was", () => {
+describe("serializeToolCalls", () => {
+  it("emits calls one after another, complete, in the order of their names, and text unchanged", () => {
     fc.assert(fc.property(
       fc.array(call, { minLength: 1, maxLength: 4 }),
       fc.string({ maxLength: 12 }),
@@ -74,7 +74,7 @@ describe("ordering calls", () => {
         const named = events.flatMap((event) =>
           event._tag === "UpstreamCall" && event.name !== undefined ? [event.name] : []
         )
-        const parts = run(() => orderCalls(), [...events, UpstreamFinish("stop")])
+        const parts = run(() => serializeToolCalls(), [...events, UpstreamFinish("stop")])
         const begun: Array<string> = []
         let open: { name: string; args: string } | undefined
         let said = ""
@@ -104,7 +104,7 @@ describe("ordering calls", () => {
   })
 })
 
-describe("filtering text", () => {
+describe("filterText", () => {
   const stop = compileStopSequences(["STOP", "##"])
   const filter = () => filterText({ sieve: undefined, stripMarkers: true, stop })
   const joined = (parts: ReadonlyArray<ReplyPart>): ReadonlyArray<ReplyPart> => {
@@ -119,7 +119,7 @@ describe("filtering text", () => {
   const words = fc.array(fc.constantFrom("a", "STO", "STOP", "#", "[citation:1]", "[cita", " "), { maxLength: 8 })
     .map((list) => list.join(""))
 
-  it("gives the same whatever the cuts, and lets nothing of held text pass something else", () => {
+  it("gives the same result for all cuts, and never reorders held text", () => {
     fc.assert(fc.property(words, words, sizes, (before, after, cuts) => {
       const among = [Reasoning("hm"), CallBegun("i", "n"), CallGrown("{}"), CallOver(true, "{}")]
       const whole = run(filter, [Text(before), ...among, Text(after), Ending("stop")])
@@ -139,7 +139,7 @@ describe("filtering text", () => {
   })
 })
 
-describe("finishing a reply", () => {
+describe("finishMachine", () => {
   const part = fc.constantFrom<ReadonlyArray<ReplyPart>>(
     [Text("a ")],
     [Reasoning("r ")],
@@ -151,11 +151,11 @@ describe("finishing a reply", () => {
     [Ending("content_filter")]
   )
 
-  it("numbers calls, tells usage and the end once and last, and holds the limit of calls", () => {
+  it("numbers the calls, emits usage and Finish once at the end, and enforces the limit of calls", () => {
     fc.assert(fc.property(fc.array(part, { maxLength: 8 }), fc.nat(3), fc.boolean(), (parts, most, singleCall) => {
       let left = most
       const events = run(() =>
-        finishReply({
+        finishMachine({
           reasoningCalls: undefined,
           singleCall,
           showReasoning: true,

@@ -21,7 +21,7 @@ const call = (index: number, name: string): ReadonlyArray<ReplyEvent> => [
 ]
 
 describe("a demanded call", () => {
-  it("holds the text before it and lets it go with the call", () => {
+  it("holds the text before it and releases it with the call", () => {
     const machine = toolPolicy(required, false)
     const out: Array<ReplyEvent> = []
     machine.push(Reply.ReasoningDelta("hm"), out)
@@ -31,13 +31,13 @@ describe("a demanded call", () => {
     assert.deepStrictEqual(out.slice(1, 3), [Reply.TextDelta("let me"), Reply.CallStarted(0, "id0", "f")])
   })
 
-  it("that does not come is a violation, and nothing of the reply's text was shown", () => {
+  it("that is missing is a violation, and no text of the reply is released", () => {
     const { out, violated } = held(required, [Reply.TextDelta("no"), Reply.Finish("stop")])
     assert.deepStrictEqual(out, [])
     assert.isTrue(violated)
   })
 
-  it("counts only of the forced function, and the shown ones count from 0", () => {
+  it("must be one of the forced function; the released calls are numbered from 0", () => {
     const { out, violated } = held(forced, [...call(0, "other"), ...call(1, "wanted"), Reply.Finish("tool_calls")])
     assert.deepStrictEqual(out.map((event) => event._tag), ["CallStarted", "CallArguments", "CallFinished", "Finish"])
     assert.isTrue(out.every((event) => !("index" in event) || event.index === 0))
@@ -45,13 +45,13 @@ describe("a demanded call", () => {
     assert.isTrue(held(forced, [...call(0, "other"), Reply.Finish("tool_calls")]).violated)
   })
 
-  it("lets a withdrawn reply end as one", () => {
+  it("is not required of a withdrawn reply", () => {
     const { out, violated } = held(required, [Reply.TextDelta("a"), Reply.Finish("content_filter")])
     assert.isFalse(violated)
     assert.deepStrictEqual(out, [Reply.TextDelta("a"), Reply.Finish("content_filter")])
   })
 
-  it("on the second try shows no reasoning again", () => {
+  it("drops the reasoning of the second turn", () => {
     const { out } = held(required, [Reply.ReasoningDelta("hm"), ...call(0, "f")], true)
     assert.isFalse(out.some((event) => event._tag === "ReasoningDelta"))
   })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { ArrivingText } from "../../src/http/ArrivingText.ts"
+import { ArrivingText } from "../../src/http/receiveBody.ts"
 
 const encoder = new TextEncoder()
 
-/** Bytes of text, of what is none, and of both, with or without a mark of their order. */
+/** Valid UTF-8, invalid UTF-8, and both, with or without a byte order mark. */
 const anyBytes = fc.array(
   fc.oneof(
     fc.string({ unit: "binary" }).map((text) => encoder.encode(text)),
@@ -13,8 +13,8 @@ const anyBytes = fc.array(
   )
 ).map((pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece])))
 
-describe("text that arrives in pieces", () => {
-  it("is what the bytes are as a whole, wherever they are cut", () => {
+describe("the decoder of text that arrives in chunks", () => {
+  it("returns the text of the whole bytes, wherever the chunks are cut", () => {
     fc.assert(fc.property(anyBytes, fc.array(fc.nat()), (bytes, cuts) => {
       const text = new ArrivingText()
       let at = 0
@@ -27,7 +27,7 @@ describe("text that arrives in pieces", () => {
     }))
   })
 
-  it("is empty where nothing came", () => {
+  it("returns an empty text without chunks", () => {
     assert.strictEqual(new ArrivingText().end(), "")
   })
 })

@@ -1,4 +1,4 @@
-/** A body that is taken apart decodes as the whole does, and of an object only the fields that its Schema reads are touched. */
+/** Decoding in slices yields the result of the whole Schema, and reads only the fields that the Schema reads. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
@@ -110,10 +110,10 @@ const styles: Readonly<Record<string, Style>> = {
   }
 }
 
-/** Parts of a generation keep their further fields, of which its normal form has few. */
+/** Parts of a generation request keep their unknown fields; the normal form has few. */
 const keepsAll = (field: string) => field === "parts"
 
-/** A copy whose objects tell when all their keys are asked for, but for those of a field that keeps them all. */
+/** A copy whose objects report when all their keys are read, except for a field that keeps all keys. */
 const watched = (value: unknown, enumerated: () => void, field = ""): unknown => {
   if (Array.isArray(value)) return value.map((element) => watched(element, enumerated, field))
   if (typeof value !== "object" || value === null) return value
@@ -132,7 +132,7 @@ describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { bod
   const whole = Schema.decodeUnknownResult(schema)
   const inPieces = decodePieces(schema, pieces)
 
-  it("decodes as the whole does, faults included", () => {
+  it("decodes in slices to the result of the whole Schema, faults included", () => {
     assert.isTrue(Result.isSuccess(whole(body)))
     fc.assert(fc.property(fc.oneof(fc.constant(body), hostileBodies(body)), (given) => {
       const expected = whole(given)
@@ -144,7 +144,7 @@ describe.each(Object.entries(styles))("a %s body that is taken apart", (_, { bod
     }))
   })
 
-  it("has no more of its keys touched than the Schema reads", () => {
+  it("reads only the keys that the Schema reads", () => {
     let enumerations = 0
     const decoded = runSync(inPieces(watched(body, () => enumerations++)))
     assert.isTrue(Result.isSuccess(decoded))

@@ -7,38 +7,38 @@ import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { fieldName } from "../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { runSync, sliceChars } from "../../src/domain/stream/cooperative.ts"
-import { errorResponse } from "../../src/http/edge.ts"
 import { openaiErrors } from "../../src/http/errorShapes.ts"
+import * as Limits from "../../src/http/itemLimits.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
-import * as Nesting from "../../src/http/nesting.ts"
+import { errorResponse } from "../../src/http/reply.ts"
 
 const depthLimit = defaultLimits.depth
-const nestsTooDeep = (text: string) => runSync(Nesting.nestsTooDeep(text, depthLimit))
+const nestsTooDeep = (text: string) => runSync(Limits.nestsTooDeep(text, depthLimit))
 
 const depth = (value: unknown): number =>
   typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))
 
-describe("the depth of a body", () => {
-  it("is refused just past the limit", () => {
+describe("the check of a body's depth", () => {
+  it("refuses a body one level above the limit", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
     assert.isFalse(nestsTooDeep(nested(depthLimit)))
     assert.isTrue(nestsTooDeep(nested(depthLimit + 1)))
     assert.isTrue(nestsTooDeep("{\"a\":".repeat(depthLimit + 1)))
   })
 
-  it("does not count brackets in strings", () => {
+  it("ignores brackets in strings", () => {
     fc.assert(fc.property(fc.json(), fc.string({ unit: fc.constantFrom("[", "{", "\\", "\"", "a") }), (json, text) => {
       const body = JSON.stringify([text.repeat(300), JSON.parse(json)])
       assert.strictEqual(nestsTooDeep(body), depth(JSON.parse(body)) > depthLimit)
     }))
   })
 
-  it("is read in one pass over broken text too", () => {
+  it("reads invalid JSON in one pass too", () => {
     assert.isFalse(nestsTooDeep("\"" + "\\\"".repeat(100_000)))
     assert.isFalse(nestsTooDeep("\"unterminated [[["))
   })
 
-  it("is read in slices", () => {
+  it("runs in slices", () => {
     for (
       const body of [
         "[1,2,3],".repeat(1_000_000),
@@ -46,7 +46,7 @@ describe("the depth of a body", () => {
       ]
     ) {
       let slices = 0
-      for (const { chars } of Nesting.nestsTooDeep(body, depthLimit)) {
+      for (const { chars } of Limits.nestsTooDeep(body, depthLimit)) {
         assert.isBelow(chars, sliceChars + 110_000)
         slices++
       }
@@ -55,7 +55,7 @@ describe("the depth of a body", () => {
   })
 })
 
-describe("the bodies that are held at one time", () => {
+describe("the bodies held at the same time", () => {
   const KiB = 1024
   const read = jsonBody(Schema.String)
 
@@ -65,7 +65,7 @@ describe("the bodies that are held at one time", () => {
       new Request("http://gateway.internal/", { method: "POST", headers, body: JSON.stringify("x".repeat(bytes - 2)) })
     )
 
-  it.effect("are bounded in sum, by what has arrived, until their requests are over", () => {
+  it.effect("are bounded in sum by the received bytes until their requests are over", () => {
     const budget = { used: 0 }
     return Effect.gen(function*() {
       const first = yield* Scope.make()
@@ -84,7 +84,7 @@ describe("the bodies that are held at one time", () => {
     )
   })
 
-  it.effect("are counted from the size on that node would buffer anyway", () => {
+  it.effect("count only above the size that node buffers anyway", () => {
     const budget = { used: 0 }
     const declared = (bytes: number) => Effect.scoped(read(request(bytes, { "content-length": String(bytes) })))
     return Effect.gen(function*() {
@@ -97,8 +97,8 @@ describe("the bodies that are held at one time", () => {
   })
 })
 
-describe("a body that stops coming", () => {
-  it.effect("is a 408 after the seconds of silence that are allowed", () =>
+describe("a body that stops arriving", () => {
+  it.effect("fails with 408 after body_seconds of silence", () =>
     Effect.gen(function*() {
       const body = new ReadableStream({
         start(controller) {
@@ -125,8 +125,8 @@ describe("a body that stops coming", () => {
     }))
 })
 
-describe("a field's name", () => {
-  it("is written as callers write it", () => {
+describe("the name of a field in an error", () => {
+  it("is written as the caller's path", () => {
     assert.strictEqual(fieldName(["messages", 0, "content", 1, "text"]), "messages[0].content[1].text")
     assert.strictEqual(fieldName(["model"]), "model")
   })

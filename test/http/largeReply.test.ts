@@ -1,9 +1,9 @@
-/** Large replies: one in each turn of the event loop, and what waits for its turn counts. */
+/** Large replies are sent one per turn of the event loop, and count while they wait. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { beforeReply, inTurn, largeReply } from "../../src/http/largeReply.ts"
+import { beforeReply, inTurn, largeReply } from "../../src/http/OwnWork.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
@@ -14,7 +14,7 @@ const within = (sum: BufferedBytes, buffered_bytes: number) => <A, E>(effect: Ef
   )
 
 describe("large replies", () => {
-  it.effect("are sent one in each turn, in order, and hold their bytes until then", () =>
+  it.effect("are sent one per turn of the event loop, in order, and count their bytes until then", () =>
     Effect.gen(function*() {
       const sum: BufferedBytes = { used: 0 }
       const sent: Array<number> = []
@@ -35,7 +35,7 @@ describe("large replies", () => {
       assert.deepStrictEqual(sent, [0, 1, 2, 3, 4])
     }))
 
-  it.effect("hold nothing any more when their client leaves while they wait", () =>
+  it.effect("release their bytes when the client disconnects while they wait", () =>
     Effect.gen(function*() {
       const sum: BufferedBytes = { used: 0 }
       const waiting = yield* Effect.forkChild(within(sum, 1000)(inTurn(10)), { startImmediately: true })
@@ -44,7 +44,7 @@ describe("large replies", () => {
       assert.strictEqual(sum.used, 0)
     }))
 
-  it.effect("are refused before they are made where there is no room, and ask for it", () =>
+  it.effect("are refused before they are made if there is no room, and record the refused size", () =>
     Effect.gen(function*() {
       const sum: BufferedBytes = { used: 1 }
       const refused = yield* Effect.exit(within(sum, largeReply)(beforeReply(largeReply)))

@@ -1,4 +1,4 @@
-/** Replies and bodies by the endpoint: what does not fit its contract does not compile. */
+/** The compiler checks responses and bodies against the contract of their endpoint. */
 import { assert, describe, it } from "@effect/vitest"
 import { payloadReader } from "../../src/http/jsonBody.ts"
 import { respond } from "../../src/http/reply.ts"
@@ -7,19 +7,19 @@ import { ModelsGroup } from "../../src/styles/models/Api.ts"
 
 const { countTokens, streamGenerateContent } = GenerateGroup.endpoints
 
-describe("an endpoint's reply", () => {
-  it("is its body as JSON", () => {
+describe("an endpoint's response", () => {
+  it("is its body as JSON text", () => {
     const { body, headers, status } = respond(countTokens, { totalTokens: 7 })
     assert.deepEqual([status, headers["content-type"]], [200, "application/json"])
     assert.strictEqual(body._tag === "Uint8Array" && new TextDecoder().decode(body.body), `{"totalTokens":7}`)
   })
 
-  it("is held to the endpoint's success by the compiler", () => {
-    // @ts-expect-error A field of another type.
+  it("is checked against the endpoint by the compiler", () => {
+    // @ts-expect-error A field has the wrong type.
     respond(countTokens, { totalTokens: "7" })
-    // @ts-expect-error A field that is left out.
+    // @ts-expect-error A field is missing.
     respond(countTokens, {})
-    // @ts-expect-error A field that there is not.
+    // @ts-expect-error A field is unknown.
     respond(countTokens, { totalTokens: 7, tokens: 7 })
     // @ts-expect-error An endpoint that only streams has no body.
     respond(streamGenerateContent, {})
@@ -27,7 +27,7 @@ describe("an endpoint's reply", () => {
 })
 
 describe("a reader of an endpoint's body", () => {
-  it("is made of endpoints that have one", () => {
+  it("requires an endpoint with exactly one kind of body", () => {
     assert.throws(() => payloadReader(ModelsGroup.endpoints.list), /list/)
   })
 })

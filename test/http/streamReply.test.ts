@@ -31,7 +31,7 @@ const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutp
   events
 })
 
-/** Answers with a stream; what has been sent can be read at any time. */
+/** Reads a streamed response; the text sent so far is available at any time. */
 const answer = Effect.fnUntraced(function*<R>(open: Effect.Effect<CompletionOutput, GatewayError, R>) {
   const deadlines = Context.get(yield* Layer.build(Deadlines.layer), Deadlines)
   const failureBefore = (error: GatewayError) => `[failed before ${error.code}]`
@@ -52,7 +52,7 @@ const read = Effect.fnUntraced(function*(response: HttpServerResponse.HttpServer
 })
 
 describe("a streamed reply", () => {
-  it.effect("waits for the first event, and a failure before it is no stream", () =>
+  it.effect("waits for the first event; a failure before it is a plain response", () =>
     Effect.gen(function*() {
       const failure = gatewayError("upstream_error", "no")
       const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
@@ -64,7 +64,7 @@ describe("a streamed reply", () => {
       assert.deepStrictEqual(exit, Exit.fail(failure))
     }))
 
-  it.effect("closes all that it opened when a failure is its answer", () =>
+  it.effect("closes everything that it opened when it responds with a failure", () =>
     Effect.gen(function*() {
       const failure = gatewayError("upstream_error", "no")
       let open = 0
@@ -72,7 +72,7 @@ describe("a streamed reply", () => {
         Effect.sync(() => open++),
         () => Effect.andThen(Effect.yieldNow, Effect.sync(() => open--))
       )
-      // At once, and after a wait in which the request waits too.
+      // The failure comes at once, or while the request waits.
       for (const wait of [Effect.void, Effect.sleep("1 seconds")]) {
         const opening = Effect.andThen(Effect.andThen(held, wait), Effect.fail(failure))
         const answering = yield* Effect.forkScoped(Effect.exit(Effect.scoped(answer(opening))))
@@ -82,7 +82,7 @@ describe("a streamed reply", () => {
       }
     }))
 
-  it.effect("sends its headers after 10 s of silence, and comments until the first frame", () =>
+  it.effect("sends the headers after 10 s of silence, and comments until the first frame", () =>
     Effect.gen(function*() {
       const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
       const answering = yield* Effect.forkScoped(answer(Deferred.await(opened)))
@@ -97,7 +97,7 @@ describe("a streamed reply", () => {
       assert.isTrue(sent().endsWith("\n\nhi[end]"))
     }))
 
-  it.effect("tells a failure in the stream once its headers are out", () =>
+  it.effect("sends a failure as the last frame after the headers", () =>
     Effect.gen(function*() {
       const opened = yield* Deferred.make<CompletionOutput, GatewayError>()
       const answering = yield* Effect.forkScoped(answer(Deferred.await(opened)))
@@ -108,7 +108,7 @@ describe("a streamed reply", () => {
       assert.isTrue(sent().endsWith("[failed before upstream_timeout]"))
     }))
 
-  it.effect("keeps the connection alive through every 5 s of silence, in its own style", () =>
+  it.effect("sends a keep-alive of its style after every 5 s of silence", () =>
     Effect.gen(function*() {
       const events = yield* Queue.unbounded<ReplyEvent, GatewayError>()
       const response = yield* Effect.forkScoped(answer(Effect.succeed(output(Stream.fromQueue(events)))))
@@ -127,7 +127,7 @@ describe("a streamed reply", () => {
       assert.strictEqual(sent(), "a[ping][ping]b[failed upstream_error]")
     }))
 
-  it.effect("ends with an error of its own when the gateway has a bug", () =>
+  it.effect("ends with internal_error on a defect of the gateway", () =>
     Effect.gen(function*() {
       const events = Stream.concat(Stream.make(TextDelta("a")), Stream.die(new Error("secret internals")))
       const { done, sent } = yield* read(yield* answer(Effect.succeed(output(events))))
@@ -151,7 +151,7 @@ describe("a streamed reply", () => {
   const queueOf = (client_queue_bytes: number) =>
     Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, client_queue_bytes }))
 
-  it.effect("makes the upstream wait for a slow client, and leaves one that does not read at all", () =>
+  it.effect("slows down the upstream for a slow client, and disconnects a client that reads nothing", () =>
     Effect.gen(function*() {
       const { events, seen } = letters()
       const sum = { used: 0 }
@@ -171,7 +171,7 @@ describe("a streamed reply", () => {
       assert.strictEqual(sum.used, 0)
     }))
 
-  it.effect("holds nothing any more once its last event is out, however far behind the client is", () =>
+  it.effect("closes the upstream with its last event, however far behind the client is", () =>
     Effect.gen(function*() {
       let closed = false
       const events = Stream.ensuring(
@@ -187,14 +187,14 @@ describe("a streamed reply", () => {
       )
       yield* TestClock.adjust("1 seconds")
       assert.isTrue(closed)
-      // What waits for the client counts as long as it does.
+      // Buffered bytes count until the client reads them.
       assert.strictEqual(sum.used, 105)
       const { done, sent } = yield* read(response)
       yield* done
       assert.strictEqual(sent(), `${"x".repeat(100)}[end]`)
     }))
 
-  it.effect("leaves a client that does not read a reply which is complete", () =>
+  it.effect("disconnects a client that does not read a complete reply", () =>
     Effect.gen(function*() {
       let closed = false
       const events = Stream.ensuring(
@@ -207,7 +207,7 @@ describe("a streamed reply", () => {
         Effect.scoped(Effect.andThen(answer(Effect.succeed(output(events))), Effect.never))
       )
       yield* TestClock.adjust("1 seconds")
-      // The upstream is done, and with it the account; only the client is waited for.
+      // The upstream has finished and the account is released; only the client is behind.
       assert.isTrue(closed)
       yield* TestClock.adjust("118 seconds")
       assert.isUndefined(answering.pollUnsafe())
@@ -215,7 +215,7 @@ describe("a streamed reply", () => {
       assert.isDefined(answering.pollUnsafe())
     }))
 
-  it.effect("waits for a client as long as it reads anything", () =>
+  it.effect("waits for a client that reads slowly", () =>
     Effect.gen(function*() {
       const { events, seen } = letters()
       const response = yield* answer(Effect.succeed(output(events))).pipe(queueOf(50))
@@ -228,7 +228,7 @@ describe("a streamed reply", () => {
       }
     }))
 
-  it.effect("waits where all clients together hold too much, and goes on when they read", () =>
+  it.effect("waits while all clients together exceed buffered_bytes, and continues when they read", () =>
     Effect.gen(function*() {
       const { events, seen } = letters()
       const sum = { used: 100 }

@@ -3,10 +3,10 @@ import { Effect, Layer } from "effect"
 import * as Redacted from "effect/Redacted"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { blockSize } from "../../src/recordings/captures/byteLog.ts"
 import { type CapturedRound, responseText } from "../../src/recordings/captures/CapturedRound.ts"
 import { Captures } from "../../src/recordings/captures/Captures.ts"
 import { previews } from "../../src/recordings/captures/chainText.ts"
+import { blockSize } from "../../src/recordings/RecordedBytes.ts"
 import type { Recorder, RoundRecorder } from "../../src/upstream/Upstream.ts"
 
 const withCaptures = (captures: RawConfig) =>
@@ -45,7 +45,7 @@ const finish = (round: RoundRecorder, ...chunks: ReadonlyArray<string>) => {
 
 const texts = (rounds: ReadonlyArray<CapturedRound>) => rounds.map(responseText)
 
-/** Bytes of memory that are taken for what comes while something runs. */
+/** Bytes of memory that are allocated while a function runs. */
 const memoryOf = (run: () => void): number => {
   const allocate = Buffer.allocUnsafeSlow
   let bytes = 0
@@ -62,13 +62,13 @@ const memoryOf = (run: () => void): number => {
 }
 
 describe("captures", () => {
-  it.effect("keep the bytes exactly, however they were cut", () =>
+  it.effect("keep a reply's bytes exactly, however its chunks are cut", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const bytes = Uint8Array.from({ length: 700_000 }, (_, i) => (i * 31 + (i >> 8)) % 256)
       const round = begin(captures.recorder("a@example.com", "r1"))
       round.opened(200, "text/event-stream")
-      // Views of one buffer that its owner uses again, as a network's are.
+      // Chunks are views of one reused buffer, as on a network.
       const shared = new Uint8Array(9_973)
       for (let at = 0; at < bytes.length; at += 9_973) {
         const piece = bytes.subarray(at, at + 9_973)
@@ -82,7 +82,7 @@ describe("captures", () => {
       assert.deepInclude(captured, { status: 200, truncated: false, closed: true, account: "a@example.com" })
     }).pipe(withCaptures({})))
 
-  it.effect("take memory by what they hold, not by how many chunks it came in", () =>
+  it.effect("take memory by their bytes, not by the number of chunks", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const round = begin(captures.recorder(undefined, "r1"))
@@ -95,7 +95,7 @@ describe("captures", () => {
       assert.strictEqual((yield* captures.list)[0]!.bytes.length, 1_000_000)
     }).pipe(withCaptures({})))
 
-  it.effect("cut a reply at max_body_bytes and say so", () =>
+  it.effect("truncate a reply at max_body_bytes and mark it as truncated", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       finish(begin(captures.recorder(undefined, "r1")), "0123", "456789", "x")
@@ -105,7 +105,7 @@ describe("captures", () => {
       assert.deepStrictEqual([responseText(fits!), fits!.truncated], ["01234567", false])
     }).pipe(withCaptures({ max_body_bytes: 8 })))
 
-  it.effect("cut a request's body without splitting a character", () =>
+  it.effect("truncate a request body without splitting a character", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       begin(captures.recorder(undefined, "r1"), { body: "ab你好" })
@@ -113,7 +113,7 @@ describe("captures", () => {
       assert.deepStrictEqual((yield* captures.list).map((round) => round.requestBody), ["abcdef", "ab你好"])
     }).pipe(withCaptures({ max_body_bytes: 8 })))
 
-  it.effect("hold the newest rounds, newest first", () =>
+  it.effect("keep the newest rounds up to the limit, newest first", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       for (const text of ["a", "b", "c", "d"]) {
@@ -124,7 +124,7 @@ describe("captures", () => {
       assert.deepStrictEqual(yield* captures.list, [])
     }).pipe(withCaptures({ limit: 3 })))
 
-  it.effect("never mix rounds, though later ones take the memory of those that left", () =>
+  it.effect("never mix the bytes of rounds that reuse each other's memory", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const contentOf = (i: number) => Buffer.alloc(10_000 + (i * 7_919) % 60_000, `${i} `)
@@ -139,7 +139,7 @@ describe("captures", () => {
       }
     }).pipe(withCaptures({ limit: 2 })))
 
-  it.effect("record nothing while they are off, and follow the configuration at once", () =>
+  it.effect("record nothing while captures are off, and apply a changed configuration at once", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       assert.isUndefined(captures.recorder(undefined, "r1"))
@@ -159,7 +159,7 @@ describe("captures", () => {
       assert.isUndefined(captures.recorder(undefined, "r4"))
     }).pipe(withCaptures({ enabled: false })))
 
-  it.effect("never hold a credential, not even one that the upstream repeats", () =>
+  it.effect("never show a credential, not even one that the upstream repeats", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const token = "upstream-secret-1"
@@ -176,14 +176,14 @@ describe("captures", () => {
       assert.notInclude(Buffer.from(captured!.bytes).toString(), token)
     }).pipe(withCaptures({})))
 
-  it.effect("go in chains by session, of one request each", () =>
+  it.effect("form chains by upstream session, each of one request", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const first = captures.recorder(undefined, "r1")
       finish(begin(first, { session: "s1" }), "one")
       finish(begin(captures.recorder(undefined, "r2"), { session: "s2" }), "other")
       finish(begin(first, { session: "s1" }), "two")
-      // A provider that was started anew gives out its first session again.
+      // A restarted provider reuses its first session id.
       finish(begin(captures.recorder(undefined, "r3"), { session: "s2" }), "again")
       const chains = yield* captures.query("", 10)
       assert.deepStrictEqual(chains.map(texts), [["again"], ["one", "two"], ["other"]])
@@ -194,7 +194,7 @@ describe("captures", () => {
       assert.strictEqual((yield* captures.query("", 2)).length, 2)
     }).pipe(withCaptures({})))
 
-  it.effect("are found by words in the request or in the reply, even where the reply came in pieces", () =>
+  it.effect("are found by words of the request or of a reply that arrived in chunks", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const reply = [
@@ -217,7 +217,7 @@ describe("captures", () => {
       assert.deepStrictEqual(previews(plain!), { request: "not JSON", response: "plain words" })
     }).pipe(withCaptures({})))
 
-  it.effect("of a followed request are kept whatever else is captured, until it is followed no more", () =>
+  it.effect("of a followed request are kept, whatever else is captured, until the follower's scope ends", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const inScope = Effect.gen(function*() {
@@ -243,7 +243,7 @@ describe("captures", () => {
       assert.deepStrictEqual(texts(yield* captures.list), ["later"])
     }).pipe(withCaptures({ limit: 1 })))
 
-  it.effect("that left the ring keep nothing of what still comes", () =>
+  it.effect("that have left the ring keep no bytes of later chunks", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const old = begin(captures.recorder(undefined, "old"), { session: "old" })

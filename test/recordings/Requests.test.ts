@@ -1,4 +1,4 @@
-/** The ring of records under generated interleavings: its bounds, and lists that are read while it changes. */
+/** The ring of records under generated interleavings: its bounds, and paging while it changes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as Redacted from "effect/Redacted"
@@ -79,12 +79,12 @@ const openRound = ({ captures }: ReturnType<typeof makeRing>, { record, rounds }
   return round
 }
 
-/** What a record truly holds of both sides. */
+/** The bytes that a record actually holds. */
 const heldBy = (record: RequestRecord): number =>
   Buffer.byteLength(record.body.text) + (record.reply?.body.bytes.length ?? 0) +
   record.rounds.reduce((sum, { reply, requestBody }) => sum + requestBody.length + reply.bytes.length, 0)
 
-/** A request that is over. */
+/** A finished request. */
 const ended = (ring: ReturnType<typeof makeRing>, id: string, key: string, status: number, size = 10) => {
   const { record, stats } = begin(ring, id, key)!
   record.received("x".repeat(size))
@@ -96,18 +96,18 @@ const ended = (ring: ReturnType<typeof makeRing>, id: string, key: string, statu
 }
 
 describe("the ring of records", () => {
-  it("keeps others' records and their bodies however many requests of strangers are refused", () => {
+  it("keeps the records and bodies of others, however many requests are refused", () => {
     const ring = makeRing({ limit: 1_000, max_body_bytes: 10_000, max_total_bytes: MiB })
     for (let n = 0; n < 1_000; n++) ended(ring, `own-${n}`, "a-key", 200)
     for (let n = 0; n < 1_100; n++) ended(ring, `junk-${n}`, "direct", [401, 400, 503][n % 3]!, 10_000)
     const { records } = ring.requests.page(undefined, 2_000, () => true)
     assert.lengthOf(records, 1_000)
     const kept = records.filter(({ key }) => key === "a-key")
-    // One place is the running request's.
+    // One place belongs to the running request.
     assert.deepStrictEqual([kept.length, kept.at(-1)?.facts.id], [749, "own-251"])
     assert.isTrue(kept.every(({ bodiesKept }) => bodiesKept))
     assert.strictEqual(records[0]?.facts.id, "junk-1099")
-    // Later requests of keys take the rest of the ring.
+    // Later authenticated requests take the rest of the ring.
     for (let n = 0; n < 2_000; n++) ended(ring, `later-${n}`, "a-key", 200)
     const after = ring.requests.page(undefined, 2_000, () => true).records
     assert.deepStrictEqual([after.length, after.filter(({ key }) => key === "direct").length], [1_000, 250])
@@ -115,7 +115,7 @@ describe("the ring of records", () => {
     assert.strictEqual(ring.requests.status().kept, 0)
   })
 
-  it("keeps its bounds, and a list that is read by pages neither skips nor repeats", () => {
+  it("keeps its bounds under random use, and a paged list neither skips nor repeats records", () => {
     const limits = fc.record({
       limit: fc.integer({ min: 1, max: 12 }),
       max_body_bytes: fc.integer({ min: 1, max: 200_000 }),
@@ -182,7 +182,7 @@ describe("the ring of records", () => {
               reader.seen.push(...records.map(({ number }) => number))
               reader.before = next
               readers.set(op.reader, reader)
-              // Newest first, nothing twice.
+              // Newest first, without duplicates.
               for (let i = 1; i < reader.seen.length; i++) assert.isBelow(reader.seen[i]!, reader.seen[i - 1]!)
               if (next === undefined) {
                 const left = new Set(numbers())
@@ -219,7 +219,7 @@ describe("the ring of records", () => {
     )
   })
 
-  it("takes bodies of the oldest that are over first, then records no more of those that run", () => {
+  it("drops the bodies of the oldest finished records first, then stops recording running requests", () => {
     const ring = makeRing({ limit: 50, max_body_bytes: MiB, max_total_bytes: MiB })
     const [first, second, third] = [begin(ring)!, begin(ring)!, begin(ring)!]
     for (const { record } of [first, second]) {
@@ -237,7 +237,7 @@ describe("the ring of records", () => {
     assert.isAtMost(ring.requests.status().bytes, MiB)
   })
 
-  it("shares a round's bytes with its capture, each within its own limit", () => {
+  it("shares the bytes of a round with its capture, each within its own limit", () => {
     const ring = makeRing({ max_body_bytes: 10 }, { enabled: true, max_body_bytes: 4 })
     const running = begin(ring)!
     const round = openRound(ring, running)
@@ -253,7 +253,7 @@ describe("the ring of records", () => {
     assert.deepEqual(running.record.rounds[0]!.reply.marks.map(({ end }) => end), [3, 6, 9, 10])
   })
 
-  it("does nothing while it is off, and keeps facts alone where bodies are off", () => {
+  it("records nothing while it is off, and only facts while bodies are off", () => {
     const off = makeRing({ enabled: false })
     assert.isUndefined(begin(off))
     assert.isUndefined(off.captures.recorder("a@x.org", "r", undefined))
@@ -269,7 +269,7 @@ describe("the ring of records", () => {
     ])
   })
 
-  it("tells what changed since, and of a gap where that is gone", () => {
+  it("returns the changes since a known one, and reports a gap if changed records are gone", () => {
     const ring = makeRing({ limit: 2 })
     const heard: Array<number> = []
     const stop = ring.requests.listen(({ number }) => heard.push(number))

@@ -5,7 +5,7 @@ import { cutFrames } from "../../src/recordings/requests/frames.ts"
 const piece = fc.constantFrom("data: one", "data: 多字节 ✓", "event: x", ": note", "id: 7", "", "data: {\"a\":1}")
 const ending = fc.constantFrom("\n", "\r\n", "\r")
 
-/** Streams of events with any line ends, some of them cut off, with blank lines between. */
+/** Streams of events with any line endings, blank lines between them, and possibly a truncated end. */
 const stream = fc.array(
   fc.record({
     lines: fc.array(piece, { minLength: 1, maxLength: 4 }),
@@ -20,7 +20,7 @@ const stream = fc.array(
   ).join("")
 )
 
-/** The bytes in chunks that end at the given places, a millisecond and a half between two of them. */
+/** Chunks that end at the given places, 1.5 ms apart. */
 const inChunks = (bytes: Uint8Array, cuts: ReadonlyArray<number>) =>
   [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].filter((end) => end > 0)
     .sort((a, b) => a - b).map((end, index) => ({ end, at: 1_000 + index * 1.5 }))
@@ -33,7 +33,7 @@ const record = (bytes: Uint8Array, cuts: ReadonlyArray<number>, contentType = "t
 })
 
 describe("frames", () => {
-  it("are the stream, cut behind each event, whatever the chunks were", () => {
+  it("are the stream split after each event, however its chunks were cut", () => {
     fc.assert(fc.property(stream, fc.array(fc.nat(400)), (text, cuts) => {
       const bytes = Buffer.from(text)
       const recorded = record(bytes, cuts)
@@ -44,14 +44,14 @@ describe("frames", () => {
         cutFrames(record(bytes, []), 1_000).map(({ data }) => data)
       )
       for (const [index, { data }] of frames.entries()) {
-        // One event each: a blank line stands behind lines only at the end.
+        // Each frame is one event: a blank line follows lines only at its end.
         if (index < frames.length - 1) assert.match(data, /^(?:\r\n|\r|\n)*[^\r\n][^]*?(?:\r\n|\n|\r(?!\n)){2}$/)
         assert.notMatch(data, /[^\r\n](?:\r\n\r\n|\n\n|\r\r)[^]*[^\r\n]/)
       }
     }))
   })
 
-  it("have the time of the chunk that completed them, which never falls", () => {
+  it("have the time of the chunk that completed them, in ascending order", () => {
     fc.assert(fc.property(stream, fc.array(fc.nat(400)), (text, cuts) => {
       const recorded = record(Buffer.from(text), cuts)
       let end = 0
@@ -66,7 +66,7 @@ describe("frames", () => {
     }))
   })
 
-  it("of a whole body are one, and of nothing none", () => {
+  it("are one for a whole body and zero for an empty one", () => {
     const body = Buffer.from("{\n\n\"a\": 1}")
     assert.deepStrictEqual(cutFrames(record(body, [3], "application/json"), 999), [
       { at_ms: 2.5, data: "{\n\n\"a\": 1}" }

@@ -1,4 +1,4 @@
-/** What stays of a request that is over: its record, and nothing that it was served with. */
+/** A finished request leaves its record, and no object that served it. */
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import { ServerResponse } from "node:http"
 import { queryObjects } from "node:v8"
@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-it("keeps no reply's connection in a request's record", async () => {
+it("a request's record does not keep the connection of its response alive", async () => {
   const asked = 40
   for (let i = 0; i < asked; i++) {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -24,6 +24,6 @@ it("keeps no reply's connection in a request's record", async () => {
     })
     assert.include(await response.text(), "hello")
   }
-  // A connection has its last one, and there are few.
+  // Each of the few connections keeps its last response.
   assert.isBelow(queryObjects(ServerResponse, { format: "count" }), asked / 2)
 })

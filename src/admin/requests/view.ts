@@ -2,9 +2,10 @@
  * Records as the admin API shows them: facts in lists; bodies and frames of both sides, without credentials, for one record.
  */
 import { blotBytes, blotText } from "../../recordings/captures/blot.ts"
+import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { showConversation } from "../../recordings/requests/conversation.ts"
 import { cutFrames } from "../../recordings/requests/frames.ts"
-import type { RecordedBytes, RequestRecord } from "../../recordings/requests/RequestRecord.ts"
+import type { RequestRecord } from "../../recordings/requests/RequestRecord.ts"
 import { toolCallsOf } from "../../recordings/requests/toolCalls.ts"
 import type { RequestDetail, RequestItem } from "./Api.ts"
 

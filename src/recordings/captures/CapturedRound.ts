@@ -1,5 +1,5 @@
 /**
- * One round with the upstream as it is shown: what went there, and the bytes that came back.
+ * A captured round with the upstream: the request that was sent, and the bytes of the reply.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { FailureCause } from "../../domain/FailureCause.ts"
@@ -15,34 +15,34 @@ export interface CapturedRound {
   readonly protocol: "session" | "openai"
   /** Without credentials and query. */
   readonly url: string
-  /** The account's identifier; empty for a caller's own token. */
+  /** The account's identifier; empty if the caller's own token was used. */
   readonly account: string
-  /** HTTP status of the reply; 0 while there is none. */
+  /** HTTP status of the reply; 0 before the reply. */
   readonly status: number
   readonly contentType: string | undefined
   readonly requestBody: string
-  /** The reply exactly as it came, up to the limit. */
+  /** The reply as received, up to the limit. */
   readonly bytes: Uint8Array
-  /** The reply was longer than what is kept. */
+  /** The reply exceeded the limit. */
   readonly truncated: boolean
   /** The round is over. */
   readonly closed: boolean
-  /** The upstream session, which all rounds of one reply share. */
+  /** Id of the upstream session, shared by all rounds of a reply. */
   readonly chainKey: string
-  /** Why the round failed, where the network or the answer told. */
+  /** Cause of a failure, as far as the network or the reply reveals it. */
   readonly cause: FailureCause | undefined
 }
 
-/** A round without its bodies, only how many bytes each of them has. */
+/** A round with the sizes of its bodies in place of the bodies. */
 export interface RoundSummary extends Omit<CapturedRound, "requestBody" | "bytes"> {
   readonly requestBytes: number
   readonly responseBytes: number
 }
 
-/** The rounds of one reply that are kept, first to last. */
+/** The kept rounds of a reply, in order. */
 export type CaptureChain = NonEmptyReadonlyArray<CapturedRound>
 
-/** A reply's bytes as text; bytes that are no UTF-8 are replaced. */
+/** The reply as text; invalid UTF-8 is replaced. */
 export const responseText = (round: CapturedRound): string => decoder.decode(round.bytes)
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })

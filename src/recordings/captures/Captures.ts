@@ -1,8 +1,8 @@
 /**
- * Captures: a bounded ring of what went to and came from the upstream, a round each, in chains by upstream session.
+ * Captures: a bounded ring of rounds with the upstream, grouped into chains by upstream session.
  *
- * Bytes are kept exactly as they came; only a credential that the upstream repeats is blotted out. While captures are off
- * there is no recorder, and nothing is done for them.
+ * Bytes are kept as received, except for credentials that the upstream repeats, which are redacted. While captures are off,
+ * nothing is recorded.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -15,14 +15,13 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { FailureCause } from "../../domain/FailureCause.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Recorder, RoundRecorder } from "../../upstream/Upstream.ts"
+import { type Hold, type HoldLimit, RecordedBody, Spares } from "../RecordedBytes.ts"
 import { blotBytes, blotText, plainUrl } from "./blot.ts"
-import { Spares } from "./byteLog.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./chainText.ts"
-import { type Hold, type HoldLimit, RoundBytes } from "./RoundBytes.ts"
 
-/** What a driver tells of a round before it begins. */
-export type RoundInfo = Parameters<Recorder["round"]>[0]
+/** The driver's description of a round, known before it starts. */
+type RoundInfo = Parameters<Recorder["round"]>[0]
 
 /** A round that is being recorded. */
 interface Entry {
@@ -32,9 +31,9 @@ interface Entry {
   readonly requestId: string
   readonly info: RoundInfo
   readonly chainKey: string
-  /** Whoever asked for this request's rounds keeps them, whatever becomes of the ring. */
+  /** A follower keeps the rounds of this request after they have left the ring. */
   readonly followed: boolean
-  /** `undefined` once the round has left the ring, as is `log`. */
+  /** `request` and `log` are `undefined` after the round has left the ring. */
   request: Hold | undefined
   log: Hold | undefined
   status: number
@@ -43,21 +42,21 @@ interface Entry {
   cause: FailureCause | undefined
 }
 
-/** Watches the rounds of one request, and may hold their bytes. Must be cheap and must not throw. */
+/** Observes the rounds of one request, and may hold their bytes. Must be cheap and must not throw. */
 export interface RoundsWatch {
-  /** A round begins. `captureId` is empty where it is not captured. */
+  /** Called when a round starts. `captureId` is empty while captures are off. */
   readonly round: (round: {
     readonly captureId: string
     readonly account: string
     readonly info: RoundInfo
-    /** The body that goes to the upstream. */
-    readonly request: RoundBytes
-    /** The reply that comes back. */
-    readonly reply: RoundBytes
+    /** The body of the request. */
+    readonly request: RecordedBody
+    /** The body of the reply. */
+    readonly reply: RecordedBody
   }) => Pick<RoundRecorder, "opened" | "closed">
 }
 
-/** What is shown of a round beside its bodies. */
+/** A round without its bodies. */
 const headOf = (entry: Entry) => ({
   id: entry.id,
   requestId: entry.requestId,
@@ -89,10 +88,10 @@ const shown = (entry: Entry): CapturedRound => {
   }
 }
 
-/** Entries of one reply; sessions may go by the same name once the upstream was changed. */
+/** True for rounds of one reply. Different upstreams may use the same session id, so the request counts too. */
 const sameReply = (a: Entry, b: Entry): boolean => a.chainKey === b.chainKey && a.requestId === b.requestId
 
-/** What is still kept of a reply. */
+/** The rounds of a reply whose bytes are still kept. */
 const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
   const rounds = entries.filter((entry) => entry.log !== undefined).map(shown)
   return Arr.isReadonlyArrayNonEmpty(rounds) ? rounds : undefined
@@ -100,8 +99,8 @@ const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
 
 export class Captures extends Context.Service<Captures, {
   /**
-   * A recorder for one completion: the account's identifier (`undefined` for a caller's own token) and the id of the request
-   * that it serves. `undefined` while captures are off and nobody watches.
+   * Makes the recorder of one completion. `account` is `undefined` for a caller's own token. Returns `undefined` while captures
+   * are off and there is no `watch`.
    */
   readonly recorder: (
     account: string | undefined,
@@ -110,21 +109,21 @@ export class Captures extends Context.Service<Captures, {
   ) => Recorder | undefined
   /** Rounds, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<CapturedRound>>
-  /** The same without bodies. */
+  /** Rounds without their bodies, newest first. */
   readonly summaries: Effect.Effect<ReadonlyArray<RoundSummary>>
   /** The round with this id. */
   readonly round: (id: string) => Effect.Effect<CapturedRound | undefined>
-  /** Forgets all captures. */
+  /** Removes all captures. */
   readonly clear: Effect.Effect<void>
-  /** Chains that hold every word of a text in any case (all chains for none), newest first, `limit` at most. */
+  /** At most `limit` chains that contain every word of a text, ignoring case, newest first; all chains for an empty text. */
   readonly query: (text: string, limit: number) => Effect.Effect<ReadonlyArray<CaptureChain>>
   /** The newest chain with this key. */
   readonly chain: (key: string) => Effect.Effect<CaptureChain | undefined>
-  /** The chain that the round with this id belongs to. */
+  /** The chain of the round with this id. */
   readonly chainOf: (id: string) => Effect.Effect<CaptureChain | undefined>
   /**
-   * Keeps the rounds of a request that is about to be made, however much else is captured meanwhile, until the scope ends.
-   * What comes back gives its newest chain: that of the attempt which made the reply.
+   * Keeps the rounds of a coming request until the scope ends, also after they have left the ring. The returned effect gives
+   * the newest chain of the request: the attempt that made the reply.
    */
   readonly follow: (requestId: string) => Effect.Effect<Effect.Effect<CaptureChain | undefined>, never, Scope.Scope>
 }>()("model-gateway/captures/Captures") {
@@ -164,8 +163,8 @@ export class Captures extends Context.Service<Captures, {
       info: RoundInfo,
       account: string,
       requestId: string,
-      request: RoundBytes,
-      reply: RoundBytes
+      request: RecordedBody,
+      reply: RecordedBody
     ): Entry => {
       const id = `cap_${(++made).toString(36).padStart(6, "0")}`
       const following = followed.get(requestId)
@@ -174,7 +173,7 @@ export class Captures extends Context.Service<Captures, {
         createdAt: clock.currentTimeMillisUnsafe(),
         account,
         requestId,
-        // `request` has the body, as far as it is kept; the info must not hold the whole of it.
+        // `request` keeps the beginning of the body; `info` must not keep all of it alive.
         info: { ...info, requestBody: "" },
         request: request.hold(mostBytes),
         chainKey: info.sessionId ?? id,
@@ -199,8 +198,8 @@ export class Captures extends Context.Service<Captures, {
       if (!settings().enabled && watch === undefined) return undefined
       return {
         round(info) {
-          const request = new RoundBytes(spares)
-          const reply = new RoundBytes(spares)
+          const request = new RecordedBody(spares)
+          const reply = new RecordedBody(spares)
           const entry = settings().enabled ? capture(info, account, requestId, request, reply) : undefined
           const watching = watch?.round({ captureId: entry?.id ?? "", account, info, request, reply })
           request.push(info.requestBody, monotonicMillis(clock))
@@ -227,7 +226,7 @@ export class Captures extends Context.Service<Captures, {
       }
     }
 
-    /** The newest entry that fits, with all of its reply. */
+    /** The chain of the newest entry that fits. */
     const find = (entries: ReadonlyArray<Entry>, fits: (entry: Entry) => boolean) => {
       const newest = entries.findLast(fits)
       return newest === undefined ? undefined : toChain(entries.filter((entry) => sameReply(entry, newest)))
@@ -258,7 +257,7 @@ export class Captures extends Context.Service<Captures, {
         for (const [index, entry] of entries.entries()) {
           if (chains.length >= limit) break
           if (entries.slice(0, index).some((newer) => sameReply(newer, entry))) continue
-          // Bodies may be long, and are read as a whole: others run between them.
+          // Searching a long body takes time, so other fibers run between the chains.
           if (index > 0) yield* Effect.yieldNow
           const chain = toChain(entries.filter((each) => sameReply(each, entry)).reverse())
           if (chain !== undefined && chainHolds(chain, words)) chains.push(chain)

@@ -1,11 +1,14 @@
 /**
- * Blots credentials out of what is shown. Overwritten in place, so that all other bytes stay where they are.
+ * Redaction of recordings: credentials in headers and URLs are dropped, secrets in bodies are overwritten in place, so that all
+ * other bytes keep their positions.
  */
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 
-/** Shorter secrets are no credentials but words, such as the `none` of a server that asks for no key. */
+/** Shorter secrets are not credentials but words, such as the `none` of a server that needs no key. */
 export const shortestSecret = 8
 
-/** The forms in which a secret may stand in a body: as it is, and as JSON text. */
+/** The forms in which a secret may occur in a body: verbatim, and escaped in JSON. */
 const formsOf = (secrets: Iterable<string>): ReadonlySet<string> => {
   const forms = new Set<string>()
   for (const secret of secrets) {
@@ -16,7 +19,7 @@ const formsOf = (secrets: Iterable<string>): ReadonlySet<string> => {
   return forms
 }
 
-/** Overwrites every occurrence of the secrets in `bytes`, and gives the same array. */
+/** Overwrites every occurrence of the secrets in `bytes`, and returns the same array. */
 export const blotBytes = (bytes: Uint8Array, secrets: Iterable<string>): Uint8Array => {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (const secret of formsOf(secrets)) {
@@ -28,16 +31,75 @@ export const blotBytes = (bytes: Uint8Array, secrets: Iterable<string>): Uint8Ar
   return bytes
 }
 
-/** The text without the secrets. */
+/** Returns the text with every occurrence of the secrets overwritten. */
 export const blotText = (text: string, secrets: Iterable<string>): string => {
-  let blotted = text
-  for (const secret of formsOf(secrets)) blotted = blotted.replaceAll(secret, "*".repeat(secret.length))
-  return blotted
+  let redacted = text
+  for (const secret of formsOf(secrets)) redacted = redacted.replaceAll(secret, "*".repeat(secret.length))
+  return redacted
 }
 
-/** An address without credentials and query. */
+/** The URL without credentials and query. */
 export const plainUrl = (url: string): string => {
   if (!URL.canParse(url)) return url
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
+}
+
+const credentialHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+  "x-api-key",
+  "x-gen-api-key",
+  "x-goog-api-key",
+  "x-host-protection-bypass"
+])
+
+/** Copies all headers to `to` that hold no credential. */
+const addHeaders = (
+  to: Record<string, string>,
+  headers: Readonly<Record<string, string | undefined>>
+): Record<string, string> => {
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    if (value !== undefined && !credentialHeaders.has(name)) to[name] = value
+  }
+  return to
+}
+
+/** The path with its query, without the parameters that may hold a credential. */
+const plainPath = (url: string): string => {
+  const question = url.indexOf("?")
+  if (question === -1) return url
+  const query = new URLSearchParams(url.slice(question + 1))
+  query.delete("key")
+  query.delete("api_key")
+  return query.size === 0 ? url.slice(0, question) : `${url.slice(0, question)}?${query}`
+}
+
+/** A recorded request without its body. */
+export interface RequestHead {
+  readonly method: string
+  readonly path: string
+  /** Without credentials and cookies. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The part of a request that is recorded beside its body. */
+export const recordedHead = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest): RequestHead => ({
+  method,
+  path: plainPath(originalUrl.replace(/^https?:\/\/[^/]*/, "")),
+  headers: addHeaders({}, headers)
+})
+
+/** The headers of a response that are recorded. */
+export const recordedHeaders = (
+  { body, headers }: HttpServerResponse.HttpServerResponse,
+  requestId: string
+): Record<string, string> => {
+  const recorded: Record<string, string> = {}
+  if ("contentType" in body && body.contentType !== undefined) recorded["content-type"] = body.contentType
+  addHeaders(recorded, headers)["x-request-id"] = requestId
+  return recorded
 }

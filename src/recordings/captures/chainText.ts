@@ -1,5 +1,5 @@
 /**
- * What a chain says to a reader: the user's words and the reply's, out of prompt and event stream.
+ * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
 import { shorten } from "../../domain/redact.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
@@ -15,7 +15,7 @@ const previewLength = 240
 const fieldOf = (value: unknown, key: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined
 
-/** `undefined` where the text is no JSON, such as where it was cut. */
+/** The parsed JSON; `undefined` for invalid JSON, such as a truncated body. */
 const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -34,7 +34,7 @@ const contentText = (content: unknown): string =>
     }).join("")
     : ""
 
-/** The last words of the user in a request; the whole body where it cannot be read. */
+/** The last user message of a request; the whole body if it has no known format. */
 const requestWords = (body: string): string => {
   const request = parse(body)
   const prompt = fieldOf(request, "prompt")
@@ -78,7 +78,7 @@ const openAiReply = (round: CapturedRound, out: Array<UpstreamEvent>): void => {
   sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
 }
 
-/** The text of a reply, else its reasoning, else what came in the place of both. */
+/** The text of a reply, or its reasoning, or the raw body of the last round. */
 const replyWords = (chain: CaptureChain): string => {
   const streams = chain.filter(({ contentType }) => eventStream.test(contentType ?? ""))
   const events: Array<UpstreamEvent> = []
@@ -93,13 +93,13 @@ const replyWords = (chain: CaptureChain): string => {
 
 const preview = (text: string): string => shorten(text.trim(), previewLength)
 
-/** The two texts of a chain in short. */
+/** Shortened texts of the request and the reply. */
 export const previews = (chain: CaptureChain): { readonly request: string; readonly response: string } => ({
   request: preview(requestWords(chain[0].requestBody)),
   response: preview(replyWords(chain))
 })
 
-/** True where every word of `words` (in lower case) stands in the chain: in its bodies as they are, or in what they say. */
+/** True if the chain contains every word of `words` (in lower case), in its raw bodies or their decoded texts. */
 export const chainHolds = (chain: CaptureChain, words: ReadonlyArray<string>): boolean => {
   if (words.length === 0) return true
   const texts = [

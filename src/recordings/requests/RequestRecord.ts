@@ -1,36 +1,51 @@
 /**
- * The record of one request: what is known of it, and references to the bytes of both sides, written while it runs.
+ * The record of one request: its facts, and the bytes of both sides, written while the request runs.
  *
- * All of it is synchronous and cheap. Nothing is read out of the bytes until somebody looks.
+ * Recording is synchronous and cheap. The bytes are interpreted only when an operator opens the record.
  */
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../../config/Account.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
+import type { FinishReason, Usage } from "../../domain/ReplyEvent.ts"
 import { directKey } from "../../usage/UsageEntry.ts"
-import { plainUrl } from "../captures/blot.ts"
-import { type Chunk, type Mark, markSize, openSize, type Spares } from "../captures/byteLog.ts"
+import { plainUrl, type RequestHead } from "../captures/blot.ts"
 import type { RoundsWatch } from "../captures/Captures.ts"
-import { type Hold, type HoldLimit, RoundBytes } from "../captures/RoundBytes.ts"
+import type { Evictable, MemoryBudget } from "../MemoryBudget.ts"
+import {
+  type Chunk,
+  type Hold,
+  type HoldLimit,
+  markSize,
+  openSize,
+  RecordedBody,
+  type RecordedBytes,
+  type Spares
+} from "../RecordedBytes.ts"
 import { conversationSize } from "./conversation.ts"
-import type { Holder, Ledger } from "./Ledger.ts"
-import { hasLeft, type RequestFacts } from "./RequestFacts.ts"
 
-/** What the caller sent, but for the body. */
-export interface RequestHead {
-  readonly method: string
-  readonly path: string
-  /** Without credentials and cookies. */
-  readonly headers: Readonly<Record<string, string>>
+/** The stats of a request that its record shows, current while the request runs. Times are monotonic milliseconds. */
+export interface RequestFacts {
+  /** The request id that the response carries. */
+  readonly id: string
+  readonly startedAt: number
+  readonly style: string | undefined
+  readonly requestedModel: string | undefined
+  readonly model: string | undefined
+  readonly stream: boolean
+  readonly attempts: number
+  readonly failovers: number
+  readonly queued: number
+  readonly firstEventAt: number | undefined
+  readonly usage: Usage | undefined
+  readonly finish: FinishReason | undefined
+  readonly status: number | undefined
+  readonly error: string | undefined
+  readonly calls: number
 }
 
-/** Bytes of one side with when their chunks came. */
-export interface RecordedBytes {
-  readonly bytes: Uint8Array
-  /** Times are monotonic milliseconds. */
-  readonly marks: ReadonlyArray<Mark>
-  readonly truncated: boolean
-  readonly contentType: string | undefined
-}
+/** True if the client disconnected before the end of the reply. */
+const hasLeft = ({ attempts, error, finish, status }: RequestFacts): boolean =>
+  error === undefined && (status === undefined || (attempts > 0 && status === 200 && finish === undefined))
 
 /** A round with the upstream. */
 export interface RecordedRound {
@@ -44,11 +59,11 @@ export interface RecordedRound {
   readonly reply: RecordedBytes
 }
 
-/** What a record pays for the bytes of one side, at most until the record has forgotten them. */
-class Payment implements HoldLimit {
+/** The memory that a record reserves for one body. */
+class Reservation implements HoldLimit {
   readonly #record: RequestRecord
   readonly #most: number
-  #paid = 0
+  #reserved = 0
   #have = 0
   #marks = 0
 
@@ -59,29 +74,29 @@ class Payment implements HoldLimit {
 
   allow(next: number, chunks: number): number {
     const wanted = Math.min(next, this.#most)
-    if (this.#pay(openSize(wanted) + markSize * chunks)) {
+    if (this.#resize(openSize(wanted) + markSize * chunks)) {
       this.#have = wanted
       this.#marks = chunks
     }
     return this.#have
   }
 
-  /** No more comes: pays for what is there, and no longer for memory that might be needed. */
-  settle(): void {
-    this.#pay(this.#have + markSize * this.#marks)
+  /** The body is complete: releases the reserve for further growth. */
+  commit(): void {
+    this.#resize(this.#have + markSize * this.#marks)
   }
 
-  #pay(bytes: number): boolean {
-    if (!this.#record.pay(bytes - this.#paid)) return false
-    this.#paid = bytes
+  #resize(bytes: number): boolean {
+    if (!this.#record.resize(bytes - this.#reserved)) return false
+    this.#reserved = bytes
     return true
   }
 }
 
-/** The part of a body that a record keeps, and what it pays for it. */
+/** The kept beginning of a body, and the memory reserved for it. */
 interface Kept {
   readonly hold: Hold
-  readonly payment: Payment
+  readonly reservation: Reservation
 }
 
 interface Round extends Omit<RecordedRound, "status" | "requestBody" | "reply"> {
@@ -94,34 +109,34 @@ interface Round extends Omit<RecordedRound, "status" | "requestBody" | "reply"> 
 interface Reply extends Kept {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly bytes: RoundBytes
+  readonly bytes: RecordedBody
 }
 
-/** Everything that may be forgotten while the record stays. */
+/** Everything that the memory budget may evict while the record stays. */
 interface Bodies {
   body: Kept | undefined
   conversation: Conversation | undefined
   conversationLeftOut: boolean
   readonly rounds: Array<Round>
   reply: Reply | undefined
-  /** The accounts and the tokens of the rounds, none of which anybody may be shown. */
+  /** The accounts and tokens of the rounds; their secrets are redacted. */
   readonly accounts: Set<Account>
   readonly tokens: Set<Redacted.Redacted<string>>
-  /** The caller's credential. */
+  /** The caller's credential, redacted too. */
   readonly secret: string
 }
 
-/** What a record needs of the ring that it is in. */
-export interface RecordHome {
-  readonly ledger: Ledger
+/** The part of the ring that its records use. */
+interface RecordHome {
+  readonly budget: MemoryBudget
   readonly spares: Spares
-  /** Bytes that are kept of each body; 0 where none is. */
+  /** Largest kept beginning of a body, in bytes; 0 while bodies are off. */
   readonly mostBytes: () => number
-  /** The configured account of a name. */
+  /** The configured account with this name. */
   readonly accountOf: (name: string) => Account | undefined
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Says that something that lists show has changed. */
+  /** Reports a change that lists show. */
   readonly touched: (record: RequestRecord) => void
 }
 
@@ -136,8 +151,8 @@ const sizeOfHeaders = (headers: Readonly<Record<string, string>>): number => {
 
 const unwatched: ReturnType<RoundsWatch["round"]> = { opened: () => undefined, closed: () => undefined }
 
-export class RequestRecord implements Holder, RoundsWatch {
-  /** Rises with every record of the ring. */
+export class RequestRecord implements Evictable, RoundsWatch {
+  /** Position in the order of all records. */
   readonly number: number
   /** Unix milliseconds. */
   readonly startedAt: number
@@ -146,7 +161,7 @@ export class RequestRecord implements Holder, RoundsWatch {
   readonly key: string
   /** The account of the last attempt; empty without one. */
   account = ""
-  /** When it changed last, by the ring's count of changes. */
+  /** The ring's change counter at the last change. */
   changed = 0
   /** Monotonic milliseconds. */
   endedAt: number | undefined = undefined
@@ -173,7 +188,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     this.facts = facts
     this.key = key
     this.#head = head
-    this.#bodies = home.mostBytes() === 0 || !this.#take(sizeOfHeaders(head.headers)) ? undefined : {
+    this.#bodies = home.mostBytes() === 0 || !this.#reserve(sizeOfHeaders(head.headers)) ? undefined : {
       body: undefined,
       conversation: undefined,
       conversationLeftOut: false,
@@ -186,64 +201,64 @@ export class RequestRecord implements Holder, RoundsWatch {
     if (this.#bodies === undefined) this.#head = { ...head, headers: {} }
   }
 
-  // What those who handle the request say of it.
+  // Written while the request runs.
 
-  /** The body as it came. */
+  /** Records the request body. */
   received(text: string): void {
     const bodies = this.#bodies
     if (bodies === undefined) return
-    const bytes = new RoundBytes(this.#home.spares)
+    const bytes = new RecordedBody(this.#home.spares)
     bodies.body = this.#keep(bytes)
     bytes.push(text, this.#home.now())
     bytes.close()
-    bodies.body.payment.settle()
+    bodies.body.reservation.commit()
   }
 
-  /** What the body means. */
+  /** Records the decoded conversation. */
   decoded(conversation: Conversation): void {
     const bodies = this.#bodies
     if (bodies === undefined) return
     const size = conversationSize(conversation)
-    if (size <= 2 * this.#home.mostBytes() && this.#take(size)) bodies.conversation = conversation
+    if (size <= 2 * this.#home.mostBytes() && this.#reserve(size)) bodies.conversation = conversation
     else bodies.conversationLeftOut = true
   }
 
-  /** An account, or a caller's own token, was given; `undefined` for the latter. */
+  /** Records the leased account; `undefined` for a caller's own token. */
   leased(account: string | undefined): void {
     this.account = account ?? ""
     this.#leased = true
     this.#home.touched(this)
   }
 
-  /** Something of the facts has changed that lists show. */
+  /** Reports a change of the facts. */
   progressed(): void {
     this.#home.touched(this)
   }
 
-  /** The reply's head; `body` where it is a whole one. */
+  /** Records the response head, and the body unless it is a stream. */
   answered(status: number, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
     const bodies = this.#bodies
-    if (bodies !== undefined && bodies.reply === undefined && this.#take(sizeOfHeaders(headers))) {
-      const bytes = new RoundBytes(this.#home.spares)
+    if (bodies !== undefined && bodies.reply === undefined && this.#reserve(sizeOfHeaders(headers))) {
+      const bytes = new RecordedBody(this.#home.spares)
       bodies.reply = { status, headers, bytes, ...this.#keep(bytes) }
       if (body !== undefined) this.sent(body)
     }
     this.#home.touched(this)
   }
 
-  /** A piece of the reply goes to the caller. A text is referred to until the reply is over, or much has gathered. */
+  /** Records a chunk of the response. */
   sent(chunk: Chunk): void {
     this.#bodies?.reply?.bytes.push(chunk, this.#home.now())
   }
 
-  /** The request is over, whatever ended it. */
+  /** Ends the record, on every outcome. */
   ended(): void {
     if (this.endedAt !== undefined) return
     this.endedAt = this.#home.now()
     const reply = this.#bodies?.reply
     reply?.bytes.close()
-    reply?.payment.settle()
-    if (this.#bodies !== undefined) this.#home.ledger.finished(this, this.isRefused)
+    reply?.reservation.commit()
+    if (this.#bodies !== undefined) this.#home.budget.finished(this, this.isRefused)
     this.#home.touched(this)
   }
 
@@ -259,7 +274,7 @@ export class RequestRecord implements Holder, RoundsWatch {
       captureId,
       label: info.label,
       attempt: this.facts.attempts,
-      url: this.#take(2 * info.url.length) ? info.url : "",
+      url: this.#reserve(2 * info.url.length) ? info.url : "",
       account,
       status: 0,
       contentType: undefined,
@@ -269,19 +284,19 @@ export class RequestRecord implements Holder, RoundsWatch {
     bodies.rounds.push(round)
     return {
       opened(status, contentType) {
-        // The request's body is as long as it will be.
-        round.request.payment.settle()
+        // The request body is complete.
+        round.request.reservation.commit()
         round.status = status
         round.contentType = contentType
       },
       closed() {
-        round.request.payment.settle()
-        round.reply.payment.settle()
+        round.request.reservation.commit()
+        round.reply.reservation.commit()
       }
     }
   }
 
-  // What those who look are shown.
+  // Read by operators.
 
   get outcome(): Outcome {
     if (this.endedAt === undefined) return "open"
@@ -289,7 +304,10 @@ export class RequestRecord implements Holder, RoundsWatch {
     return hasLeft(this.facts) ? "cancelled" : "ok"
   }
 
-  /** Over, and answered with a 4xx; a caller's own token counts as refused without success, since anybody may make one up. */
+  /**
+   * True for a finished request with a 4xx status. An unsuccessful request with a caller's own token counts as refused too,
+   * because such a token is not verified.
+   */
   get isRefused(): boolean {
     if (this.endedAt === undefined) return false
     const { status = 0 } = this.facts
@@ -310,7 +328,7 @@ export class RequestRecord implements Holder, RoundsWatch {
     return this.#head
   }
 
-  /** The body as far as it is kept. */
+  /** The kept beginning of the request body. */
   get body(): { readonly text: string; readonly truncated: boolean } {
     const bodies = this.#bodies
     return {
@@ -358,34 +376,34 @@ export class RequestRecord implements Holder, RoundsWatch {
     }
     bodies?.body?.hold.release()
     bodies?.reply?.hold.release()
-    this.#home.ledger.give(this.#held)
+    this.#home.budget.release(this.#held)
     this.#held = 0
-    this.#home.ledger.left(this)
+    this.#home.budget.removed(this)
   }
 
   // Memory.
 
-  /** Keeps what the record's limit and the ring's room allow of a body. */
-  #keep(bytes: RoundBytes): Kept {
-    const payment = new Payment(this, this.#home.mostBytes())
-    return { hold: bytes.hold(payment), payment }
+  /** Keeps the beginning of a body that the limit per body and the memory budget allow. */
+  #keep(bytes: RecordedBody): Kept {
+    const reservation = new Reservation(this, this.#home.mostBytes())
+    return { hold: bytes.hold(reservation), reservation }
   }
 
-  /** Pays for so many bytes more, or gets back what is negative. Returns false where that is not possible. */
-  pay(bytes: number): boolean {
+  /** Reserves `bytes` more, or releases a negative number. Returns false at the limit. */
+  resize(bytes: number): boolean {
     if (this.#bodies === undefined) return false
-    if (bytes > 0) return this.#take(bytes)
-    this.#give(-bytes)
+    if (bytes > 0) return this.#reserve(bytes)
+    this.#release(-bytes)
     return true
   }
 
-  #give(bytes: number): void {
-    this.#home.ledger.give(bytes)
+  #release(bytes: number): void {
+    this.#home.budget.release(bytes)
     this.#held -= bytes
   }
 
-  #take(bytes: number): boolean {
-    if (!this.#home.ledger.take(bytes)) return false
+  #reserve(bytes: number): boolean {
+    if (!this.#home.budget.reserve(bytes)) return false
     this.#held += bytes
     return true
   }

@@ -1,8 +1,6 @@
 /**
- * Records of requests: a bounded ring of who asked what, what went over both wires, and how it ended. Refused requests have a
- * share of it, so that a stranger's cannot push all others out.
- *
- * While records are off there is none, and nothing is done for them.
+ * Request records: a bounded ring of callers, bytes of both sides, and outcomes. Refused requests get a share of the ring, so
+ * that unauthenticated callers cannot evict all other records. While records are off, nothing is recorded.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -11,37 +9,37 @@ import * as Layer from "effect/Layer"
 import { findAccount } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { monotonicMillis } from "../../domain/time.ts"
-import { Spares } from "../captures/byteLog.ts"
-import { Ledger } from "./Ledger.ts"
-import type { RequestFacts } from "./RequestFacts.ts"
-import { type RequestHead, RequestRecord } from "./RequestRecord.ts"
+import type { RequestHead } from "../captures/blot.ts"
+import { MemoryBudget } from "../MemoryBudget.ts"
+import { Spares } from "../RecordedBytes.ts"
+import { type RequestFacts, RequestRecord } from "./RequestRecord.ts"
 
-/** The part of a full ring that refused requests may have: a quarter. */
+/** Divisor of the ring's size: refused requests may have a quarter of a full ring. */
 const refusedShare = 4
 
 /** A page of records. */
-export interface RecordPage {
+interface RecordPage {
   /** Newest first. */
   readonly records: ReadonlyArray<RequestRecord>
-  /** For what is older; `undefined` at the end. */
+  /** The `before` of the next page; `undefined` on the last page. */
   readonly next: number | undefined
 }
 
-/** One who is told of changes as they happen. Must be cheap and must not throw. */
-export type RecordListener = (record: RequestRecord) => void
+/** Called for every change. Must be cheap and must not throw. */
+type RecordListener = (record: RequestRecord) => void
 
-/** Changes since one that a reader knows. */
-export interface MissedChanges {
-  /** The newest state of each record that changed, the one that changed last before all others. */
+/** Changes after a known one. */
+interface MissedChanges {
+  /** The changed records, last change first. */
   readonly records: ReadonlyArray<RequestRecord>
-  /** Records that changed are gone: the reader has to read the list again. */
+  /** Changed records have left the ring: the reader has to reload the list. */
   readonly gap: boolean
 }
 
 export class Requests extends Context.Service<Requests, {
   /**
-   * A record for a request that begins, its credential being accepted; `undefined` while records are off. `facts` may change
-   * as long as it runs; `secret` is the caller's credential, never to be shown.
+   * Starts the record of an authenticated request; `undefined` while records are off. `facts` may change while the request
+   * runs; `secret` is the caller's credential, which is redacted.
    */
   readonly begin: (request: {
     readonly facts: RequestFacts
@@ -49,40 +47,40 @@ export class Requests extends Context.Service<Requests, {
     readonly head: () => RequestHead
     readonly secret: string
   }) => RequestRecord | undefined
-  /** Records older than `before` (all where it is absent) that fit, newest first. */
+  /** Records older than `before` that satisfy `fits`, newest first. */
   readonly page: (
     before: number | undefined,
     limit: number,
     fits: (record: RequestRecord) => boolean
   ) => RecordPage
-  /** The record of a number. */
+  /** The record with this number. */
   readonly numbered: (number: number) => RequestRecord | undefined
-  /** The newest record of a request id. */
+  /** The newest record with this request id. */
   readonly named: (requestId: string) => RequestRecord | undefined
-  /** Forgets all that are over. */
+  /** Removes all finished records. */
   readonly clear: () => void
   readonly status: () => { readonly kept: number; readonly bytes: number }
-  /** Tells `listener` of every change until the returned function is called. */
+  /** Calls `listener` for every change until the returned function is called. */
   readonly listen: (listener: RecordListener) => () => void
-  /** How many changes there were. */
+  /** The number of changes so far. */
   readonly changes: () => number
-  /** What changed after a count of changes. */
+  /** The changes after this number of changes. */
   readonly since: (changes: number) => MissedChanges
 }>()("model-gateway/requests/Requests") {
   static readonly make = Effect.gen(function*() {
     const config = yield* ConfigStore
     const clock = yield* Clock.Clock
     const settings = () => config.now().requests
-    const ledger = new Ledger(() => settings().max_total_bytes)
-    /** In the order in which they began. */
+    const budget = new MemoryBudget(() => settings().max_total_bytes)
+    /** All records, in the order in which they started. */
     const all = new Map<number, RequestRecord>()
-    /** Those that are over, in the order in which they ended; the refused ones apart. */
+    /** Finished records in the order in which they finished; refused ones are kept separately. */
     const over = new Set<RequestRecord>()
     const refused = new Set<RequestRecord>()
     const listeners = new Set<RecordListener>()
     let made = 0
     let changes = 0
-    /** The last change of a record that is gone. */
+    /** The last change of a removed record. */
     let lost = 0
 
     const touched = (record: RequestRecord) => {
@@ -93,7 +91,7 @@ export class Requests extends Context.Service<Requests, {
     }
 
     const home = {
-      ledger,
+      budget,
       spares: new Spares(),
       mostBytes: () => {
         const { bodies, max_body_bytes } = settings()
@@ -112,14 +110,14 @@ export class Requests extends Context.Service<Requests, {
       record.forgetBodies()
     }
 
-    /** Refused ones beyond their share go first, then others that are over, the one that ended first before all others. */
+    /** Removes refused records beyond their share first, then other finished ones, oldest first. */
     const trim = () => {
       const { limit } = settings()
       while (all.size > limit) {
         const [first = undefined] = refused.size > limit / refusedShare || over.size === 0 ? refused : over
         forget(first ?? all.values().next().value!)
       }
-      ledger.trim()
+      budget.trim()
     }
 
     return Requests.of({
@@ -149,7 +147,7 @@ export class Requests extends Context.Service<Requests, {
       },
       status() {
         trim()
-        return { kept: all.size, bytes: ledger.held }
+        return { kept: all.size, bytes: budget.held }
       },
       listen(listener) {
         listeners.add(listener)

@@ -1,14 +1,14 @@
 /**
- * A conversation as records show it: what each turn says, in words.
+ * A conversation as records show it: the text and calls of each turn.
  */
 import type { Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
 
-/** One turn, or one result of a tool. */
-export interface ShownTurn {
+/** A turn, or a tool result. */
+interface ShownTurn {
   readonly role: string
   readonly text: string
   readonly calls: ReadonlyArray<{ readonly id: string; readonly name: string; readonly arguments: string }>
-  /** The call that a tool's result answers. */
+  /** Id of the call that a tool result belongs to. */
   readonly call_id: string | null
 }
 
@@ -48,7 +48,7 @@ const shownTurn = ({ parts, role }: Turn): ReadonlyArray<ShownTurn> => {
   }, ...results.map(shownResult)]
 }
 
-/** The turns in their order; a turn with several results is one for each of them. */
+/** The turns in order; every tool result becomes an entry of its own. */
 export const showConversation = ({ turns }: Conversation): ReadonlyArray<ShownTurn> => turns.flatMap(shownTurn)
 
 const lengthOf = (part: Part): number => {
@@ -57,7 +57,6 @@ const lengthOf = (part: Part): number => {
     case "Reasoning":
       return part.text.length
     case "Image":
-      return (part.url?.length ?? 0) + (part.data?.length ?? 0)
     case "File":
       return (part.url?.length ?? 0) + (part.data?.length ?? 0)
     case "Call":
@@ -67,10 +66,10 @@ const lengthOf = (part: Part): number => {
   }
 }
 
-/** Memory that the objects of a turn or a part take beside their text, roughly. */
+/** Estimated memory of a turn or part beside its text, in bytes. */
 const overhead = 96
 
-/** Bytes of memory that a conversation takes, at most: a character of a text takes one or two. */
+/** Upper bound of a conversation's memory, in bytes, at two bytes per character. */
 export const conversationSize = ({ tools, turns }: Conversation): number =>
   turns.reduce(
     (sum, { parts }) => sum + overhead + parts.reduce((of, part) => of + overhead + 2 * lengthOf(part), 0),

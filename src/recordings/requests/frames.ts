@@ -1,10 +1,9 @@
 /**
- * Frames: a stream cut into its events, each with when its last byte came. Nothing is lost: put together, the frames are the
- * stream.
+ * Frames: the events of a recorded stream with the arrival of their last byte. The concatenated frames equal the stream.
  */
-import type { RecordedBytes } from "./RequestRecord.ts"
+import type { RecordedBytes } from "../RecordedBytes.ts"
 
-/** One event with its lines as they went over the wire, its end included; or a whole body. */
+/** An event with its lines and terminator as sent, or a whole body. */
 export interface Frame {
   /** Milliseconds since the request began, one decimal. */
   readonly at_ms: number
@@ -15,7 +14,7 @@ const eventStream = /^text\/event-stream\b/i
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-/** Where the events of a stream end: behind the blank line that follows lines; blank lines of their own join the next one. */
+/** End positions of the events: after the blank line that follows lines. Further blank lines belong to the next event. */
 const eventEnds = (bytes: Uint8Array): ReadonlyArray<number> => {
   const ends: Array<number> = []
   let hasLine = false
@@ -37,7 +36,7 @@ const eventEnds = (bytes: Uint8Array): ReadonlyArray<number> => {
   return ends
 }
 
-/** Cuts what was recorded of one side; `began` is when the request did, on the marks' clock. */
+/** Splits a recorded body into frames; `began` is the start of the request on the clock of the marks. */
 export const cutFrames = ({ bytes, contentType, marks }: RecordedBytes, began: number): ReadonlyArray<Frame> => {
   if (bytes.length === 0) return []
   const ends = eventStream.test(contentType ?? "") ? eventEnds(bytes) : [bytes.length]

@@ -12,7 +12,7 @@ import { GatewayError, gatewayError, invalidRequest } from "../../domain/Gateway
 import { businessEdge } from "../../http/edge.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { holdPrompt } from "../../http/jsonBody.ts"
-import { beforeReply } from "../../http/largeReply.ts"
+import { beforeReply } from "../../http/OwnWork.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/Request.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"

@@ -1,19 +1,74 @@
 /**
- * Puts an upstream's structured calls one after another, in the order in which their names came: their pieces may come in each
- * other's midst, and text and reasoning among them. What follows an open call waits until that call is whole, or the reply over.
+ * Serializes the structured calls of an upstream, in the order in which their names arrive. Their chunks may interleave with
+ * each other, with text and with reasoning. Everything after an open call waits until the call is complete or the reply ends.
  *
- * That holds for a call without arguments too: it may have none, or they are still to come, as with servers that name all
- * calls first, and only the end of the reply tells. Calls that follow one that has none come that late; the other way round
- * a tool would be run without what it was to be run with.
+ * A call without arguments stays open until the end of the reply: some servers name all calls before they send any arguments,
+ * and a tool must not run without its arguments. The calls behind it wait as long.
  */
 import type { Meter } from "../domain/stream/cooperative.ts"
+import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type { UpstreamCall, UpstreamEvent, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
-import { OpenCall } from "./OpenCall.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
-/** A structured call that waits for its name, or for its turn behind another one. */
+const isObjectText = (text: string): boolean => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * A call in progress. The scan follows whether its arguments may be a complete JSON object; only then are they parsed, once.
+ */
+class OpenCall {
+  /** The upstream's index of the call. */
+  readonly upstreamIndex: number
+  private readonly pieces = new TextPieces()
+  private readonly scan = new ObjectScan()
+  private parsed: boolean | undefined
+  private readonly meter: Meter | undefined
+
+  constructor(upstreamIndex: number, meter: Meter | undefined) {
+    this.upstreamIndex = upstreamIndex
+    this.meter = meter
+  }
+
+  /** Length of the arguments so far, in characters. */
+  get length(): number {
+    return this.pieces.length
+  }
+
+  get arguments(): string {
+    return this.pieces.toString()
+  }
+
+  /** The arguments are blank so far. */
+  get isBlank(): boolean {
+    return this.scan.isBlank
+  }
+
+  /** The arguments are a complete JSON object. */
+  get isWhole(): boolean {
+    if (!this.scan.isClosed) return false
+    if (this.parsed === undefined) {
+      if (this.meter !== undefined) this.meter.steps += this.pieces.length
+      this.parsed = isObjectText(this.arguments)
+    }
+    return this.parsed
+  }
+
+  push(delta: string): void {
+    this.pieces.push(delta)
+    if (this.meter !== undefined) this.meter.steps += delta.length + 1
+    this.scan.push(delta)
+  }
+}
+
+/** A structured call that waits for its name or behind another call. */
 interface WaitingCall {
   readonly _tag: "WaitingCall"
   readonly upstreamIndex: number
@@ -22,7 +77,7 @@ interface WaitingCall {
   readonly arguments: TextPieces
 }
 
-/** Text or reasoning that waits behind a call. */
+/** Text or reasoning that waits behind an open call. */
 interface WaitingText {
   readonly _tag: "UpstreamText" | "UpstreamReasoning"
   readonly text: TextPieces
@@ -30,15 +85,15 @@ interface WaitingText {
 
 const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
 
-class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
+class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   private ended = false
   private open: OpenCall | undefined = undefined
-  /** Calls that have not begun, by the upstream's number. */
+  /** Calls that have not started, by the upstream's index. */
   private unopened: Map<number, WaitingCall> | undefined = undefined
-  /** What waits for its turn behind the open call, from `turn` on: text, and calls whose names are known. */
+  /** The queue behind the open call, from `turn` on: text, and calls whose names are known. */
   private waiting: Array<WaitingText | WaitingCall> = []
   private turn = 0
-  /** Characters of what waits, and of calls that have no name yet. */
+  /** Characters of the queue and of calls without a name. */
   private waitingChars = 0
   private readonly meter: Meter | undefined
 
@@ -65,7 +120,7 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
         this.ended = true
         const { reason, stopSequence } = event
         const isCut = reason === "length" || reason === "content_filter"
-        const isWhole = this.settle(isCut, out)
+        const isWhole = this.finishCalls(isCut, out)
         out.push(
           isCut
             ? Ending(reason)
@@ -81,7 +136,7 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
 
   end(out: Array<ReplyPart>): void {
     if (this.ended) return
-    out.push(Ending(this.settle(false, out) ? "stop" : "length"))
+    out.push(Ending(this.finishCalls(false, out) ? "stop" : "length"))
   }
 
   private grow(call: OpenCall, delta: string, out: Array<ReplyPart>): void {
@@ -128,7 +183,7 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
     this.advance(out)
   }
 
-  /** Text and reasoning wait while a call is open that may go on. */
+  /** Text and reasoning wait while a call is open. */
   private textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
     if (event.text === "") return
     if (this.open === undefined && this.turn === this.waiting.length) {
@@ -147,7 +202,7 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
     this.advance(out)
   }
 
-  /** Gives what waits its turn, as long as the open call is whole: that something follows it says that nothing more of it does. */
+  /** Emits the queue as long as the open call is complete: a complete call ends when something follows it. */
   private advance(out: Array<ReplyPart>): void {
     while (this.turn < this.waiting.length) {
       const next = this.waiting[this.turn]!
@@ -169,11 +224,10 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
   }
 
   /**
-   * Nothing completes an open call any more: what waited behind it comes after it. A call without arguments has none, unless
-   * the reply is cut: then they may be what it lacks. False where it is, by what is left: arguments that no call takes, since
-   * theirs has no name or was over.
+   * Ends all calls and empties the queue. A call without arguments gets `{}`, unless the reply was cut. Returns false if the reply
+   * was cut or has arguments that belong to no call.
    */
-  private settle(isCut: boolean, out: Array<ReplyPart>): boolean {
+  private finishCalls(isCut: boolean, out: Array<ReplyPart>): boolean {
     const isWhole = !isCut && !this.hasStray()
     this.advance(out)
     while (this.open !== undefined) {
@@ -191,5 +245,6 @@ class CallOrder implements HoldingMachine<UpstreamEvent, ReplyPart> {
   }
 }
 
-/** Starts the machine for one reply. Ends with `Ending`, also where the upstream says nothing of an end. */
-export const orderCalls = (meter?: Meter): HoldingMachine<UpstreamEvent, ReplyPart> => new CallOrder(meter)
+/** Starts the machine for one reply. Its last part is `Ending`, also if the upstream's stream just ends. */
+export const serializeToolCalls = (meter?: Meter): HoldingMachine<UpstreamEvent, ReplyPart> =>
+  new ToolCallSerializer(meter)

@@ -1,43 +1,44 @@
 /**
- * Bytes that grow chunk by chunk, with the time at which each chunk came.
+ * The bytes of bodies, recorded once for captures and request records: `ByteLog` stores the chunks of a body with their times,
+ * `RecordedBody` shares a log among its holders, and each `Hold` keeps a beginning of it within its own limit.
  *
- * Chunks of bytes are views of network buffers, often a few bytes of a large one: they are copied into blocks, so that
- * nothing else stays alive and many tiny chunks cost no more than a few large ones. Texts exist anyway: the log refers to
- * them until a block is full, and for good where they are short and ASCII. Long texts become blocks, which are used again
- * and again: as strings they would live until the next full collection, and bring it forward.
+ * Chunks of bytes are views of network buffers, often a few bytes of a large one. They are copied into blocks, so that the
+ * buffers are freed and many small chunks cost no more than a few large ones. Chunks of text are referenced until they fill a
+ * block; short ASCII texts stay references. Blocks are pooled, because long-lived strings would stay until the next full
+ * collection and bring it forward.
  */
 
-/** Bytes by which the memory of a log grows, at most. */
+/** Largest block, in bytes. */
 export const blockSize = 16 * 1024
-/** Bytes by which it grows first, at least: each block is about twice as large as the one before. */
+/** Smallest block, in bytes; each block of a log is about twice as large as the one before. */
 const smallestBlock = 256
-/** Bytes of blocks that wait to be used again, at most: what a few requests with large bodies take. */
+/** Largest sum of pooled blocks, in bytes: enough for a few requests with large bodies. */
 const mostSpareBytes = 8 * 1024 * 1024
 
-/** Where a chunk ends, and when it came: milliseconds of whatever clock the writer goes by. */
+/** The end position of a chunk, and its arrival in milliseconds of the writer's clock. */
 export interface Mark {
   readonly end: number
   readonly at: number
 }
 
-/** Bytes of memory that a chunk's mark takes. */
+/** Memory of a mark, in bytes. */
 export const markSize = 16
 
-/** Bytes of memory that a text takes beside its characters. */
+/** Memory of a text beside its characters, in bytes. */
 const textSize = 32
 
-/** Bytes of memory that a log may take beside its marks while `size` bytes are in it and more may come. */
+/** Upper bound of a growing log's memory beside its marks, in bytes, for `size` bytes of content. */
 export const openSize = (size: number): number => size + Math.min(size + smallestBlock, blockSize)
 
-/** A chunk as bytes, or as text that stands for its UTF-8. */
+/** A chunk: bytes, or a text that is stored as UTF-8. */
 export type Chunk = Uint8Array | string
 
 const encoder = new TextEncoder()
 
-/** The size of a block that can be used again, which has room for `bytes` where any has. */
+/** The size of the smallest poolable block for `bytes`; the largest block if no block is large enough. */
 const reusableSize = (bytes: number): number => Math.min(blockSize, 1 << (32 - Math.clz32(bytes - 1)))
 
-/** Blocks of released logs, to be used again. */
+/** A pool of blocks from released logs, bounded by `mostSpareBytes`. */
 export class Spares {
   readonly #bySize = new Map<number, Array<Buffer>>()
   #bytes = 0
@@ -60,14 +61,14 @@ export class Spares {
   }
 }
 
-/** Its writer bounds it: `push` appends up to a limit. */
+/** An append-only log of bytes; the limit that `push` takes bounds it. */
 export class ByteLog {
   readonly #spares: Spares
-  /** All but the last one are full. */
+  /** All blocks but the last are full. */
   #blocks: Array<Buffer> = []
-  /** Bytes that the last block has room for. */
+  /** Free bytes of the last block. */
   #room = 0
-  /** What comes behind the blocks, at most a block's worth. */
+  /** Texts behind the blocks, less than a block in sum. */
   #texts: Array<string> = []
   #textBytes = 0
   #textLength = 0
@@ -80,12 +81,12 @@ export class ByteLog {
     this.#spares = spares
   }
 
-  /** How many bytes it holds. */
+  /** Bytes in the log. */
   get size(): number {
     return this.#size
   }
 
-  /** Appends what fits below `limit` bytes in all; the chunk has `length` bytes. */
+  /** Appends a chunk of `length` bytes, truncated so that the log has at most `limit` bytes. */
   push(chunk: Chunk, length: number, limit: number, at: number): void {
     const room = Math.max(0, limit - this.#size)
     if (room === 0 || length === 0) return
@@ -106,7 +107,7 @@ export class ByteLog {
     this.#times.push(at)
   }
 
-  /** The first `most` bytes, in an array of their own. */
+  /** Copies the first `most` bytes. */
   bytes(most: number): Uint8Array {
     this.#encode()
     const length = Math.min(most, this.#size)
@@ -120,17 +121,17 @@ export class ByteLog {
     return whole
   }
 
-  /** The chunks' marks, first to last. */
+  /** The marks of all chunks, in order. */
   marks(): ReadonlyArray<Mark> {
     return this.#ends.map((end, index) => ({ end, at: this.#times[index]! }))
   }
 
-  /** Keeps the first `most` bytes, in little more memory than they need. Nothing may be appended afterwards. */
+  /** Truncates to the first `most` bytes and frees unused memory. Nothing may be appended afterwards. */
   compact(most: number): void {
     if (this.#isCompact && most >= this.#size) return
     this.#isCompact = true
     const size = Math.min(most, this.#size)
-    // ASCII takes one byte a character as a string too.
+    // An ASCII string takes one byte per character, as its UTF-8 does.
     if (this.#textLength === this.#textBytes && size === this.#size) {
       if (this.#texts.length > 1) this.#texts = [this.#texts.join("")]
       if (this.#blocks.length === 0) return
@@ -140,7 +141,7 @@ export class ByteLog {
     const inBlocks = size - this.#textBytes
     for (const block of this.#blocks) {
       const rest = inBlocks - kept
-      // Of the last block there is a copy of its own size, so that it can be used again.
+      // The last block is replaced by a copy of exact size and returned to the pool.
       const exact = rest >= block.length ? block : rest === 0 ? undefined : Buffer.allocUnsafeSlow(rest)
       if (exact !== block) {
         exact?.set(block.subarray(0, rest))
@@ -159,7 +160,7 @@ export class ByteLog {
     this.#size = size
   }
 
-  /** Gives the memory back; the log must not be used afterwards. */
+  /** Returns the blocks to the pool; the log must not be used afterwards. */
   release(): void {
     this.#spares.give(this.#blocks)
     this.#blocks = []
@@ -182,7 +183,7 @@ export class ByteLog {
     for (const text of texts) {
       if (this.#room === 0) this.#grow(coming)
       const block = this.#blocks[this.#blocks.length - 1]!
-      // A character takes three bytes at most. The last text fits where what is known to come does.
+      // A UTF-16 unit takes at most three bytes. If all remaining texts fit, so does this one.
       if (3 * text.length <= this.#room || coming <= this.#room) {
         const length = block.write(text, block.length - this.#room)
         this.#room -= length
@@ -193,7 +194,7 @@ export class ByteLog {
     }
   }
 
-  /** Encodes the first `most` bytes of a text behind what is there, and returns how many there were. */
+  /** Appends the first `most` bytes of a text, and returns how many were appended. */
   #appendText(text: string, most: number): number {
     let rest = text
     let left = most
@@ -207,7 +208,7 @@ export class ByteLog {
       if (read > 0) {
         rest = rest.slice(read)
       } else {
-        // The next character is longer than the rest of the block, or of what is kept.
+        // The next character does not fit into the block or the limit: its bytes are split.
         const character = String.fromCodePoint(rest.codePointAt(0)!)
         const bytes = Buffer.from(character)
         const fitting = Math.min(bytes.length, left)
@@ -219,7 +220,7 @@ export class ByteLog {
     return most - left
   }
 
-  /** Copies bytes behind what is there; `coming` says how many are known to come, they among them. */
+  /** Appends bytes; `coming` is the known number of bytes to come, these included. */
   #append(bytes: Uint8Array, coming: number): void {
     let from = 0
     while (from < bytes.length) {
@@ -234,13 +235,119 @@ export class ByteLog {
 
   #grow(coming: number): void {
     const last = this.#blocks.at(-1)
-    // Of a small reply that comes at once nothing more comes: its block is as large as it is.
+    // A small body usually arrives in one chunk: its block has its exact size.
     const size = last === undefined && coming >= smallestBlock
       ? Math.min(blockSize, coming)
       : reusableSize(Math.max(coming, last === undefined ? smallestBlock : last.length + 1))
-    // Not cleared: only what was written is ever read. Not out of the shared pool, which it would keep alive.
+    // Not zeroed: only written bytes are read. `allocUnsafe` would keep a slab of node's shared pool alive.
     const block = this.#spares.take(size) ?? Buffer.allocUnsafeSlow(size)
     this.#blocks.push(block)
     this.#room = size
+  }
+}
+
+/** The kept bytes of a body with the times of its chunks. */
+export interface RecordedBytes {
+  readonly bytes: Uint8Array
+  /** Times in monotonic milliseconds. */
+  readonly marks: ReadonlyArray<Mark>
+  readonly truncated: boolean
+  readonly contentType: string | undefined
+}
+
+/** Limits the bytes of a hold. */
+export interface HoldLimit {
+  /** Called for every chunk: returns how many of `next` bytes, in `chunks` chunks, may be kept. */
+  readonly allow: (next: number, chunks: number) => number
+}
+
+/** A holder's beginning of a recorded body. */
+export class Hold {
+  kept = 0
+  truncated = false
+  readonly limit: HoldLimit
+  readonly #body: RecordedBody
+
+  constructor(body: RecordedBody, limit: HoldLimit) {
+    this.#body = body
+    this.limit = limit
+  }
+
+  /** Copies the kept bytes. */
+  bytes(): Uint8Array {
+    return this.#body.log.bytes(this.kept)
+  }
+
+  /** The kept bytes as text, without a truncated last character. */
+  text(): string {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(), { stream: true })
+  }
+
+  /** The marks of the kept bytes. */
+  marks(): ReadonlyArray<Mark> {
+    const marks: Array<Mark> = []
+    for (const { at, end } of this.#body.log.marks()) {
+      if ((marks.at(-1)?.end ?? 0) >= this.kept) break
+      marks.push({ at, end: Math.min(end, this.kept) })
+    }
+    return marks
+  }
+
+  /** Drops the kept bytes. */
+  release(): void {
+    this.#body.drop(this)
+    this.kept = 0
+  }
+}
+
+/** The bytes of a body, shared by its holds; without holds nothing is stored. */
+export class RecordedBody {
+  readonly log: ByteLog
+  readonly #holds: Array<Hold> = []
+  #received = 0
+  #chunks = 0
+  #closed = false
+
+  constructor(spares: Spares) {
+    this.log = new ByteLog(spares)
+  }
+
+  hold(limit: HoldLimit): Hold {
+    const hold = new Hold(this, limit)
+    this.#holds.push(hold)
+    return hold
+  }
+
+  drop(hold: Hold): void {
+    const place = this.#holds.indexOf(hold)
+    if (place === -1) return
+    this.#holds.splice(place, 1)
+    this.#compact()
+  }
+
+  push(chunk: Chunk, at: number): void {
+    const length = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    const received = this.#received += length
+    const chunks = ++this.#chunks
+    let most = 0
+    for (const hold of this.#holds) {
+      if (hold.truncated) continue
+      const allowed = hold.limit.allow(received, chunks)
+      hold.kept = Math.max(hold.kept, Math.min(received, allowed))
+      hold.truncated = allowed < received
+      if (hold.kept > most) most = hold.kept
+    }
+    if (most > this.log.size) this.log.push(chunk, length, most, at)
+  }
+
+  /** Ends the body and frees unused memory. */
+  close(): void {
+    this.#closed = true
+    this.#compact()
+  }
+
+  #compact(): void {
+    if (this.#holds.length === 0) this.log.release()
+    else if (this.#closed) this.log.compact(this.#holds.reduce((most, { kept }) => Math.max(most, kept), 0))
   }
 }

@@ -1,7 +1,7 @@
-/** Logs of bytes under generated chunks: what comes out is what went in, in no more memory than is paid for. */
+/** Logs of bytes under generated chunks return what was pushed, within the reserved memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { blockSize, ByteLog, type Chunk, openSize, Spares } from "../../src/recordings/captures/byteLog.ts"
+import { blockSize, ByteLog, type Chunk, openSize, Spares } from "../../src/recordings/RecordedBytes.ts"
 import { runs } from "../support/effort.ts"
 
 const words = fc.oneof(fc.constantFrom("a", "é", "你好", "🙂", "\ud83d", "data: {}\n\n"), fc.string({ unit: "binary" }))
@@ -12,7 +12,7 @@ const chunks = fc.array(fc.oneof({ weight: 3, arbitrary: fc.oneof(words, text) }
 const bytesOf = (chunk: Chunk): Buffer => typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk)
 
 describe("a log of bytes", () => {
-  it("gives the texts' UTF-8 and the bytes as they came, up to its limit, in blocks that others had before", () => {
+  it("returns texts as UTF-8 and bytes unchanged, up to its limit, also in reused blocks", () => {
     const spares = new Spares()
     fc.assert(
       fc.property(chunks, fc.nat(200_000), fc.nat(200_000), fc.boolean(), (given, limit, kept, looks) => {
@@ -40,7 +40,7 @@ describe("a log of bytes", () => {
     )
   })
 
-  it("takes no more memory than is paid for, and that of a small text alone, none where it is ASCII", () => {
+  it("takes no more memory than was reserved, and no block for a short ASCII text", () => {
     const allocate = Buffer.allocUnsafeSlow
     let taken = 0
     Buffer.allocUnsafeSlow = (size) => {

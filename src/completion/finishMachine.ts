@@ -1,6 +1,6 @@
 /**
- * Makes the canonical reply of its parts: numbers the calls, holds their limits, counts and estimates tokens, and says why the
- * reply ended.
+ * Makes the reply events of a reply's parts: numbers the calls, enforces their limit, counts and estimates tokens, and determines
+ * the finish reason.
  */
 import { TokenCounter } from "../domain/estimateTokens.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
@@ -10,57 +10,57 @@ import type { PartialUsage } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
 
-/** How one reply is finished. */
+/** Options of one reply. */
 export interface FinishOptions {
-  /** Finds the calls at the end of the reasoning of a reply that has neither text nor calls; `undefined` without tools. */
+  /** Finds calls at the end of the reasoning if the reply has neither text nor calls; `undefined` without tools. */
   readonly reasoningCalls: (() => Pick<ReasoningCalls, "push" | "end" | "held">) | undefined
   /** The reply ends after its first call. */
   readonly singleCall: boolean
-  /** The model has reasoning to show; else it is dropped, but counted, and searched for calls. */
+  /** Emits the reasoning; otherwise it is dropped, but counted and searched for calls. */
   readonly showReasoning: boolean
-  /** Counts a call of the reply; false where it may have no more, and is cut there. */
+  /** Counts a call. Returns false at the limit, where the reply is cut. */
   readonly addCall: () => boolean
   /** Id of the call with this index. */
   readonly callId: (index: number) => string
-  /** Estimates the prompt's tokens where the upstream gives no count. */
+  /** Estimates the prompt's tokens if the upstream does not report them. */
   readonly promptTokens: () => number
 }
 
-/** What is known of a reply's tokens while it comes: the upstream's figures, or estimates of what it has not told. */
+/** The tokens of a reply in progress: the upstream's figures, or estimates. */
 export interface UsageSoFar {
   readonly usage: () => Usage
-  /** True where a figure is not the upstream's. */
+  /** True if a figure is an estimate. */
   readonly estimated: () => boolean
-  /** The upstream has told the prompt's tokens. */
-  readonly promptTold: () => boolean
+  /** True if the upstream has reported the prompt's tokens. */
+  readonly promptReported: () => boolean
 }
 
-/** The machine, which can be asked for its tokens at any time, and whether it has told the end. */
+/** The machine, with the tokens so far and whether `Finish` was emitted. */
 export interface FinishMachine extends HoldingMachine<ReplyPart, ReplyEvent>, UsageSoFar {
   readonly finished: () => boolean
 }
 
 const noCall = { id: "", name: "" }
 
-/** A count of tokens, where it is one: any other number would spoil a key's limits and all sums of usage. */
-const count = (told: number | undefined): number | undefined =>
-  told !== undefined && Number.isFinite(told) && told >= 0 ? Math.round(told) : undefined
+/** A valid count of tokens; any other number would corrupt the limits of keys and the sums of usage. */
+const count = (figure: number | undefined): number | undefined =>
+  figure !== undefined && Number.isFinite(figure) && figure >= 0 ? Math.round(figure) : undefined
 
-/** What the upstream has told, once it tells more. What it leaves out stays. */
-const toldOf = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
+/** Merges reported figures; a missing one keeps its earlier value. */
+const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
   promptTokens: count(more.promptTokens) ?? before.promptTokens,
   completionTokens: count(more.completionTokens) ?? before.completionTokens,
   reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
   cachedTokens: count(more.cachedTokens) ?? before.cachedTokens
 })
 
-class Finisher implements FinishMachine {
-  /** What the upstream has told. */
-  private told: PartialUsage = {}
+class ReplyFinisher implements FinishMachine {
+  /** The figures that the upstream has reported. */
+  private reported: PartialUsage = {}
   private readonly reasoning = new TokenCounter()
   /** Counts text and calls. */
   private readonly written = new TokenCounter()
-  /** Looks for calls in the reasoning, as long as the reply has neither text other than blanks nor calls. */
+  /** Searches the reasoning for calls while the reply has neither non-blank text nor calls. */
   private reasoningCalls: ReturnType<NonNullable<FinishOptions["reasoningCalls"]>> | undefined
   private mayCallInReasoning: boolean
   private calls = 0
@@ -81,11 +81,11 @@ class Finisher implements FinishMachine {
   }
 
   estimated(): boolean {
-    return this.told.promptTokens === undefined || this.told.completionTokens === undefined
+    return this.reported.promptTokens === undefined || this.reported.completionTokens === undefined
   }
 
-  promptTold(): boolean {
-    return this.told.promptTokens !== undefined
+  promptReported(): boolean {
+    return this.reported.promptTokens !== undefined
   }
 
   finished(): boolean {
@@ -112,7 +112,7 @@ class Finisher implements FinishMachine {
       case "CallOver":
         return this.over(part, out)
       case "UpstreamUsage":
-        this.told = toldOf(this.told, part.usage)
+        this.reported = mergeUsage(this.reported, part.usage)
         return
       case "Ending":
         this.conclude(part, out)
@@ -122,14 +122,14 @@ class Finisher implements FinishMachine {
   end(): void {}
 
   usage(): Usage {
-    const reasoningTokens = this.told.reasoningTokens ?? this.reasoning.total()
-    const completionTokens = this.told.completionTokens ?? reasoningTokens + this.written.total()
-    const promptTokens = this.told.promptTokens ?? this.options.promptTokens()
+    const reasoningTokens = this.reported.reasoningTokens ?? this.reasoning.total()
+    const completionTokens = this.reported.completionTokens ?? reasoningTokens + this.written.total()
+    const promptTokens = this.reported.promptTokens ?? this.options.promptTokens()
     return {
       promptTokens,
       completionTokens,
       reasoningTokens: Math.min(reasoningTokens, completionTokens),
-      cachedTokens: Math.min(this.told.cachedTokens ?? 0, promptTokens)
+      cachedTokens: Math.min(this.reported.cachedTokens ?? 0, promptTokens)
     }
   }
   private finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
@@ -145,7 +145,7 @@ class Finisher implements FinishMachine {
     const index = this.calls++
     this.leaveReasoning()
     this.ids ??= new Set()
-    // An upstream's id tells its call from the others only where no other has it too.
+    // An id that the upstream uses twice is replaced.
     this.current = { id: id === undefined || this.ids.has(id) ? this.options.callId(index) : id, name }
     this.ids.add(this.current.id)
     this.written.push(name)
@@ -164,13 +164,13 @@ class Finisher implements FinishMachine {
     if (this.options.singleCall) this.finish(whole ? "tool_calls" : "length", out)
   }
 
-  /** The reply has something beside its reasoning, which then has no calls. */
+  /** Stops the search of the reasoning: the reply has text or calls. */
   private leaveReasoning(): void {
     this.mayCallInReasoning = false
     this.reasoningCalls = undefined
   }
 
-  /** A reply that is nothing but reasoning may have its calls there. */
+  /** Emits the calls of a reply that is only reasoning. */
   private fromReasoning(out: Array<ReplyEvent>): void {
     for (const { arguments: args, name } of this.reasoningCalls?.end() ?? []) {
       if (this.isFinished) return
@@ -186,10 +186,10 @@ class Finisher implements FinishMachine {
     this.fromReasoning(out)
     if (this.isFinished) return
     if (reason === "length") return this.finish(reason, out)
-    // Calls say more than how the text around them ended, and a call that was cut off says most.
+    // A call that was cut off determines the reason, then any call, then the end of the text.
     this.finish(this.cutOff ? "length" : this.calls > 0 ? "tool_calls" : reason, out, stopSequence)
   }
 }
 
-/** Starts the machine for one reply. After it has emitted `Finish` whatever is pushed is dropped. */
-export const finishReply = (options: FinishOptions): FinishMachine => new Finisher(options)
+/** Starts the machine for one reply. It ignores everything after it has emitted `Finish`. */
+export const finishMachine = (options: FinishOptions): FinishMachine => new ReplyFinisher(options)
