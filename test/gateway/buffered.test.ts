@@ -1,4 +1,4 @@
-/** What all requests hold in sum: a whole reply that meets the bound is cut, one that would begin beyond it is refused. */
+/** `limits.buffered_bytes` over all requests: a whole reply is cut at the limit, and a new one is rejected beyond it. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
@@ -13,8 +13,8 @@ afterEach(async () => {
   await gateway.stop()
 })
 
-describe("whole replies", () => {
-  it("are whole up to the bound, cut at it and refused beyond it, and hold nothing afterwards", async () => {
+describe("whole replies and limits.buffered_bytes", () => {
+  it("a reply is complete up to the limit, cut at it and rejected with 429 above it; its bytes are released afterwards", async () => {
     gateway = await startGateway({ limits: { buffered_bytes: most } })
     const sum = Context.get(gateway.services, CurrentBufferedBytes)
     const ask = async (others: number) => {

@@ -1,4 +1,4 @@
-/** Why the upstream could not be reached: the class of it for the caller, all of it for the operator. */
+/** Why the upstream could not be reached: the caller gets the kind of failure, the operator gets the details. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import { excerptOf } from "../../src/domain/FailureCause.ts"
@@ -31,7 +31,7 @@ const healthOf = async (gateway: RunningGateway): Promise<ReadonlyArray<unknown>
   return items.map(({ health }) => health)
 }
 
-/** Asks through a gateway in front of an address: what the caller, the log and the captures are told. */
+/** Sends a request through a gateway in front of an address; returns what the caller, the log and the captures report. */
 const ask = async (upstream: { readonly driver: string; readonly base_url: string }) => {
   const logged: Array<Record<string, unknown>> = []
   const logger = Logger.make(({ fiber, message }) => {
@@ -64,8 +64,8 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
   }
 }
 
-describe("the cause of a failure upstream", () => {
-  it("is a connection that was refused", async () => {
+describe("the cause of an upstream failure, in the error, the log and the captures", () => {
+  it("refused connection: ECONNREFUSED and the address without its path", async () => {
     const server = await startOpenAiServer()
     await server.stop()
     const { captured, logged, message, status } = await ask({ driver: "openai", base_url: server.baseUrl })
@@ -75,7 +75,7 @@ describe("the cause of a failure upstream", () => {
     assert.deepEqual(captured, logged)
   })
 
-  it("is a connection that was reset", async () => {
+  it("reset connection: ECONNRESET or UND_ERR_SOCKET", async () => {
     const server = await startServer({ headless: true, after: "reset" })
     const { captured, logged, message } = await ask({ driver: "openai", base_url: server.baseUrl })
     assert.strictEqual(message, "The connection to the upstream failed: the connection was reset.")
@@ -83,21 +83,21 @@ describe("the cause of a failure upstream", () => {
     assert.deepEqual(captured, logged)
   })
 
-  it("names an unknown host without the credentials of its URL", async () => {
+  it("unknown host: the logged address has no credentials", async () => {
     const { logged, message } = await ask({ driver: "openai", base_url: "http://me:secret@no-such-host.invalid/v1" })
     assert.strictEqual(message, "The connection to the upstream failed: there is no such host.")
     assert.match(logged.code ?? "", /^(?:ENOTFOUND|EAI_\w+)$/)
     assert.strictEqual(logged.address, "http://no-such-host.invalid")
   })
 
-  it("is TLS that does not come about", async () => {
+  it("failed TLS handshake", async () => {
     const server = await startServer()
     const { logged, message } = await ask({ driver: "openai", base_url: server.baseUrl.replace("http:", "https:") })
     assert.strictEqual(message, "The connection to the upstream failed: TLS failed.")
     assert.match(logged.code ?? "", /SSL|TLS|EPROTO/)
   })
 
-  it.each(["openai", "session"])("is a page of somebody else (%s)", async (driver) => {
+  it.each(["openai", "session"])("HTML page of a proxy (%s): an excerpt without the token", async (driver) => {
     const page = `<!doctype html><html><head><title>502 Bad Gateway</title></head><body>
       nginx: sk-the-account-token ${"words ".repeat(100)}</body></html>`
     const server = await startServer(json(502, page, { "content-type": "text/html" }))
@@ -110,7 +110,7 @@ describe("the cause of a failure upstream", () => {
     if (driver === "openai") assert.deepEqual(captured, logged)
   })
 
-  it("is time that ran out", async () => {
+  it("timeout: the caller reads that the upstream did not answer in time", async () => {
     const server = await startServer({ headless: true, after: "hang" })
     const clock = makeMovedClock({ still: true })
     const gateway = await startGateway({
@@ -129,8 +129,8 @@ describe("the cause of a failure upstream", () => {
   })
 })
 
-describe("a server's own refusal", () => {
-  it("of an id that it does not know names the setting", async () => {
+describe("an error reply of an OpenAI-compatible server", () => {
+  it("unknown model: the message names the setting upstream.models", async () => {
     const server = await startServer(
       json(404, { error: { message: "The model `upstream-chat` does not exist.", code: "model_not_found" } })
     )
@@ -142,7 +142,7 @@ describe("a server's own refusal", () => {
     )
   })
 
-  it("of a model that it does not have is the request's fault: no SDK tries again, and the account stays well", async () => {
+  it("unknown model in any server's form: 400 without retry, and the account stays ready", async () => {
     const bodies: ReadonlyArray<readonly [status: number, body: object]> = [
       [404, {
         object: "error",
@@ -171,8 +171,8 @@ describe("a server's own refusal", () => {
   })
 })
 
-describe("an excerpt", () => {
-  it("is one line of words without tags, tokens and secrets, however broken the page", () => {
+describe("excerptOf", () => {
+  it("returns one line of text without tags, tokens and secrets, even for a malformed page", () => {
     assert.strictEqual(excerptOf("<html><style>a{}</style><b>Hi</b>\n there"), "Hi there")
     assert.strictEqual(excerptOf("<".repeat(100_000)).length, 200)
     assert.notInclude(excerptOf("key hunter2-hunter2 and Bearer abcdefghijkl", ["hunter2-hunter2"]), "hunter2")

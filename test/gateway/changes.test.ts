@@ -1,4 +1,7 @@
-/** Settings, accounts, keys and the upstream change while requests run: in effect at once, and nobody is dropped. */
+/**
+ * Settings, accounts, keys and the upstream change while requests run: each change takes effect at once and drops no
+ * request.
+ */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { make, type Reference } from "../../src/testing/Reference.ts"
@@ -30,15 +33,15 @@ const addAccount = (name: string) => admin(site.url, "POST", "/admin/accounts", 
 const removeAccount = (name: string) =>
   admin(site.url, "DELETE", `/admin/accounts/${encodeURIComponent(emailOf(name))}`)
 
-/** A stream that has shown its first word; the second one takes its time, enough for a change in between. */
+/** A stream that has sent its first word; the second word comes late enough for a change in between. */
 const begin = async (options: ChatOptions = {}) => {
   const response = await send(site.url, "!say one\n!wait 300ms\n!say \" two\"", { ...options, stream: true })
   assert.strictEqual(response.status, 200)
   return { text: async () => textOf(await readSaid(response)) }
 }
 
-describe("limits", () => {
-  it("that are raised admit waiting requests at once", async () => {
+describe("changed limits", () => {
+  it("a raised limit admits waiting requests at once", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 20 } })
     const first = await hold(site)
     const waiting = times(10, (i) => chat(site.url, `!say ${i}`, { stream: i % 2 === 0 }))
@@ -50,7 +53,7 @@ describe("limits", () => {
     await site.until(isQuiet)
   })
 
-  it("that are lowered apply to the next lease, and drop neither running nor waiting requests", async () => {
+  it("a lowered limit applies to the next lease, and drops no running or waiting request", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 5, account_max_queue: 3 } })
     const held = await Promise.all(times(5, () => hold(site)))
     const waiting = times(3, (i) => chat(site.url, `!say ${i}`))
@@ -69,8 +72,8 @@ describe("limits", () => {
   })
 })
 
-describe("accounts", () => {
-  it("that are added serve waiting requests", async () => {
+describe("changed accounts", () => {
+  it("an added account serves waiting requests", async () => {
     site = await startSite({ accounts: [], runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     assert.strictEqual((await chat(site.url, "!say no")).error?.code, "no_account_available")
     await addAccount("a")
@@ -84,7 +87,7 @@ describe("accounts", () => {
     assert.deepStrictEqual(logins, { [emailOf("a")]: 1, [emailOf("b")]: 1 })
   })
 
-  it("that are removed finish what they are at, and get nothing more", async () => {
+  it("a removed account finishes its running request and gets no new one", async () => {
     site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const running = await begin({ target: emailOf("a") })
     const pinned = chat(site.url, "!say pinned", { target: emailOf("a") })
@@ -102,7 +105,7 @@ describe("accounts", () => {
     )
   })
 
-  it("that get another password log in with it", async () => {
+  it("an account with a changed password logs in with the new one", async () => {
     site = await startSite({ accounts: accounts("a") })
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
     await site.change({ accounts: [{ ...account("a"), password: "another" }] })
@@ -115,8 +118,8 @@ describe("accounts", () => {
   })
 })
 
-describe("keys", () => {
-  it("work from when they are added until they are removed, and are never sent upstream", async () => {
+describe("changed keys", () => {
+  it("a key works from its addition until its removal, and is never sent upstream", async () => {
     site = await startSite({ accounts: accounts("a") })
     const key = "a-key-of-a-caller"
     const refused = async () => {
@@ -139,7 +142,7 @@ describe("keys", () => {
     assert.deepStrictEqual([...new Set(requests.map(({ account }) => account))], [emailOf("a")])
   })
 
-  it("of callers' own are tokens of the upstream as long as the configuration says so", async () => {
+  it("a bearer that is not a key is an upstream token only while auth.direct_tokens is on", async () => {
     site = await startSite({ accounts: accounts("a") })
     const key = "a-token-of-my-own"
     assert.strictEqual(textOf(await chat(site.url, "!say one", { key })), "one")
@@ -151,8 +154,8 @@ describe("keys", () => {
   })
 })
 
-describe("all of it at once", () => {
-  it("is noticed by none of a hundred callers", async () => {
+describe("settings, accounts and keys that change under load", () => {
+  it("every request of a hundred callers succeeds", async () => {
     site = await startSite({
       keys: [businessKey, "second-key"],
       accounts: accounts("a", "b"),
@@ -184,7 +187,7 @@ describe("all of it at once", () => {
   })
 })
 
-describe("another upstream", () => {
+describe("a change to another upstream", () => {
   const withOther = async (use: (other: Reference["Service"], url: string) => Promise<void>) => {
     const scope = Scope.makeUnsafe()
     const other = await Effect.runPromise(make({ accounts: [account("a")] }))
@@ -192,7 +195,7 @@ describe("another upstream", () => {
     await use(other, url).finally(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   }
 
-  it("never sees a token that the one before gave out", async () => {
+  it("never sends a token of the old upstream to the new one; a running request finishes on the old one", async () => {
     site = await startSite({
       accounts: accounts("a"),
       auto_delete: { mode: "single" },
@@ -200,7 +203,7 @@ describe("another upstream", () => {
     }, { reference: { accounts: [account("a")] } })
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
     await withOther(async (other, url) => {
-      // Continued and deleted where it was begun.
+      // The session is continued and deleted at the upstream that created it.
       const running = await send(
         site.url,
         "!say [\"one\"]\n!wait 300ms\n!say \" two\"\n!fault cut-off after=1 times=1",
@@ -219,7 +222,7 @@ describe("another upstream", () => {
       assert.strictEqual(old.calls.continue, 1)
       const seen = await Effect.runPromise(other.until(({ calls }) => calls.delete === 10))
       assert.deepStrictEqual(seen.logins, { [emailOf("a")]: 1 })
-      // A token that it does not know would show by itself.
+      // The report contains any token that the reference does not know.
       assert.deepStrictEqual([...new Set(seen.requests.map(({ account }) => account))], [emailOf("a")])
       assert.strictEqual(seen.requests[0]?.call, "login")
 
@@ -229,7 +232,7 @@ describe("another upstream", () => {
     })
   })
 
-  it("serves the requests that waited for the previous one", async () => {
+  it("serves waiting requests on the new upstream", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const first = await hold(site)
     const waiting = chat(site.url, "!say two")

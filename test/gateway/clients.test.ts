@@ -1,4 +1,4 @@
-/** Clients that take nothing: whatever waits for them, they are disconnected, and nobody else waits for them. */
+/** Clients that do not read: the gateway disconnects them, whatever they wait for, and no other client waits for them. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { connect, type Socket } from "node:net"
@@ -17,7 +17,7 @@ const open = () => {
   const { hostname, port } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
   sockets.push(socket)
-  // A reset is how a client that reads nothing learns of it.
+  // A client that does not read sees the disconnection as a reset.
   socket.on("error", () => {})
   return socket
 }
@@ -44,12 +44,12 @@ const until = async (condition: () => boolean) => {
   while (!condition()) await new Promise(setImmediate)
 }
 
-/** Stands still but for what tests let pass: the gateway's patience with a client ends then, and not because the machine is slow. */
+/** The test moves this clock, so that a client timeout never depends on the speed of the machine. */
 const clock = makeMovedClock({ still: true })
 const patience = 1
 const impatient = { driver: "embedded", timeouts: { client: patience } }
 
-/** Lets time pass, a part of the patience in each turn, until nobody is served any more. */
+/** Moves the clock in tenths of the client timeout until no request is active. */
 const untilLeft = async () => {
   while (active() > 0) {
     clock.move(patience * 1000 / 10)
@@ -57,13 +57,13 @@ const untilLeft = async () => {
   }
 }
 
-/** More than the system takes for a client that does not read. */
+/** More than the socket buffers hold for a client that does not read. */
 const manyLetters = "\u{1F600}".repeat(1000)
 const prompt = Array.from({ length: 4 }, () => `!repeat 900 ${manyLetters}`).join("\n")
 
-describe("a client that reads nothing", () => {
+describe("a client that does not read", () => {
   for (const stream of [true, false]) {
-    it(`of a ${stream ? "stream" : "whole reply"} is disconnected, and the account is free`, async () => {
+    it(`is disconnected from a ${stream ? "stream" : "whole reply"}, and the account is free`, async () => {
       gateway = await startGateway({ upstream: impatient }, { clock })
       const body = JSON.stringify({
         model: "upstream-chat",
@@ -73,14 +73,14 @@ describe("a client that reads nothing", () => {
       const left = ask("POST", "/v1/chat/completions", businessKey, body)
       await until(() => active() === 1)
       await untilLeft()
-      // What the system took meanwhile is still there to be read; then the connection ends.
+      // The socket buffer can still be read; then the connection ends.
       const end = closed(left)
       left.resume()
       await end
     })
   }
 
-  it("of an admin reply is disconnected", async () => {
+  it("is disconnected from an admin reply", async () => {
     gateway = await startGateway({ upstream: impatient, extra: "x".repeat(12 * 1024 * 1024) }, { clock })
     const left = ask("GET", "/admin/config/export", adminKey)
     await until(() => active() === 1)
@@ -94,8 +94,8 @@ describe("a client that reads nothing", () => {
   })
 })
 
-describe("connections", () => {
-  it("beyond the limit are closed at once and counted; the others are served", async () => {
+describe("connections of clients", () => {
+  it("above limits.connections, a new one is closed at once and counted; the others are served", async () => {
     gateway = await startGateway({ limits: { connections: 16 } })
     const metrics = async () => {
       const response = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
@@ -108,7 +108,7 @@ describe("connections", () => {
     assert.match(String(await metrics()), / 1$/)
   })
 
-  it("with a request head that is too large receive an error and are closed", async () => {
+  it("a request head of 16 KiB gets 431, and the connection is closed", async () => {
     gateway = await startGateway()
     const socket = open()
     const said: Array<string> = []

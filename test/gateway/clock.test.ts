@@ -1,4 +1,4 @@
-/** A wall clock that is set an hour forward or back while everything runs: nothing ends, nothing lasts longer. */
+/** The wall clock jumps an hour forward or back while requests run: nothing ends, and nothing lasts longer. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { adminKey, businessKey } from "../support/gateway.ts"
 import { makeWallClock, type WallClock } from "../support/wallClock.ts"
@@ -16,7 +16,7 @@ const start = async () => {
 const millisOf = (timing: string | null) =>
   [...(timing ?? "").matchAll(/dur=(\d+)/g)].map(([, millis]) => Number(millis))
 
-/** Seconds that the chat requests of this process have taken together. */
+/** The sum of the durations of chat requests in this process, in seconds. */
 const chatSeconds = async (): Promise<number> => {
   const metrics = await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
   const sums = (await metrics.text()).matchAll(
@@ -27,7 +27,7 @@ const chatSeconds = async (): Promise<number> => {
 
 for (const hours of [1, -1]) {
   describe(`a wall clock that jumps by ${hours} h`, () => {
-    it("ends no stream, and leaves the pool, what is stored and what was logged in as it is", async () => {
+    it("keeps running streams, leases, stored responses and upstream logins", async () => {
       await start()
       const stored = await fetch(`${site.url}/v1/responses`, {
         method: "POST",
@@ -51,7 +51,7 @@ for (const hours of [1, -1]) {
       await response.text().then(() => assert.fail("the stream was left"), () => undefined)
     })
 
-    it("is not in the times of a request that it happens in", async () => {
+    it("does not change the measured duration of a running request", async () => {
       await start()
       // Gateways of one process share their metrics.
       const before = await chatSeconds()
@@ -68,7 +68,7 @@ for (const hours of [1, -1]) {
       assert.isBelow(lasted, 60)
     })
 
-    it("changes when a login ends, as its times are the calendar's", async () => {
+    it("moves the end of an admin login, because its expiry is a calendar time", async () => {
       await start()
       const { token } = await admin(site.url, "POST", "/admin/login", { admin_key: adminKey, expire_hours: 1 })
       clock.offset = hours * 3_600_000

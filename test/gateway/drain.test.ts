@@ -1,4 +1,4 @@
-/** What a process that is told to stop does with the requests and the connections that it has. */
+/** How a process handles its requests and connections after a stop signal. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Logger, References, Scope } from "effect"
 import { once } from "node:events"
@@ -18,7 +18,7 @@ interface Process {
   readonly reference: Reference["Service"]
 }
 
-/** The gateway as a process of its own, with one account of one slot in front of a reference upstream. */
+/** The gateway as a separate process, with one account of one slot in front of a reference upstream. */
 const withProcess = async (use: (process: Process) => Promise<void>) => {
   const scope = Scope.makeUnsafe()
   const reference = await Effect.runPromise(make())
@@ -40,7 +40,7 @@ const withProcess = async (use: (process: Process) => Promise<void>) => {
   }
 }
 
-/** Opens a connection, uses it once, and keeps it. */
+/** Opens a connection, uses it once, and keeps it alive. */
 const keepAlive = async (url: string): Promise<Socket> => {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -50,7 +50,7 @@ const keepAlive = async (url: string): Promise<Socket> => {
   return socket
 }
 
-/** Asks on a connection that has been used, with further headers; gives all that comes until it is closed. */
+/** Sends a request with further headers on a used connection; returns everything received until it is closed. */
 const askOn = async (socket: Socket, prompt: string, headers: string): Promise<string> => {
   const body = JSON.stringify({
     model: "upstream-chat",
@@ -71,7 +71,7 @@ const until = async (condition: () => Promise<boolean>) => {
   while (!await condition()) await new Promise(setImmediate)
 }
 
-/** Asks on a connection of its own: one that is kept may be closed in the moment in which it is used again. */
+/** Sends a request on a new connection: a kept one may be closed at the moment of its reuse. */
 const probe = async (url: string) => {
   const request = get(url, { agent: false })
   const [response]: Array<IncomingMessage> = await once(request, "response")
@@ -79,13 +79,13 @@ const probe = async (url: string) => {
   return { status: response?.statusCode, connection: response?.headers.connection }
 }
 
-describe.concurrent("a gateway that receives a stop signal", () => {
-  it("finishes running requests, refuses new ones, and exits without leftovers", () =>
+describe.concurrent("a gateway process that receives SIGTERM", () => {
+  it("finishes running and waiting requests, rejects new ones with shutting_down, and exits with code 0", () =>
     withProcess(async ({ gateway, reference, url }) => {
       const running = await send(url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
       assert.strictEqual(running.status, 200)
       const waiting = chat(url, "!say waited")
-      // Connections that were idle before are not, however the request announces itself.
+      // Idle connections that get a request before the signal count as busy, also with `Expect` or `Upgrade`.
       const announced = [
         askOn(await keepAlive(url), "!say expected", "expect: 100-continue\r\n"),
         askOn(await keepAlive(url), "!say upgraded", "connection: upgrade\r\nupgrade: h2c\r\n")
@@ -103,7 +103,7 @@ describe.concurrent("a gateway that receives a stop signal", () => {
       await until(async () => (await probe(`${url}/readyz`)).status === 503)
       assert.deepStrictEqual(await probe(`${url}/healthz`), { status: 200, connection: "close" })
       await idleClosed
-      // Every new connection is heard, and told.
+      // Every new connection is accepted and gets the refusal.
       for (let i = 0; i < 50; i++) {
         assert.deepStrictEqual(await probe(`${url}/readyz`), { status: 503, connection: "close" })
       }
@@ -122,7 +122,7 @@ describe.concurrent("a gateway that receives a stop signal", () => {
         detail: "The gateway is shutting down"
       })
 
-      // A browser may ask, and so hears the refusal of what it asks for.
+      // The preflight succeeds, so that a browser can read the refusal of the actual request.
       const preflight = await fetch(`${url}/v1/chat/completions`, {
         method: "OPTIONS",
         headers: { "access-control-request-method": "POST", "access-control-request-headers": "authorization" }
@@ -149,10 +149,10 @@ describe.concurrent("a gateway that receives a stop signal", () => {
     }))
 })
 
-/** Seconds that the gateway waits for what runs, by a clock that a test moves. */
+/** The drain timeout in seconds, by a clock that the test moves. */
 const patience = 7
 
-/** A gateway of one account of one slot, which has written what it logged. */
+/** A gateway with one account of one slot, and the outcomes that it has logged. */
 const startStopped = async () => {
   const clock = makeMovedClock({ still: true })
   const outcomes: Array<unknown> = []
@@ -167,7 +167,7 @@ const startStopped = async () => {
   return {
     site,
     outcomes,
-    /** Stops the gateway with so many requests that do not end by themselves. */
+    /** Stops the gateway with `count` requests that do not end by themselves. */
     stop: async (count: number) => {
       assert.strictEqual(active(), count)
       const stopped = site.stop()
@@ -181,8 +181,8 @@ const startStopped = async () => {
   }
 }
 
-describe("a gateway whose drain takes too long", () => {
-  it("tells each style in its own words what its limit ends, streams, whole replies and those that wait", async () => {
+describe("a gateway whose drain timeout passes", () => {
+  it("ends streams, whole replies and waiting requests with shutting_down, in each style's error format", async () => {
     const { site, stop } = await startStopped()
     const asked = [
       ["/v1/responses", { input: "!say one two\n!fault hang-mid-stream after=1", stream: true }],
@@ -197,7 +197,7 @@ describe("a gateway whose drain takes too long", () => {
         body: JSON.stringify({ model: "upstream-chat", ...body })
       })
       replies.push(reply)
-      // The first has the only slot, and the others wait for it.
+      // The first request holds the only slot, and the others wait for it.
       if (replies.length === 1) await reply
     }
     await untilQueue(site, { waiting: 2 })
@@ -210,7 +210,7 @@ describe("a gateway whose drain takes too long", () => {
     assert.match(await chat!.text(), /"code":"shutting_down"/)
   })
 
-  it("waits no longer than it may, and tells the upstream", async () => {
+  it("ends a running stream after exactly the timeout, and stops it at the upstream", async () => {
     const { outcomes, site, stop } = await startStopped()
     const running = await send(site.url, "!say one two\n!fault hang-mid-stream after=1", { stream: true })
     assert.strictEqual(running.status, 200)

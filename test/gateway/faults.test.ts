@@ -1,6 +1,6 @@
 /**
- * Every failure of the session protocol, as callers see it and as the upstream sees the gateway: streamed and not, with one
- * account, with two, pinned to one of two, and with a token of the caller's own.
+ * Every failure of the session protocol, as seen by callers and by the upstream: streamed and whole, with one account,
+ * with two, pinned to one of two, and with the caller's own token.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
@@ -25,7 +25,7 @@ import {
 
 const ownToken = "a-token-of-my-own"
 
-/** Who asks, and with which accounts behind the gateway. */
+/** Who sends the request, and the accounts of the gateway. */
 const settings = {
   one: { names: ["a"], target: undefined, direct: false },
   two: { names: ["a", "b"], target: undefined, direct: false },
@@ -35,21 +35,21 @@ const settings = {
 type Setting = keyof typeof settings
 const settingNames = Object.keys(settings) as ReadonlyArray<Setting>
 
-/** Whose call failed, try by try: accounts `a` and `b`, or the caller's own token (`-`). */
+/** The account of each failed call, in order: `a` and `b`, or the caller's own token (`-`). */
 type Tries = Readonly<Record<Setting, string>>
 
-/** What is wrong with the request is wrong everywhere. */
+/** A fault of the request fails on every account. */
 const once: Tries = { one: "a", two: "a", pinned: "b", direct: "-" }
-/** Says nothing of the account: where there is no other one it is tried again. */
+/** A fault that does not concern the account: without another account, the same one is retried. */
 const thrice: Tries = { one: "aaa", two: "aba", pinned: "b", direct: "-" }
-/** The server may be at work on it: only another account's is asked. */
+/** The server may still be working on the request: only another account is tried. */
 const onceEach: Tries = { one: "a", two: "aba", pinned: "b", direct: "-" }
-/** Takes the account out of rotation. */
+/** A fault that takes the account out of rotation. */
 const each: Tries = { one: "a", two: "ab", pinned: "b", direct: "-" }
 /** A fresh token first, then the next account. */
 const refreshed: Tries = { one: "aa", two: "aab", pinned: "bb", direct: "-" }
 
-/** What a caller is told. */
+/** The error that a caller receives. */
 interface Told {
   readonly status: number
   readonly code: string
@@ -81,12 +81,12 @@ interface Before {
   readonly fault: Fault & { readonly call?: CallName }
   readonly told: Told
   readonly tries: Tries
-  /** Where it differs for a caller's own token. */
+  /** The different error for a caller's own token. */
   readonly direct?: Told
   readonly retryAfter?: RegExp
-  /** The upstream has to be told to stop. */
+  /** Whether the upstream receives a stop. */
   readonly stops?: boolean
-  /** The time that passes is what fails. */
+  /** The failure is a timeout. */
   readonly silence?: Silence
 }
 
@@ -97,15 +97,15 @@ const row = (fault: Before["fault"], told: Told, tries: Tries, rest: Partial<Bef
   ...rest
 })
 
-/** What goes before the upstream's silence. */
+/** What precedes the upstream's silence. */
 interface Silence {
-  /** What the gateway has of the reply. */
+  /** The part of the reply that the gateway has received. */
   readonly heard?: string
-  /** The caller of a stream has it too. */
+  /** Whether the caller of a stream has received it too. */
   readonly shown?: boolean
 }
 
-/** Failures before anything was shown, at every attempt. */
+/** Failures before any output, at every attempt. */
 const before: ReadonlyArray<Before> = [
   row({ name: "no-token" }, refusedToken, refreshed, { direct: refusedOwn }),
   row({ name: "token-invalid" }, refusedToken, refreshed, { direct: refusedOwn }),
@@ -147,7 +147,7 @@ const before: ReadonlyArray<Before> = [
   row({ name: "error-status", after: 0 }, trouble(), thrice)
 ]
 
-/** The same for silence, whose time is let pass. */
+/** The same for silence, which the test ends by moving the clock. */
 const silent: ReadonlyArray<Before> = [
   row({ name: "hang-before-headers", call: "create" }, late, onceEach, { silence: {} }),
   row({ name: "hang-before-headers" }, late, onceEach, { silence: {} }),
@@ -158,7 +158,7 @@ const silent: ReadonlyArray<Before> = [
   })
 ]
 
-/** Failures of the login, which a caller with a token of its own never meets. */
+/** Failures of the login, which a caller's own token does not need. */
 const atLogin: ReadonlyArray<Before> = [
   row({ name: "wrong-credentials", call: "login" }, refusedLogin, each),
   row({ name: "suspended", call: "login" }, suspended, each),
@@ -173,20 +173,20 @@ const atLogin: ReadonlyArray<Before> = [
 interface After {
   readonly about: string
   readonly faults: ReadonlyArray<Fault & { readonly call?: CallName }>
-  /** What is told in the stream, and of a whole reply. */
+  /** The error in the stream, and of a whole reply. */
   readonly told: Told
   readonly direct?: Told
-  /** Of the whole reply; the attempt of a stream is the only one. */
+  /** The attempts for a whole reply; a stream has one attempt. */
   readonly tries: Tries
-  /** For each attempt, as far as a request may have so many. */
+  /** Continues of each attempt; `mostResumes` bounds their sum. */
   readonly continues?: number
   readonly stops?: number
   readonly retryAfter?: RegExp
-  /** The time that passes is what fails. */
+  /** The failure is a timeout. */
   readonly silence?: Silence
 }
 
-/** Resumes of one request, over all its attempts (upstream-protocol). */
+/** The maximum of resumes of one request, over all its attempts. */
 const mostResumes = 8
 
 const cut: Fault = { name: "reset-mid-stream" }
@@ -201,7 +201,7 @@ const after: ReadonlyArray<After> = [
     silence: { heard: "one", shown: true }
   },
   {
-    about: "a line that is no JSON",
+    about: "a line that is not JSON",
     faults: [{ name: "broken-line" }],
     told: trouble(/not JSON$/),
     tries: thrice,
@@ -210,7 +210,7 @@ const after: ReadonlyArray<After> = [
   { about: "status TIMEOUT", faults: [{ name: "timeout-status", after: 1 }], told: trouble(), tries: thrice },
   { about: "status ERROR", faults: [{ name: "error-status", after: 1 }], told: trouble(), tries: thrice },
   {
-    about: "a snapshot that disagrees with what was shown",
+    about: "a snapshot that contradicts the text already sent",
     faults: [cut, { name: "disagree" }],
     told: told(503, "upstream_error", /^The upstream changed what it had already sent of the reply\.$/),
     tries: thrice,
@@ -218,7 +218,7 @@ const after: ReadonlyArray<After> = [
     stops: 1
   },
   {
-    about: "a continue that is refused",
+    about: "a rejected continue",
     faults: [cut, { name: "trouble", call: "continue" }],
     told: trouble(/: service unavailable$/),
     tries: thrice,
@@ -226,7 +226,7 @@ const after: ReadonlyArray<After> = [
     stops: 1
   },
   {
-    about: "a continue that is limited",
+    about: "a rate-limited continue",
     faults: [cut, { name: "rate-limited", call: "continue", status: 429, retryAfter: 7 }],
     told: limited,
     tries: each,
@@ -235,7 +235,7 @@ const after: ReadonlyArray<After> = [
     retryAfter: /^7$/
   },
   {
-    about: "a token that is refused twice",
+    about: "a token that is rejected twice",
     faults: [cut, { name: "token-expired", call: "continue" }],
     told: refusedToken,
     direct: refusedOwn,
@@ -244,7 +244,7 @@ const after: ReadonlyArray<After> = [
     stops: 1
   },
   {
-    about: "three continues that bring nothing",
+    about: "three continues without new output",
     faults: [{ name: "cut-off" }, { name: "nothing-new" }],
     told: cutOff,
     tries: thrice,
@@ -258,7 +258,7 @@ const after: ReadonlyArray<After> = [
     retryAfter: /^[12]$/
   },
   {
-    about: "a hint in place of what follows",
+    about: "a hint in reply to a continue",
     faults: [cut, { name: "hint", call: "continue", after: 0, message: "Too much" }],
     told: limited,
     tries: each,
@@ -266,7 +266,7 @@ const after: ReadonlyArray<After> = [
     retryAfter: /^[12]$/
   },
   {
-    about: "three continues that cannot be made",
+    about: "three continues whose connection fails",
     faults: [cut, { name: "reset-before-headers", call: "continue" }],
     told: unreachable,
     tries: thrice,
@@ -282,16 +282,19 @@ const titleOf = ({ fault }: Pick<Before, "fault">): string => {
   return [name, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)].join(" ")
 }
 
-/** One gateway for each setting, streamed and not. */
+/** One gateway for each setting, streamed and whole. */
 interface Stand {
   readonly setting: Setting
   readonly stream: boolean
   readonly site: Site
-  /** The gateway's; it stands still, so that no limit is reached unless a test lets its time pass. */
+  /** The gateway's clock, which stands still until a test moves it, so that no other limit is reached. */
   readonly clock: MovedClock
 }
 
-/** Seconds without a byte after which the gateway gives up; three tries are over before it tells a waiting stream to stay. */
+/**
+ * The timeout for silence in seconds; short enough that three attempts end before a waiting stream gets a keep-alive
+ * comment.
+ */
 const patience = 2
 
 const startStands = (wanted: ReadonlyArray<Setting> = settingNames) =>
@@ -303,7 +306,7 @@ const startStands = (wanted: ReadonlyArray<Setting> = settingNames) =>
     })
   ))
 
-/** Waits until the gateway has such a part of a reply that is still open. */
+/** Waits until the gateway has received `part` of a reply that is still open. */
 const untilHeard = async ({ site }: Stand, part: string): Promise<void> => {
   const captures = Context.get(site.gateway.services, Captures)
   for (;;) {
@@ -314,8 +317,8 @@ const untilHeard = async ({ site }: Stand, part: string): Promise<void> => {
 }
 
 /**
- * Lets the gateway's patience run out each time that the upstream has fallen silent and `ready` says that what came before is
- * with whom it is for; ends with the answer.
+ * Moves the clock past the silence timeout whenever the upstream is silent and `ready` confirms that the previous
+ * output has arrived; returns with the answer.
  */
 const passSilences = async ({ clock, site }: Stand, answer: Promise<unknown>, ready: () => Promise<unknown>) => {
   let answered = false
@@ -328,7 +331,7 @@ const passSilences = async ({ clock, site }: Stand, answer: Promise<unknown>, re
   }
 }
 
-/** Makes account names of their own for each row, so that none knows what happened to another. */
+/** Gives each row its own account names, so that rows do not affect each other. */
 let rows = 0
 
 interface Asked {
@@ -336,14 +339,11 @@ interface Asked {
   readonly report: Report
   /** Accounts of the calls of this kind, in the notation of `Tries`. */
   readonly triesOf: (call: CallName) => string
-  /** Accounts that would be used next, in the same notation. */
+  /** Accounts in rotation, in the same notation. */
   readonly inRotation: () => Promise<string>
 }
 
-/**
- * Asks with accounts that nothing has happened to yet, with faults ordered (`account` by its letter); looks once nothing runs
- * upstream any more.
- */
+/** Sends a request with fresh accounts and the given faults (`account` by its letter); returns once the upstream is idle. */
 const ask = async (
   stand: Stand,
   prompt: string,
@@ -376,7 +376,7 @@ const ask = async (
   }
   const said = await answer
   await site.until(isQuiet)
-  // An upstream that has to be told so has heard of the end once the account is free.
+  // An upstream that must receive a stop has received it once the account is free.
   await untilQueue(site, { in_use: 0 })
   const report = await site.report()
   return {
@@ -394,12 +394,12 @@ const ask = async (
 
 const always = 1_000
 
-/** A plain error: no success, no text, and nothing but what the caller is meant to be told. */
+/** A plain error: no success, no text, and only the fields that a caller may see. */
 const checkPlain = ({ said }: Asked, { code, status, words }: Told, retryAfter: RegExp | undefined) => {
   const { message, ...error } = said.error ?? { message: "no error" }
   assert.match(message, words)
   if (retryAfter !== undefined) assert.match(said.retryAfter ?? "", retryAfter)
-  // Where every account is refused: when the pool tries the first of them again.
+  // If every account is out: the time until the pool retries the first of them.
   const isOutage = code === "no_account_available" && said.retryAfter !== undefined
   if (isOutage) assert.match(said.retryAfter ?? "", /^(?:5\d|6\d|7[0-5])$/)
   assert.deepStrictEqual({ ...said, error }, {
@@ -423,7 +423,7 @@ const checkBefore = async (stand: Stand, expected: Before) => {
   assert.strictEqual(asked.report.calls.stop_stream, stops ? made.length : 0)
 }
 
-/** Runs on every stand at once, and waits for all of them also where one finds a fault. */
+/** Runs on every stand concurrently, and waits for all of them even if one fails. */
 const onEach = async (stands: ReadonlyArray<Stand>, check: (stand: Stand) => Promise<void>) => {
   const results = await Promise.allSettled(stands.map(check))
   results.forEach((result, i) => {
@@ -436,7 +436,7 @@ const onEach = async (stands: ReadonlyArray<Stand>, check: (stand: Stand) => Pro
 
 const stopStands = (stands: ReadonlyArray<Stand>) => Promise.all(stands.map(({ site }) => site.stop()))
 
-describe("before anything was shown,", () => {
+describe("a fault before any output", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
     stands = await startStands()
@@ -454,8 +454,8 @@ describe("before anything was shown,", () => {
   }
 })
 
-describe("a reply without a word", () => {
-  it("is no success: 503 upstream_empty_output", async () => {
+describe("an upstream reply without text", () => {
+  it("is an error: 503 upstream_empty_output", async () => {
     const stands = await startStands()
     await onEach(stands, async (stand) => {
       const asked = await ask(stand, "!say \"\"", [])
@@ -465,7 +465,7 @@ describe("a reply without a word", () => {
   })
 })
 
-describe("with a second account,", () => {
+describe("failover to a second account", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
     stands = await startStands(["two"])
@@ -474,7 +474,7 @@ describe("with a second account,", () => {
 
   const passing = [...before, ...atLogin].filter(({ tries }) => tries !== once)
   for (const { fault, tries } of passing) {
-    it(`${titleOf({ fault })} is not seen by the caller`, () =>
+    it(`${titleOf({ fault })}: the caller gets the complete reply`, () =>
       onEach(stands, async (stand) => {
         const asked = await ask(stand, "!say one", [{ ...fault, account: "a", times: always }])
         assert.strictEqual(textOf(asked.said), "one")
@@ -520,7 +520,7 @@ const checkAfter = async (
   })
 }
 
-describe("after the first frame of a stream, and in a reply that is wanted whole,", () => {
+describe("a fault after the first text, in a stream and in a whole reply", () => {
   let stands: ReadonlyArray<Stand>
   beforeAll(async () => {
     stands = await startStands()
@@ -536,14 +536,14 @@ describe("after the first frame of a stream, and in a reply that is wanted whole
   > = [
     ["a connection that breaks", [cut], "one two three", "stop", 1],
     ["an early end", [{ name: "cut-off" }], "one two three", "stop", 1],
-    ["a missing status", [{ name: "no-status" }], "one two three", "stop", 1],
-    ["a break before there was text", [{ name: "cut-off", after: 0 }], "one two three", "stop", 1],
-    ["a token that expired meanwhile", [cut, { name: "token-expired", call: "continue" }], "one two three", "stop", 2],
-    ["a continue that breaks off", [cut, { name: "cut-off", call: "continue" }], "one two three", "stop", 2],
-    ["a withdrawal", [{ name: "content-filter", after: 1 }], "one", "content_filter", 0]
+    ["a missing final status", [{ name: "no-status" }], "one two three", "stop", 1],
+    ["a cut-off before the first text", [{ name: "cut-off", after: 0 }], "one two three", "stop", 1],
+    ["a token that has expired", [cut, { name: "token-expired", call: "continue" }], "one two three", "stop", 2],
+    ["a continue that is cut off", [cut, { name: "cut-off", call: "continue" }], "one two three", "stop", 2],
+    ["a withdrawn reply", [{ name: "content-filter", after: 1 }], "one", "content_filter", 0]
   ]
   for (const [about, faults, text, finish, continues] of works) {
-    it(`${about} is no failure`, () =>
+    it(`${about}: the reply succeeds`, () =>
       onEach(stands.filter(({ setting }) => setting !== "direct"), async (stand) => {
         const { report, said, triesOf } = await ask(stand, "!say one two three", faults)
         assert.deepInclude(said, { status: 200, error: undefined, text, finish })
@@ -553,7 +553,7 @@ describe("after the first frame of a stream, and in a reply that is wanted whole
       }))
   }
 
-  it("a reply that is cut at the output limit again and again ends by length", () =>
+  it("endless cuts at the output limit: the reply ends with finish reason length after 16 continues", () =>
     onEach(stands, async (stand) => {
       const { report, said } = await ask(stand, "!say one", [{ name: "endless-incomplete" }])
       assert.deepInclude(said, { status: 200, error: undefined, finish: "length" })

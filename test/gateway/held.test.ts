@@ -1,4 +1,4 @@
-/** What a whole reply and a large body hold is given back however the request ends. */
+/** The buffered bytes of a whole reply and of a large body are released however the request ends. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
@@ -44,27 +44,27 @@ const send = (stream: boolean, signal?: AbortSignal) =>
     signal: signal ?? null
   })
 
-/** A body's own bytes, and two for each character of the prompt that becomes of it. */
+/** The body's own bytes, and two for each character of its prompt. */
 const heldMeanwhile = 600_000
 
 const long = frames(chunk({ content: "y".repeat(100_000) }))
 
-/** The gateway has seen to everything: the account is free, and nothing is held. */
+/** Waits until the account is free, then asserts that no bytes are buffered. */
 const assertNothingHeld = async () => {
   let status = await admin(gateway.url, "GET", "/admin/queue/status")
   while (status["in_use"] !== 0) status = await admin(gateway.url, "GET", "/admin/queue/status")
   assert.strictEqual(held(), 0)
 }
 
-describe.each([false, true])("a request for a reply, streamed: %s,", (stream) => {
+describe.each([false, true])("buffered bytes of a request (streamed: %s)", (stream) => {
   const ends: ReadonlyArray<readonly [string, Answer, number]> = [
-    ["that goes well", streamed({ content: "y".repeat(100_000) }), 200],
-    ["that is refused", json(400, { error: { message: "no", type: "invalid_request_error" } }), 400],
-    ["that is empty", streamed(), 503],
-    ["that is no stream", { headers: { "content-type": "text/html" }, pieces: ["<html>"] }, 503],
-    ["that breaks off", { pieces: [long], after: "reset" }, stream ? 200 : 503]
+    ["that succeeds", streamed({ content: "y".repeat(100_000) }), 200],
+    ["that the upstream rejects", json(400, { error: { message: "no", type: "invalid_request_error" } }), 400],
+    ["with an empty reply", streamed(), 503],
+    ["with an HTML page as the reply", { headers: { "content-type": "text/html" }, pieces: ["<html>"] }, 503],
+    ["whose connection is reset", { pieces: [long], after: "reset" }, stream ? 200 : 503]
   ]
-  it.each(ends)("%s holds nothing afterwards", async (_, answer, status) => {
+  it.each(ends)("a request %s releases its buffered bytes", async (_, answer, status) => {
     server.answer(() => {
       assert.isAtLeast(held(), heldMeanwhile)
       return answer
@@ -75,7 +75,7 @@ describe.each([false, true])("a request for a reply, streamed: %s,", (stream) =>
     await assertNothingHeld()
   })
 
-  it("whose caller leaves in its midst holds nothing afterwards", async () => {
+  it("a request whose caller disconnects releases its buffered bytes", async () => {
     server.answer(() => ({ pieces: [long], after: "hang" }))
     const leaving = new AbortController()
     const left = send(stream, leaving.signal).then((response) => response.text()).catch(() => "left")
@@ -88,7 +88,7 @@ describe.each([false, true])("a request for a reply, streamed: %s,", (stream) =>
   })
 })
 
-describe("a streamed reply", () => {
+describe("buffered bytes of a streamed reply", () => {
   const sum = () => Context.get(gateway.services, CurrentBufferedBytes)
   const most = defaultLimits.buffered_bytes
   const text = "y".repeat(1000)
@@ -106,7 +106,7 @@ describe("a streamed reply", () => {
   })
   const chatTools = [{ type: "function", function: { name: "f" } }]
 
-  /** The frames of a reply for which the others leave room for so many bytes. */
+  /** Returns the frames of a reply, with `room` bytes left under the limit. */
   const ask = async (path: string, body: object, room: number, reply: Answer) => {
     server.answer(() => reply)
     sum().used = most - room
@@ -124,20 +124,20 @@ describe("a streamed reply", () => {
     ask("/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], tools: chatTools }, room, reply)
   const responses = (reply: Answer, room: number) => ask("/v1/responses", { input: "Hi", store: false }, room, reply)
 
-  it("of text holds nothing that has left, and is whole however little room there is", async () => {
+  it("sent text is released at once, so that the reply is complete with little room", async () => {
     const all = await chat(ofText(), 50_000)
     assert.strictEqual(all.split(text).length - 1, 300)
     assert.include(all, "\"finish_reason\":\"stop\"")
   })
 
-  it("holds the arguments of a call until it is whole, and is cut where there is no room for them", async () => {
+  it("arguments of a tool call are buffered until they are complete, and cut at the limit", async () => {
     assert.include(await chat(ofOneCall(), 700_000), "\"finish_reason\":\"tool_calls\"")
     const cut = await chat(ofOneCall(), 500_000)
     assert.include(cut, "\"finish_reason\":\"length\"")
     assert.notInclude(cut, "tool_calls\"}]")
   })
 
-  it("of a style that repeats the text at its end holds all of it, and is cut where there is no room for it", async () => {
+  it("the responses style buffers the text for its last event, and cuts it at the limit", async () => {
     assert.include(await responses(ofText(), 700_000), "event: response.completed")
     const cut = await responses(ofText(), 500_000)
     assert.include(cut, "event: response.incomplete")
@@ -145,8 +145,8 @@ describe("a streamed reply", () => {
   })
 })
 
-describe("a conversation whose prompt there is no room for", () => {
-  it("is refused before the upstream is called", async () => {
+describe("a prompt above limits.buffered_bytes", () => {
+  it("is rejected before the upstream is called", async () => {
     const sum = Context.get(gateway.services, CurrentBufferedBytes)
     server.answer(() => streamed({ content: "Hello" }))
     const most = defaultLimits.buffered_bytes

@@ -1,4 +1,4 @@
-/** What keys may do, as their callers meet it: in every style, streamed or not, through the vendors' SDKs. */
+/** The limits of keys as callers see them: in every style, streamed and whole, through the vendors' SDKs. */
 import Anthropic from "@anthropic-ai/sdk"
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
@@ -17,11 +17,11 @@ afterEach(() => site.stop())
 const key = "sk-limited"
 const id = keyId(key, sha256Hex)
 
-/** Saturday, some time of the afternoon. */
+/** A Saturday afternoon. */
 const afternoon = Date.parse("2026-11-21T15:00:17Z")
 
 const start = async (record: RawConfig, config: RawConfig = {}) => {
-  // It stands still: a minute lasts as long as a test asks.
+  // The clock stands still until a test moves it, so that a minute does not end unexpectedly.
   clock = makeWallClock(makeMovedClock({ still: true, wall: afternoon }))
   site = await startSite({
     keys: [key, "free"],
@@ -47,7 +47,7 @@ const usedBy = async (of = id) => {
   return item!.usage
 }
 
-/** The same when nothing of the key runs any more: a caller has its reply before the request is over. */
+/** The usage once no request of the key runs: a caller has its reply before the request has ended. */
 const settled = async (): ReturnType<typeof usedBy> => {
   for (;;) {
     const usage = await usedBy()
@@ -56,7 +56,7 @@ const settled = async (): ReturnType<typeof usedBy> => {
   }
 }
 
-/** The bodies and paths of what every style is asked with, for those who look at headers. */
+/** The path and body of a request in every style, for tests that read headers. */
 const raw: Readonly<Record<StyleName, (model: string, stream: boolean) => readonly [path: string, body: unknown]>> = {
   chat: (
     model,
@@ -86,7 +86,7 @@ const ask = (style: StyleName, stream: boolean, { bearer = key, model = "upstrea
 const headersOf = (response: Response) =>
   Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("x-ratelimit-")))
 
-/** What each SDK makes of a refusal. */
+/** The error that each SDK makes of a refusal. */
 const refusalOf = (
   style: StyleName,
   type: string,
@@ -111,8 +111,8 @@ const everywhere = async (expected: (style: StyleName) => Omit<Failed, "message"
   }
 }
 
-describe("a key that may not be used", () => {
-  it("is refused in every style as the SDKs' authentication error, and never tried upstream", async () => {
+describe("a disabled or expired key", () => {
+  it("every style rejects it as the SDK's authentication error, without a call to the upstream", async () => {
     for (
       const [record, message] of [
         [{ disabled: true }, "This API key is disabled"],
@@ -133,7 +133,7 @@ describe("a key that may not be used", () => {
     await start({})
   })
 
-  it("may until the moment that it ends", async () => {
+  it("a key works until its expiry", async () => {
     await start({ expires_at: "2026-11-21T15:30:00Z" })
     assert.strictEqual(textOf(await chat(site.url, "!say yes", { key })), "yes")
     clock.offset += 30 * 60_000
@@ -141,8 +141,8 @@ describe("a key that may not be used", () => {
   })
 })
 
-describe("a model that a key may not use", () => {
-  it("is refused in every style as the SDKs' permission error, whatever name it is asked for by", async () => {
+describe("a key with a list of models", () => {
+  it("every style rejects another model as the SDK's permission error, also under its alias", async () => {
     await start({ models: ["upstream-reasoner", "claude-opus-4"] })
     await everywhere(
       (style) => refusalOf(style, "PermissionDeniedError", 403, "model_not_allowed", "PERMISSION_DENIED"),
@@ -169,7 +169,7 @@ describe("a model that a key may not use", () => {
     assert.strictEqual((await settled()).in_flight, 0)
   })
 
-  it("is not in the lists that the key is shown, and in those of everybody else", async () => {
+  it("the lists of models contain only the key's models; other callers see all", async () => {
     await start({ models: ["upstream-reasoner"] })
     const listed = async (path: string, bearer?: string) => {
       const response = await fetch(`${site.url}${path}`, {
@@ -203,8 +203,8 @@ describe("a model that a key may not use", () => {
   })
 })
 
-describe("a window that is used up", () => {
-  it("refuses in every style as the SDKs' rate limit error, until it is over", async () => {
+describe("a key with a limit per window", () => {
+  it("every style rejects a request above the limit as the SDK's rate limit error, until the window ends", async () => {
     await start({ limits: [{ window: "day", requests: 8 }] })
     for (const style of styleNames) {
       for (const stream of [false, true]) {
@@ -222,7 +222,7 @@ describe("a window that is used up", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say again", { key })), "again")
   })
 
-  it("tells what is left in headers, on every reply of the key and on refusals, whole or streamed", async () => {
+  it("x-ratelimit headers report the rest on replies and refusals, streamed and whole", async () => {
     await start({ limits: [{ window: "day", requests: 10 }, { window: "minute", requests: 3, tokens: 100_000 }] })
     const left: Array<string> = []
     for (
@@ -252,7 +252,7 @@ describe("a window that is used up", () => {
     assert.deepStrictEqual(headersOf(missing), {})
   })
 
-  it("that is far from over is not waited for by SDKs", async () => {
+  it("SDKs do not retry when the window ends much later", async () => {
     await start({ limits: [{ window: "day", requests: 1 }] })
     await chat(site.url, "!say one", { key })
     let calls = 0
@@ -279,7 +279,7 @@ describe("a window that is used up", () => {
     assert.strictEqual(calls, 2)
   })
 
-  it("of tokens counts what was really used, and what a prompt is estimated at before", async () => {
+  it("a token limit counts the real usage, and checks the estimate of a prompt first", async () => {
     await start({ limits: [{ window: "hour", tokens: 400 }] })
     const first = await (await ask("chat", false)).json() as { usage: { total_tokens: number } }
     const [window] = (await settled()).windows
@@ -295,8 +295,8 @@ describe("a window that is used up", () => {
   })
 })
 
-describe("a key with as many requests under way as it may have", () => {
-  it("is refused at once, and has its place back when one ends, however it ends", async () => {
+describe("a key with max_inflight", () => {
+  it("a request above the limit is rejected at once, and the end of another frees its place", async () => {
     await start({ max_inflight: 1 })
     const held = await hold(site, { key })
     const refused = await send(site.url, "!say two", { key })
@@ -310,7 +310,7 @@ describe("a key with as many requests under way as it may have", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say three", { key })), "three")
   })
 
-  it("is never given more than its windows and places hold, however many come at once", async () => {
+  it("concurrent requests never exceed the windows and max_inflight", async () => {
     await start({ max_inflight: 6, limits: [{ window: "day", requests: 10 }] })
     const statuses: Array<number> = []
     for (let round = 0; round < 3; round++) {
@@ -323,7 +323,7 @@ describe("a key with as many requests under way as it may have", () => {
     assert.strictEqual((await settled()).windows[0]?.requests?.used, 10)
   })
 
-  it("goes by the common limit where it has none of its own", async () => {
+  it("runtime.key_max_inflight applies to a key without its own limit", async () => {
     await start({}, { runtime: { key_max_inflight: 1 } })
     const held = await hold(site, { key })
     assert.strictEqual((await send(site.url, "!say two", { key })).status, 429)
@@ -334,8 +334,8 @@ describe("a key with as many requests under way as it may have", () => {
   })
 })
 
-describe("a request counts", () => {
-  it("when it was answered or the upstream was called for it, and else not", async () => {
+describe("a key's counted requests", () => {
+  it("a request counts if it was answered or sent upstream, and not if it was rejected before", async () => {
     await start({ limits: [{ window: "month", requests: 100, tokens: 100_000 }] }, {
       accounts: accounts("a"),
       runtime: { account_max_inflight: 1, account_max_queue: 0 }

@@ -1,4 +1,4 @@
-/** Callers that leave: in the queue, before the first event, in mid-stream. Nothing of theirs stays behind. */
+/** Callers that disconnect in the queue, before the first event and in mid-stream leave nothing behind. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { connect } from "node:net"
@@ -12,7 +12,7 @@ import { accounts, chat, isQuiet, queueOf, send, type Site, startSite, textOf, u
 let site: Site
 afterEach(() => site.stop())
 
-/** One account with one slot: whoever is served next shows that the slot is free. */
+/** One account with one slot: the next served request shows that the slot is free. */
 const start = async (config: { readonly queue?: number } = {}, logger?: Logger.Logger<unknown, void>) => {
   site = await startSite(
     { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: config.queue ?? 8 } },
@@ -20,19 +20,19 @@ const start = async (config: { readonly queue?: number } = {}, logger?: Logger.L
   )
 }
 
-/** The caller goes away; what it waited for ends as an abort. */
+/** The caller disconnects; its fetch fails with an abort. */
 const leave = async (abort: AbortController, answer: Promise<unknown>) => {
   abort.abort()
   const error: unknown = await answer.then(() => undefined, (error: unknown) => error)
   assert.strictEqual(error instanceof Error ? error.name : error, "AbortError")
 }
 
-/** A moment in which nothing of a reply has been shown: what is ordered, and how one knows that it has come. */
+/** A moment before any output: the fault that causes it, and how the report shows that it is reached. */
 interface Moment {
   readonly about: string
   readonly fault: FaultOrder
   readonly reached: (report: Report) => boolean
-  /** The upstream can be told to stop only what has told its id. */
+  /** The number of expected stops: the upstream can stop only a reply whose id it has sent. */
   readonly stops: number
 }
 
@@ -40,23 +40,28 @@ const has = (call: keyof Report["calls"]) => (report: Report) => report.calls[ca
 
 const moments: ReadonlyArray<Moment> = [
   {
-    about: "while the session is made",
+    about: "while the session is created",
     fault: { name: "hang-before-headers", call: "create" },
     reached: has("create"),
     stops: 0
   },
   {
-    about: "before the head of the reply",
+    about: "before the upstream's response headers",
     fault: { name: "hang-before-headers" },
     reached: has("completion"),
     stops: 0
   },
-  { about: "before the first event", fault: { name: "hang-before-events" }, reached: has("completion"), stops: 0 }
+  {
+    about: "before the upstream's first event",
+    fault: { name: "hang-before-events" },
+    reached: has("completion"),
+    stops: 0
+  }
 ]
 
 for (const stream of [true, false]) {
-  describe(`a caller of a ${stream ? "stream" : "whole reply"} that leaves`, () => {
-    it("the queue makes room for the next, and the upstream never hears of it", async () => {
+  describe(`a caller of a ${stream ? "stream" : "whole reply"} disconnects`, () => {
+    it("in the queue: its place goes to the next caller, and the upstream receives nothing", async () => {
       await start({ queue: 1 })
       const first = new AbortController()
       const running = await send(site.url, "!say one\n!fault hang-mid-stream after=1", {
@@ -80,7 +85,7 @@ for (const stream of [true, false]) {
     })
 
     for (const { about, fault, reached, stops } of moments) {
-      it(`${about} frees the slot at once`, async () => {
+      it(`${about}: the slot is free at once`, async () => {
         await start()
         assert.strictEqual(textOf(await chat(site.url, "!say warm", { stream })), "warm")
         await Effect.runPromise(site.reference.forget)
@@ -98,7 +103,7 @@ for (const stream of [true, false]) {
       })
     }
 
-    it("during the login leaves the token to the next", async () => {
+    it("during the login: the next request uses the token", async () => {
       await start()
       await Effect.runPromise(site.reference.fail({ name: "slow", call: "login", millis: 1_000 }))
       const abort = new AbortController()
@@ -110,7 +115,7 @@ for (const stream of [true, false]) {
       assert.deepInclude(calls, { login: 1, create: 1, completion: 1 })
     })
 
-    it("in mid-reply stops the upstream, and then frees the slot", async () => {
+    it("in mid-reply: the upstream is stopped, then the slot goes to the next caller", async () => {
       const lines: Array<string> = []
       await start(
         {},
@@ -135,7 +140,7 @@ for (const stream of [true, false]) {
       assert.strictEqual(textOf(await next), "next")
       const { calls, requests } = await site.until(isQuiet)
       assert.deepInclude(calls, { completion: 2, stop_stream: 1, continue: 0 })
-      // The stop came before the slot was given on.
+      // The stop precedes the next use of the slot.
       assert.deepStrictEqual(
         requests.map(({ call }) => call).filter((call) => call === "completion" || call === "stop_stream"),
         ["completion", "stop_stream", "completion"]
@@ -143,7 +148,7 @@ for (const stream of [true, false]) {
       assert.lengthOf(lines.filter((line) => line.includes("client_left")), 1)
     })
 
-    it("while the reply is resumed leaves nothing open", async () => {
+    it("while the reply is resumed: the upstream has no open request", async () => {
       await start()
       const abort = new AbortController()
       await Effect.runPromise(site.reference.fail({ name: "reset-mid-stream", after: 0 }))
@@ -160,8 +165,8 @@ for (const stream of [true, false]) {
   })
 }
 
-describe("a caller that offers another protocol", () => {
-  it("is noticed when it leaves", async () => {
+describe("a caller that sends an Upgrade header", () => {
+  it("its disconnection ends the upstream request and frees the slot", async () => {
     await start()
     const { hostname, port } = new URL(site.url)
     const socket = connect(Number(port), hostname)
@@ -180,8 +185,8 @@ describe("a caller that offers another protocol", () => {
   })
 })
 
-/** What the upstream is told of a reply that ends before it does: it is slow to hear it, for as long as the clock stands. */
-describe("an upstream that is slow to hear that a reply is over", () => {
+/** An upstream that delays its answer to a stop, for as long as the clock stands still. */
+describe("an upstream that is slow to answer a stop", () => {
   let clock: MovedClock
   const ask = (stream: boolean, signal: AbortSignal, prompt: string, rest: object = {}) =>
     fetch(`${site.url}/v1/chat/completions`, {
@@ -195,7 +200,7 @@ describe("an upstream that is slow to hear that a reply is over", () => {
     site = await startSite({ accounts: accounts(...names), runtime: { account_max_inflight: 1 } }, { clock })
     await Effect.runPromise(site.reference.fail({ name: "hang-before-headers", call: "stop_stream" }))
   }
-  /** The slot is held until the upstream has had its time to hear of it, and is free then. */
+  /** The slot is held until the stop has ended, by an answer or the timeout. */
   const untilFree = async () => {
     await site.until(has("stop_stream"))
     assert.deepInclude(await queueOf(site), { in_use: 1 })
@@ -204,12 +209,12 @@ describe("an upstream that is slow to hear that a reply is over", () => {
   }
 
   for (const stream of [true, false]) {
-    it(`keeps no caller of a ${stream ? "stream" : "whole reply"} waiting, and gives the slot back once it has heard`, async () => {
+    it(`the caller of a ${stream ? "stream" : "whole reply"} gets the end at once, and the slot is freed after the stop`, async () => {
       await begin("a")
       const asking = ask(stream, new AbortController().signal, "!count 400\n!fault hang-mid-stream after=50", {
         stop: ["12"]
       })
-      // One that answers at once has heard before the reply is over.
+      // The reply waits this long for an upstream that answers quickly.
       await untilHolds(() => clock.sleeping().some((left) => left === 250))
       clock.move(250)
       const response = await asking
@@ -219,7 +224,7 @@ describe("an upstream that is slow to hear that a reply is over", () => {
     })
   }
 
-  it("gives the slot back although the caller leaves at the end of the stream", async () => {
+  it("the slot is freed although the caller disconnects at the end of the stream", async () => {
     await begin("a")
     const abort = new AbortController()
     const response = await ask(true, abort.signal, "!count 400\n!fault hang-mid-stream after=50", { stop: ["12"] })
@@ -231,11 +236,11 @@ describe("an upstream that is slow to hear that a reply is over", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say next")), "next")
   })
 
-  it("hears of no other attempt for a caller that has left in the second one", async () => {
+  it("no further attempt starts after the caller has disconnected in the second one", async () => {
     await begin("a", "b", "c")
     await Effect.runPromise(site.reference.fail({ name: "reset-before-headers" }))
     const abort = new AbortController()
-    // Text where a call is demanded is held: nothing of the reply can be shown.
+    // With a required tool call, text is held back, so that the caller receives nothing.
     const answer = ask(true, abort.signal, "!say one\n!fault hang-mid-stream after=1", {
       tools: [{ type: "function", function: { name: "lookup", parameters: { type: "object", properties: {} } } }],
       tool_choice: "required"
@@ -249,8 +254,8 @@ describe("an upstream that is slow to hear that a reply is over", () => {
   })
 })
 
-describe("callers that leave all at once", () => {
-  it("in every window leave every slot free", async () => {
+describe("many callers disconnect at once", () => {
+  it("from running and from waiting requests: every slot is free again", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 3, account_max_queue: 100 }

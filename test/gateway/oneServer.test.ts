@@ -1,4 +1,4 @@
-/** One server behind the gateway, with one account or none: nothing to fail over to. */
+/** One server behind the gateway, with one account or without accounts: there is no failover. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -50,9 +50,9 @@ const ask = async ({ gateway }: Stand) => {
 
 const trouble = json(500, { error: { message: "down" } })
 
-describe("one server", () => {
+describe("a failing upstream server", () => {
   it.each([["no account", []], ["one account", [{ token: "sk-one" }]]])(
-    "is tried thrice with %s, and the tries are retries",
+    "with %s, a request has three attempts, logged as retries",
     async (_, accounts) => {
       const stand = await start(trouble, { accounts })
       assert.strictEqual((await ask(stand)).status, 503)
@@ -62,14 +62,14 @@ describe("one server", () => {
     }
   )
 
-  it("with two accounts is failed over to", async () => {
+  it("with two accounts, further attempts are logged as failovers", async () => {
     const stand = await start(trouble, { accounts: [{ token: "sk-one" }, { token: "sk-two" }] })
     await ask(stand)
     assert.deepInclude(stand.logged[0], { attempts: 3, failovers: 2 })
     assert.notProperty(stand.logged[0], "retries")
   })
 
-  it("gets no request twice that timed out after it was sent", async () => {
+  it("a request that timed out after it was sent is not retried", async () => {
     const clock = makeMovedClock({ still: true })
     const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 } }, { clock })
     const asking = ask(stand)
@@ -80,15 +80,15 @@ describe("one server", () => {
     assert.lengthOf(stand.server.requests, 1)
   })
 
-  it("gets no request twice whose gateway says that it timed out", async () => {
+  it("a request that a proxy answered with 504 is not retried", async () => {
     const stand = await start(json(504, { error: { message: "late" } }))
     await ask(stand)
     assert.lengthOf(stand.server.requests, 1)
   })
 })
 
-describe("a server that asks for a key where none is configured", () => {
-  it("is reported to callers, operators and probes, with the time of the next try", async () => {
+describe("a server that requires an API key when none is configured", () => {
+  it("callers, the queue status and /readyz report it, with the time of the next try", async () => {
     const stand = await start(json(401, { error: { message: "You didn't provide an API key" } }), {}, {}, {
       clock: makeMovedClock({ still: true })
     })
@@ -99,7 +99,7 @@ describe("a server that asks for a key where none is configured", () => {
       first.message,
       "The upstream asks for an API key and none is configured: add an account with the key as its token"
     )
-    // Tried again after a minute and up to a quarter more.
+    // The back-off is a minute plus up to a quarter.
     assert.isTrue(Number(first.retryAfter) >= 60 && Number(first.retryAfter) <= 75, String(first.retryAfter))
     const second = await ask(stand)
     assert.strictEqual(
@@ -119,7 +119,7 @@ describe("a server that asks for a key where none is configured", () => {
     assert.deepEqual(await ready.json(), { status: "ready", accounts: { ready: 0, total: 1 } })
   })
 
-  it("is not so while it serves", async () => {
+  it("the queue status has no reason while the server serves without a key", async () => {
     const stand = await start(streamed({ content: "Hello" }))
     assert.strictEqual((await ask(stand)).status, 200)
     const ready = await fetch(`${stand.gateway.url}/readyz`)

@@ -1,4 +1,4 @@
-/** The pool as callers and the upstream see it, over sockets: limits, the queue, tokens, pins, health, sessions. */
+/** The pool as callers and the upstream see it over sockets: limits, queue, tokens, pinned requests, health, sessions. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Report } from "../../src/testing/CallLog.ts"
@@ -33,18 +33,23 @@ const itemOf = async (name: string) => (await items()).find(({ email }) => email
 const completionsBy = (report: Report, name: string) =>
   report.requests.filter(({ account, call }) => call === "completion" && account === emailOf(name)).length
 
-describe("limits", () => {
+describe("pool limits", () => {
   const rows = [
-    { about: "of each account", runtime: { account_max_inflight: 3, account_max_queue: 200 }, perAccount: 3, all: 12 },
     {
-      about: "of all together",
+      about: "slots of each account",
+      runtime: { account_max_inflight: 3, account_max_queue: 200 },
+      perAccount: 3,
+      all: 12
+    },
+    {
+      about: "slots of all accounts together",
       runtime: { account_max_inflight: 3, account_max_queue: 200, global_max_inflight: 7 },
       perAccount: 3,
       all: 7
     }
   ]
   for (const { about, all, perAccount, runtime } of rows) {
-    it(`${about} are reached and never exceeded under 200 callers`, async () => {
+    it(`${about} are all used by 200 callers, and never exceeded`, async () => {
       site = await startSite({ accounts: accounts("a", "b", "c", "d"), runtime }, {
         reference: { maxRunning: perAccount, remember: 0 }
       })
@@ -62,7 +67,7 @@ describe("limits", () => {
     })
   }
 
-  it("turn away exactly the requests that fit neither a slot nor the queue", async () => {
+  it("exactly the requests without a slot or a place in the queue are rejected", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 2, account_max_queue: 5 }
@@ -82,7 +87,7 @@ describe("limits", () => {
     assert.deepInclude({ mostStreams, completion: calls.completion }, { mostStreams: 4, completion: 9 })
   })
 
-  it("serve waiting requests in order of arrival", async () => {
+  it("waiting requests are served in order of arrival", async () => {
     site = await startSite({ accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } })
     const { end } = await hold(site)
     const waiting: Array<Promise<Said>> = []
@@ -96,7 +101,7 @@ describe("limits", () => {
     assert.deepStrictEqual(prompts.slice(1).map((prompt) => /!say (\d)/.exec(prompt)?.[1]), times(9, String))
   })
 
-  it("end a wait that takes too long", async () => {
+  it("a request that waits longer than timeouts.queue is rejected with 429", async () => {
     const clock = makeMovedClock({ still: true })
     site = await startSite(
       { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 9 } },
@@ -118,7 +123,7 @@ describe("limits", () => {
     await site.until(isQuiet)
   })
 
-  it("count callers with a token of their own in all, and for no account", async () => {
+  it("a caller's own token counts in the global limit, and in no account's", async () => {
     site = await startSite({
       accounts: accounts("a"),
       auth: { direct_max_inflight: 2 },
@@ -136,8 +141,8 @@ describe("limits", () => {
   })
 })
 
-describe("tokens", () => {
-  it("that are revoked under load are replaced by one login per account, unnoticed by callers", async () => {
+describe("account tokens", () => {
+  it("tokens that are revoked under load are replaced by one login per account, and every request succeeds", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 8, account_max_queue: 200 }
@@ -159,7 +164,7 @@ describe("tokens", () => {
     assert.deepStrictEqual(logins, { [emailOf("a")]: 4, [emailOf("b")]: 4 })
   })
 
-  it("that no caller has used yet are got by one login, however many need one", async () => {
+  it("one login serves all requests that need the first token", async () => {
     site = await startSite({
       accounts: accounts("a"),
       runtime: { account_max_inflight: 50, account_max_queue: 0 }
@@ -170,7 +175,7 @@ describe("tokens", () => {
     assert.deepStrictEqual((await site.until(isQuiet)).logins, { [emailOf("a")]: 1 })
   })
 
-  it("are refreshed in the background while the old one serves", async () => {
+  it("an old token is refreshed in the background while it serves", async () => {
     const clock = makeMovedClock({ still: true })
     const hour = 3_600_000
     site = await startSite({
@@ -185,7 +190,7 @@ describe("tokens", () => {
     const during = await site.report()
     assert.deepStrictEqual(during.logins, { [emailOf("a")]: 1 })
     assert.strictEqual(during.calls.login, 2)
-    // One that failed is tried again a little later, with the old token still serving.
+    // A failed refresh is retried later, while the old token serves.
     while ((await site.report()).calls.login < 3) {
       clock.move(0.02 * hour)
       assert.strictEqual(textOf(await chat(site.url, "!say old")), "old")
@@ -195,14 +200,14 @@ describe("tokens", () => {
     assert.deepInclude(await itemOf("a"), { health: "ready" })
   })
 
-  it("of a second account are refreshed too where the first one's refresh was of no use", async () => {
+  it("an account's expired token is replaced although the refreshed token of another account was rejected too", async () => {
     site = await startSite({ accounts: accounts("a", "b") })
     for (const text of ["one", "two"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
     await Effect.runPromise(site.reference.revoke())
     await fail({ name: "token-expired", account: emailOf("a"), times: 2 })
     const failed = await chat(site.url, "!say three")
     assert.strictEqual(failed.error?.code, "no_account_available")
-    // What failed was the token, not the account: it stays, and logs in when it is needed.
+    // The token failed, not the account: it stays in rotation, and logs in when it is needed.
     assert.deepInclude(await queueOf(site), { available_accounts: [emailOf("b")] })
     assert.strictEqual(textOf(await chat(site.url, "!say four")), "four")
     assert.deepStrictEqual((await site.until(isQuiet)).logins, { [emailOf("a")]: 2, [emailOf("b")]: 2 })
@@ -210,7 +215,7 @@ describe("tokens", () => {
 })
 
 describe("a pinned request", () => {
-  it("never moves, whatever becomes of its account", async () => {
+  it("stays on its account under load, faults and rate limits", async () => {
     site = await startSite({
       accounts: accounts("a", "b", "c"),
       runtime: { account_max_inflight: 2, account_max_queue: 100 }
@@ -228,7 +233,7 @@ describe("a pinned request", () => {
     await fail({ name: "trouble", account: emailOf("b"), times: 3 })
     assert.strictEqual((await chat(site.url, "!say one", { target })).error?.code, "upstream_error")
     await fail({ name: "rate-limited", retryAfter: 90, account: emailOf("b") })
-    // The two orders of trouble that are left are taken first.
+    // The two remaining faults are used up first.
     for (const code of ["upstream_error", "upstream_error", "upstream_rate_limited", "upstream_rate_limited"]) {
       assert.strictEqual((await chat(site.url, "!say one", { target })).error?.code, code)
     }
@@ -243,7 +248,7 @@ describe("a pinned request", () => {
     assert.strictEqual(completionsBy(await site.report(), "b"), 4)
   })
 
-  it("waits for its own account without holding up others", async () => {
+  it("waits for its own account without blocking others", async () => {
     site = await startSite({
       accounts: accounts("a", "b"),
       runtime: { account_max_inflight: 1, account_max_queue: 5 }
@@ -259,7 +264,7 @@ describe("a pinned request", () => {
     assert.deepStrictEqual([completionsBy(report, "a"), completionsBy(report, "b")], [3, 2])
   })
 
-  it("to an account that is not there is the caller's mistake", async () => {
+  it("is rejected with 400 if its account is not configured", async () => {
     site = await startSite({ accounts: accounts("a") })
     const said = await chat(site.url, "!say one", { target: "nobody@x.org" })
     assert.deepInclude(said, { status: 400, shouldRetry: "false" })
@@ -269,8 +274,8 @@ describe("a pinned request", () => {
   })
 })
 
-describe("an account that the upstream refuses", () => {
-  it("leaves the rotation, the list says why, and a test that works brings it back", async () => {
+describe("an account that the upstream rejects", () => {
+  it("a suspended account leaves the rotation with a reason, and returns after a successful test", async () => {
     site = await startSite({ accounts: accounts("a", "b") })
     for (const text of ["one", "two"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
     await Effect.runPromise(site.reference.suspend(emailOf("a"), true))
@@ -289,7 +294,7 @@ describe("an account that the upstream refuses", () => {
     await site.until(isQuiet)
   })
 
-  it("for its password leaves the pool empty if it is the only one", async () => {
+  it("a wrong password of the only account empties the pool, without a login for each request", async () => {
     site = await startSite({ accounts: accounts("a") }, {
       reference: { accounts: [{ email: emailOf("a"), password: "another" }] }
     })
@@ -299,7 +304,7 @@ describe("an account that the upstream refuses", () => {
     }
     assert.deepInclude(await itemOf("a"), { health: "out", test_status: "failed" })
     assert.match(String((await itemOf("a"))?.["health_reason"]), /login/)
-    // Out of rotation: it is not tried again for every request.
+    // Out of rotation: a request causes no login.
     const { refusedLogins } = await site.report()
     assert.strictEqual((await chat(site.url, "!say one")).status, 503)
     assert.strictEqual((await site.report()).refusedLogins, refusedLogins)
@@ -309,7 +314,7 @@ describe("an account that the upstream refuses", () => {
     assert.strictEqual((await site.report()).refusedLogins, 2)
   })
 
-  it("for a while cools down, and requests wait where that is near", async () => {
+  it("a rate-limited account cools down, and requests wait if the delay is short", async () => {
     const clock = makeMovedClock({ still: true })
     site = await startSite({
       accounts: accounts("a"),
@@ -330,7 +335,7 @@ describe("an account that the upstream refuses", () => {
 })
 
 describe("auto_delete", () => {
-  it("single deletes each session after its slot is free", async () => {
+  it("single: deletes each session after its slot is free", async () => {
     const clock = makeMovedClock({ still: true })
     site = await startSite({
       accounts: accounts("a"),
@@ -350,7 +355,7 @@ describe("auto_delete", () => {
     assert.strictEqual(report.calls.delete_all, 0)
   })
 
-  it("single deletes the sessions of failed attempts and of callers that left, too", async () => {
+  it("single: also deletes the sessions of failed attempts and disconnected callers", async () => {
     site = await startSite({ accounts: accounts("a", "b"), auto_delete: { mode: "single" } })
     await fail({ name: "trouble", times: 2 })
     assert.strictEqual(textOf(await chat(site.url, "!say one")), "one")
@@ -361,7 +366,7 @@ describe("auto_delete", () => {
     await site.until(isQuiet)
   })
 
-  it("all waits until the account has no lease, and the next lease waits for it", async () => {
+  it("all: waits until the account has no lease, and the next lease waits for the deletion", async () => {
     site = await startSite({
       accounts: accounts("a"),
       auto_delete: { mode: "all" },

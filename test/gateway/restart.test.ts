@@ -1,4 +1,4 @@
-/** What must never go upstream is known to a gateway that was started anew: removed keys, and the admin password. */
+/** A restarted gateway still knows what must never go upstream: removed keys and the admin password. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, Layer, Scope } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -37,8 +37,8 @@ const restart = async () => {
   await start()
 }
 
-describe("a gateway that was started anew", () => {
-  it("sends neither removed keys nor the admin password upstream", async () => {
+describe("a restarted gateway", () => {
+  it("never sends removed keys or the admin password upstream", async () => {
     const reference = await Effect.runPromise(make())
     const base_url = await Effect.runPromise(Scope.provide(reference.listen(), scope))
     writeFileSync(
@@ -54,7 +54,7 @@ describe("a gateway that was started anew", () => {
     await admin(gateway.url, "DELETE", "/admin/keys/taken-by-admin")
     const { keys: _keys, ...rest }: Record<string, unknown> = JSON.parse(readFileSync(file, "utf8"))
     writeFileSync(file, JSON.stringify({ keys: ["stays"], ...rest }))
-    // The edit is met by the change at the latest.
+    // The change applies the edit if the watcher has not done so yet.
     await admin(gateway.url, "POST", "/admin/settings/password", { password: "the-admin-password" })
     const secrets = ["taken-by-admin", "taken-by-hand", "the-admin-password", adminKey]
     for (const again of [false, true]) {

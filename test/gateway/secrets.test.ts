@@ -1,6 +1,6 @@
 /**
- * Recognisable secrets, seeded everywhere and told back by an upstream that cannot keep them: none is in a reply to a caller,
- * a log line, a trace or a capture.
+ * Recognizable secrets, seeded everywhere and repeated by the upstream, appear in no reply to a caller, log line, trace
+ * or capture.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
@@ -11,7 +11,7 @@ import type { FaultOrder } from "../../src/testing/Provider.ts"
 import { adminKey } from "../support/gateway.ts"
 import { admin, isQuiet, type Site, startSite } from "./support.ts"
 
-/** Words that no pattern would take for a secret. */
+/** Ordinary words, which no redaction matches. */
 const secrets = {
   key: "open sesame",
   admin: adminKey,
@@ -40,10 +40,10 @@ const accounts = [
 
 let collector: Server
 let site: Site
-/** Tokens of the admin API that were given out. */
+/** Admin tokens that were issued. */
 const jwts: Array<string> = []
 
-/** Takes whatever is exported to it. */
+/** Collects everything that is exported to it. */
 const startCollector = async () => {
   collector = createServer((request, response) => {
     const pieces: Array<Buffer> = []
@@ -58,7 +58,7 @@ const startCollector = async () => {
 }
 
 let changes = 0
-/** Drops tokens and whatever happened to the accounts. */
+/** Resets tokens and the health of the accounts. */
 const freshAccounts = () =>
   site.change({
     upstream: { driver: "session", base_url: site.baseUrl, timeouts: { queue: 0, silence: 100 + ++changes } }
@@ -113,7 +113,7 @@ const styles: ReadonlyArray<(prompt: string, stream: boolean, credential: string
   ]
 ]
 
-/** The whole of a reply: status, headers, body. */
+/** The whole reply: status, headers, body. */
 const ask = async ([path, headers, body]: Made): Promise<string> => {
   const response = await fetch(site.url + path, {
     method: "POST",
@@ -123,7 +123,7 @@ const ask = async ([path, headers, body]: Made): Promise<string> => {
   return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`
 }
 
-/** Failures in whose words the secrets are. */
+/** Failures whose messages contain the secrets. */
 const faults: ReadonlyArray<ReadonlyArray<FaultOrder>> = [
   [{ name: "trouble", call: "login" }],
   [{ name: "wrong-credentials", call: "login" }],
@@ -141,7 +141,7 @@ const faults: ReadonlyArray<ReadonlyArray<FaultOrder>> = [
   [{ name: "reset-mid-stream" }, { name: "token-expired", call: "continue" }]
 ]
 
-/** Who asks, and what the upstream is told of them but for the token that a login gave. */
+/** Who sends the request, and the secrets that the upstream receives, besides the token of a login. */
 const callers: ReadonlyArray<{
   readonly about: string
   readonly credential: string
@@ -173,7 +173,7 @@ const callers: ReadonlyArray<{
   { about: "a caller with a token", credential: secrets.own, told: [secrets.own], logsIn: false }
 ]
 
-/** Tokens that logins were given so far. */
+/** The number of tokens that logins have returned so far. */
 let issued = 0
 const forget = async () => {
   for (const count of Object.values((await site.report()).logins)) issued += count
@@ -182,19 +182,19 @@ const forget = async () => {
 
 const order = (fault: FaultOrder) => Effect.runPromise(site.reference.fail(fault))
 
-/** Refusals of a token that no other can replace are told in the gateway's own words. */
+/** A rejected token that cannot be replaced gets the gateway's own message. */
 const isTokenRefusal = ({ name }: FaultOrder) => name === "token-invalid" || name === "token-expired"
 
-describe("secrets", () => {
+describe("secrets of callers and accounts", () => {
   for (const { about, credential, logsIn, target, told } of callers) {
     const targeted = target === undefined ? {} : { "x-gateway-target-account": target }
 
-    it(`of ${about} are in no reply, whatever the upstream says of them`, async () => {
+    it(`${about}: no reply contains them, although the upstream's errors repeat them`, async () => {
       for (const orders of faults.filter(([first]) => logsIn || first?.call !== "login")) {
         for (const [i, make] of styles.entries()) {
           await freshAccounts()
           await forget()
-          // A token that is refused is replaced by the next one; of a whole reply that happens in two attempts.
+          // A rejected token is replaced by the next one; a whole reply has two attempts.
           for (const [number, times] of [[1, 1], [2, 1], [3, 1], [4, 99]] as const) {
             for (const fault of orders) {
               const token = logsIn && fault.call !== "login" ? [`${secrets.login}${issued + number}`] : []
@@ -211,7 +211,7 @@ describe("secrets", () => {
       await site.until(isQuiet)
     })
 
-    it(`of ${about} are in no capture but as the account's name`, async () => {
+    it(`${about}: captures contain only the account's name`, async () => {
       await admin(site.url, "DELETE", "/admin/dev/captures")
       await freshAccounts()
       await forget()
@@ -230,7 +230,7 @@ describe("secrets", () => {
     })
   }
 
-  it("are in no refusal of the gateway's own", async () => {
+  it("the gateway's own errors do not contain them", async () => {
     for (const credential of [secrets.removed, secrets.admin, jwts[0] ?? ""]) {
       for (const make of styles) {
         const reply = await ask(make("!say one", false, credential))
@@ -253,8 +253,8 @@ describe("secrets", () => {
     }
   })
 
-  it("are in no log line and no trace, down to the last detail", async () => {
-    // What nobody is told is logged: here, that a session could not be deleted.
+  it("log lines and traces at the most detailed level do not contain them", async () => {
+    // A failed deletion of a session is logged and never reported to a caller.
     await site.change({ auto_delete: { mode: "single" } })
     await order({ name: "trouble", call: "delete", message: `${words}: ${Object.values(secrets).join(", ")}1` })
     await ask(styles[0]!("!say one", false, secrets.key))

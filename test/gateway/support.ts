@@ -1,4 +1,4 @@
-/** The gateway in front of the reference upstream, both on sockets, and callers of the chat style who look at every frame. */
+/** The gateway in front of the reference upstream, both on sockets, and chat callers that read every frame. */
 import { assert } from "@effect/vitest"
 import { Context, Effect, Exit, Scope } from "effect"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -13,23 +13,23 @@ import { parseFrames } from "../support/sse.ts"
 export interface Site {
   readonly url: string
   readonly gateway: RunningGateway
-  /** What the upstream's address is; another one may be configured meanwhile. */
+  /** The address of the reference upstream; the configuration may name another one. */
   readonly baseUrl: string
   readonly reference: Reference["Service"]
   readonly report: () => Promise<Report>
   readonly until: (predicate: (report: Report) => boolean) => Promise<Report>
-  /** Changes groups of the configuration, as an operator's edit would. */
+  /** Changes groups of the configuration, like an operator's edit. */
   readonly change: (groups: RawConfig) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 export interface SiteOptions extends GatewayOptions {
   readonly reference?: ReferenceOptions
-  /** Seconds, by the configuration's names. */
+  /** Timeouts in seconds, by their names in the configuration. */
   readonly timeouts?: Readonly<Record<string, number>>
 }
 
-/** An account with a password, by the part of its email before the `@`. */
+/** An account with a password, by the local part of its email. */
 export const account = (name: string) => ({ email: `${name}@x.org`, password: `password of ${name}` })
 export const accounts = (...names: ReadonlyArray<string>) => names.map(account)
 export const emailOf = (name: string) => account(name).email
@@ -64,14 +64,14 @@ export const startSite = async (
   }
 }
 
-/** Nothing is running upstream. */
+/** Whether the upstream is idle. */
 export const isQuiet = (report: Report): boolean => report.open === 0 && report.streams === 0
 
 export interface ChatOptions {
   readonly stream?: boolean
-  /** A business key or a token of one's own. */
+  /** A business key, or the caller's own upstream token. */
   readonly key?: string
-  /** The account to stay on. */
+  /** The account to which the request is pinned. */
   readonly target?: string
   readonly model?: string
   readonly signal?: AbortSignal
@@ -92,10 +92,10 @@ export const send = (url: string, prompt: string, options: ChatOptions = {}): Pr
   })
 }
 
-/** What a caller was answered, by frames. */
+/** The reply to a caller, parsed from its frames. */
 export interface Said {
   readonly status: number
-  /** The text that was shown. */
+  /** The text of the reply. */
   readonly text: string
   readonly finish: string | undefined
   readonly error:
@@ -104,13 +104,13 @@ export interface Said {
   readonly retryAfter: string | undefined
   readonly shouldRetry: string | undefined
   /**
-   * How it ended: `whole` for a body, else by the last frames of the stream: `finish` or `error`, each followed by `[DONE]`;
-   * anything else is shown as it is.
+   * How the reply ended: `whole` for a body; for a stream its last frame, `finish` or `error`, followed by `[DONE]`;
+   * otherwise the unexpected end itself.
    */
   readonly ending: string
 }
 
-/** The parts of a chat frame, or of a whole reply, that tests look at. */
+/** The fields of a chat frame, or of a whole reply, that tests read. */
 interface ChatFrame {
   readonly error?: Said["error"]
   readonly choices?: ReadonlyArray<{
@@ -128,7 +128,7 @@ const kindOf = (data: string): string => {
   return error !== undefined ? "error" : typeof choices?.[0]?.finish_reason === "string" ? "finish" : "text"
 }
 
-/** Reads an answer to its end. */
+/** Reads a reply to its end. */
 export const readSaid = async (response: Response): Promise<Said> => {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
   const body = await response.text()
@@ -147,18 +147,18 @@ export const readSaid = async (response: Response): Promise<Said> => {
   }
 }
 
-/** Asks in the chat style and reads the whole answer. */
+/** Sends a request in the chat style and reads the whole reply. */
 export const chat = async (url: string, prompt: string, options: ChatOptions = {}): Promise<Said> =>
   readSaid(await send(url, prompt, options))
 
-/** The text of a reply that went well. */
+/** The text of a successful reply. */
 export const textOf = (said: Said): string => {
   assert.strictEqual(said.error, undefined)
   assert.deepInclude(said, { status: 200, finish: "stop" })
   return said.text
 }
 
-/** Calls the admin API as the operator; gives the reply's JSON. */
+/** Calls the admin API as the operator; returns the reply's JSON. */
 export const admin = async (
   url: string,
   method: string,
@@ -175,10 +175,10 @@ export const admin = async (
   return JSON.parse(text)
 }
 
-/** The queue as the admin API shows it. */
+/** The queue as the admin API reports it. */
 export const queueOf = ({ url }: Site) => admin(url, "GET", "/admin/queue/status")
 
-/** Asks until the queue is as it should be: it tells nobody when it changes. */
+/** Polls until the queue matches, because a change of the queue causes no event. */
 export const untilQueue = async (site: Site, expected: Readonly<Record<string, unknown>>): Promise<void> => {
   for (;;) {
     const status = await queueOf(site)
@@ -187,10 +187,10 @@ export const untilQueue = async (site: Site, expected: Readonly<Record<string, u
   }
 }
 
-/** Responses that go on: one that nobody refers to any more is aborted when it is collected. */
+/** Keeps a reference to open responses: an unreferenced one is aborted when it is collected. */
 const going = new Set<Response>()
 
-/** A stream that has shown a word and goes on until `end`. */
+/** A stream that has sent a word and runs until `end`. */
 export const hold = async ({ url }: Site, options: ChatOptions = {}) => {
   const abort = new AbortController()
   const response = await send(url, "!say one\n!fault hang-mid-stream after=1", {

@@ -1,4 +1,4 @@
-/** The time that a reply may take, and that it may go without a new character, as callers of each style see them. */
+/** Time limits of a reply, in total and without a new character, as callers of each style see them. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const says = (text: string) => frames(chunk({ content: text }))
 
-/** Asks for something else: by the time that it is answered, a reply whose time is up is over. */
+/** Sends another request: when its reply arrives, a reply whose time is over has ended. */
 const others = () => admin(gateway.url, "GET", "/admin/queue/status")
 
 const isRunning = () => assert.strictEqual(server.requests[0]?.outcome, "open")
@@ -43,7 +43,7 @@ const failed = (reply: Got | Failed): Failed => {
 describe.each(styleNames)("a %s reply", (style) => {
   const streamed = (onText: () => void) => styleClients(gateway.url)[style].streamed({ content: "Hi", onText })
 
-  it("without a new character for progress_seconds fails, comments or not", async () => {
+  it("fails after progress_seconds without a new character, even if comments arrive", async () => {
     const texts = Promise.withResolvers<void>()
     const comment = Promise.withResolvers<void>()
     server.answer(() => ({ pieces: [says("a"), comment.promise, ": alive\n\n"], after: "hang" }))
@@ -62,7 +62,7 @@ describe.each(styleNames)("a %s reply", (style) => {
     await server.until(([request]) => request?.outcome === "aborted")
   })
 
-  it("that is not over after reply_seconds fails, whatever comes", async () => {
+  it("fails after reply_seconds, even if characters arrive", async () => {
     const texts = Promise.withResolvers<void>()
     const more = Promise.withResolvers<void>()
     server.answer(() => ({ pieces: [says("a"), more.promise, says("b"), says("c")], after: "hang" }))
@@ -80,7 +80,7 @@ describe.each(styleNames)("a %s reply", (style) => {
     assert.include(message, "not complete after 30 s")
   })
 
-  it("that is wanted whole fails as well, and holds nothing then", async () => {
+  it("fails after progress_seconds also as a whole reply, and releases its buffered bytes", async () => {
     const started = Promise.withResolvers<void>()
     server.answer(() => {
       started.resolve()

@@ -1,4 +1,4 @@
-/** What waits for clients that take nothing is counted for every route, and bounded. */
+/** Output that waits for clients that do not read is counted on every route, and bounded. */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
@@ -10,7 +10,7 @@ import { adminKey, businessKey, type RunningGateway, startGateway } from "../sup
 import { makeMovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
 
-/** The gateway's own ends of its clients' sockets. Their system takes nothing: all that is written to them waits. */
+/** The gateway's ends of its clients' sockets. The socket buffers are full, so that everything written stays queued. */
 const deaf: Array<Socket> = []
 let makesDeaf = false
 const accepted = (message: unknown) => {
@@ -38,7 +38,7 @@ afterEach(async () => {
 const sum = () => Context.get(gateway.services, CurrentBufferedBytes).used
 const waiting = () => deaf.reduce((bytes, socket) => bytes + socket.writableLength, 0)
 
-/** Sends a request of which the reply is not taken; gives the gateway's end of the socket. */
+/** Sends a request and does not read the reply; returns the gateway's end of the socket. */
 const ask = async (method: string, path: string, key: string, body: unknown) => {
   const { hostname, port } = new URL(gateway.url)
   const before = deaf.length
@@ -67,33 +67,36 @@ HttpApi.reflect(GatewayApi, {
 })
 for (const path of ["/docs", "/openapi.json", "/console/", "/none", "/"]) endpoints.push({ method: "GET", path })
 
-/** Files that are the same for everybody are held once. */
+/** Files that are the same for all clients are held once. */
 const isShared = (path: string) => ["/docs", "/openapi.json", "/console/"].includes(path)
 
-describe("a reply that is not taken", () => {
+describe("a reply that its client does not read", () => {
   beforeEach(async () => {
     gateway = await startGateway({ embeddings: { provider: "builtin" } })
   })
 
-  it.each(endpoints)("to $method $path counts as long as it waits, by its bytes", async ({ method, path }) => {
-    const key = path.startsWith("/admin/") || path === "/metrics" ? adminKey : businessKey
-    for (const body of method === "GET" || method === "DELETE" ? [undefined] : [{}]) {
-      const socket = await ask(method, path, key, body)
-      await untilHolds(() => socket.writableLength > 0)
-      const held = sum()
-      if (isShared(path)) assert.isBelow(held, 4096)
-      else assert.strictEqual(held, waiting(), path)
-      socket.destroy()
-      await untilHolds(() => sum() === 0)
+  it.each(endpoints)(
+    "$method $path: its queued bytes count in limits.buffered_bytes until the client disconnects",
+    async ({ method, path }) => {
+      const key = path.startsWith("/admin/") || path === "/metrics" ? adminKey : businessKey
+      for (const body of method === "GET" || method === "DELETE" ? [undefined] : [{}]) {
+        const socket = await ask(method, path, key, body)
+        await untilHolds(() => socket.writableLength > 0)
+        const held = sum()
+        if (isShared(path)) assert.isBelow(held, 4096)
+        else assert.strictEqual(held, waiting(), path)
+        socket.destroy()
+        await untilHolds(() => sum() === 0)
+      }
     }
-  })
+  )
 })
 
-describe("replies that are not taken", () => {
+describe("replies that their clients do not read", () => {
   const most = 64 * 1024 * 1024
   const size = 8 * 1024 * 1024
 
-  it("are refused above the bound, and make room for others once they have been stuck for a while", async () => {
+  it("are rejected above limits.buffered_bytes, and the oldest stuck one is closed to make room", async () => {
     gateway = await startGateway({ limits: { buffered_bytes: most } }, { clock })
     const stored = await fetch(`${gateway.url}/v1/responses`, {
       method: "POST",
@@ -128,10 +131,10 @@ describe("replies that are not taken", () => {
     const refused = await read()
     assert.deepInclude(refused, { status: 429, retry: "5" })
     assert.deepInclude(JSON.parse(refused.text).error, { code: "rate_limit_exceeded", type: "rate_limit_error" })
-    // What is small is served meanwhile.
+    // Small replies are served meanwhile.
     assert.strictEqual((await fetch(`${gateway.url}/v1/models`)).status, 200)
 
-    // The clients that have waited for longest go, as few as make room.
+    // The clients that have waited longest are disconnected, as few as necessary.
     await pass(2000)
     const large = sockets.filter(({ writableLength }) => writableLength > size)
     assert.deepStrictEqual(large.map(({ destroyed }) => destroyed), [true, ...Array<boolean>(6).fill(false)])

@@ -1,4 +1,4 @@
-/** Limits of what an upstream may send, just below and one above, as callers of each style see them. */
+/** Limits of upstream replies, at the limit and one above, as callers of each style see them. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import {
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 const tools = [{ name: "free", description: "", parameters: { type: "object", properties: {} } }]
 
-/** Asks in each style, whole and streamed. */
+/** Sends a request in each style, whole and streamed. */
 const inEachStyle = async (
   answer: Answer,
   check: (reply: Got | Failed, style: StyleName, stream: boolean) => void,
@@ -76,14 +76,14 @@ const call = (index: number, args = "{}") => ({
   tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name: "free", arguments: args } }]
 })
 
-describe("a reply", () => {
-  it("of as many characters as it may have is whole", () =>
+describe("an upstream reply", () => {
+  it("with the maximum number of characters is complete", () =>
     inEachStyle(said({ content: half }, { content: half }), (reply, style) => {
       assert.lengthOf(textOf(reply), mostChars)
       assert.notInclude(JSON.stringify(reply._tag === "Got" && reply.finish), cutOff[style])
     }))
 
-  it("of one character more is cut there, as by the output limit, and the server is left", () =>
+  it("above the maximum of characters is cut with finish reason length, and the upstream request is aborted", () =>
     inEachStyle({ pieces: [frames(...[half, half, "y"].map((content) => chunk({ content })))], after: "hang" }, (
       reply,
       style
@@ -92,7 +92,7 @@ describe("a reply", () => {
       assert.include(JSON.stringify(reply._tag === "Got" && reply.finish), cutOff[style])
     }).then(() => server.until((requests) => requests.every(({ outcome }) => outcome === "aborted"))))
 
-  it("of as many calls as it may have is whole, and one more is left out and said to be", async () => {
+  it("with the maximum number of tool calls is complete; a further call is dropped, with finish reason length", async () => {
     for (const more of [0, 1]) {
       const calls = Array.from({ length: mostCalls + more }, (_, i) => call(i))
       await inEachStyle(said(...calls), (reply, style) => {
@@ -104,7 +104,7 @@ describe("a reply", () => {
     }
   })
 
-  it("may have as many calls where they are written as text", async () => {
+  it("with tool calls in its text has the same maximum", async () => {
     const written = `<tool_calls><invoke name="free"><parameter name="a">1</parameter></invoke></tool_calls> `
     for (const more of [0, 1]) {
       await inEachStyle(said({ content: written.repeat(mostCalls + more) }), (reply, style) => {
@@ -115,21 +115,21 @@ describe("a reply", () => {
     }
   })
 
-  it("whose call is cut never shows it as one that can be run", () =>
+  it("with a cut tool call omits the call", () =>
     inEachStyle(said(call(0, `{"a":"${half}${half}"}`)), (reply, style) => {
       assert(reply._tag === "Got", JSON.stringify(reply))
       assert.lengthOf(reply.blocks.filter(({ _tag }) => _tag === "Call"), 0)
       assert.include(JSON.stringify(reply.finish), cutOff[style])
     }))
 
-  it("of too many bytes fails", () =>
+  it("above the maximum of bytes fails", () =>
     inEachStyle({ pieces: [`: ${"x".repeat(mostBytes)}\n\n`, frames(chunk({ content: "a" }))] }, (reply, style) => {
       assert(reply._tag === "Failed", JSON.stringify(reply))
       assert.strictEqual(reply.code, style === "generate" ? "UNAVAILABLE" : reply.code)
       assert.match(reply.message, /more than 1048576 bytes/)
     }))
 
-  it("of nothing is a failure, whatever its end says", async () => {
+  it("without output fails, whatever its finish reason", async () => {
     const ends: ReadonlyArray<Answer> = [
       { pieces: [frames(chunk({}, "stop"), "[DONE]")] },
       { pieces: [frames(chunk({}, "length"), "[DONE]")] },
@@ -144,7 +144,7 @@ describe("a reply", () => {
     }
   })
 
-  it("shows the reasoning of models that have it, and of no others, by whatever name it comes", async () => {
+  it("with reasoning in any form shows it for models with reasoning only", async () => {
     const forms = [
       said({ reasoning_content: "Hm." }, { content: "Yes" }),
       said({ reasoning: "Hm." }, { content: "Yes" }),
@@ -162,13 +162,13 @@ describe("a reply", () => {
     }
   })
 
-  it("shows nothing after a content filter", () =>
+  it("shows no text after a content filter", () =>
     inEachStyle(
       { pieces: [frames(chunk({ content: "He" }, "content_filter"), chunk({ content: "llo" }))], after: "hang" },
       (reply) => assert.strictEqual(textOf(reply), "He")
     ))
 
-  it("ignores token counts that are not numbers", () =>
+  it("has estimated token counts if the server's are not valid", () =>
     inEachStyle(
       {
         pieces: [
@@ -187,7 +187,7 @@ describe("a reply", () => {
       }
     ))
 
-  it("that is no stream is taken up to 1 MiB", async () => {
+  it("that is not a stream is accepted up to 1 MiB", async () => {
     const whole = (length: number) => ({
       choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }],
       pad: "x".repeat(length)
@@ -198,7 +198,7 @@ describe("a reply", () => {
   })
 })
 
-/** Asks once, in one style. */
+/** Sends one request, in one style. */
 const assertAnswered = async (answer: Answer, text: string | undefined) => {
   server.answer(() => answer)
   const reply = await styleClients(gateway.url).chat.whole({ content: "Hi" })
@@ -206,8 +206,8 @@ const assertAnswered = async (answer: Answer, text: string | undefined) => {
   else assert.strictEqual(textOf(reply), text)
 }
 
-describe("an account", () => {
-  it("stays in rotation whatever a server repeats of the caller's words", async () => {
+describe("an account behind an OpenAI-compatible server", () => {
+  it("stays in rotation when a client error repeats words of the caller about keys and quotas", async () => {
     const words = [
       "Incorrect API key provided: invalid_api_key, insufficient_quota, rate_limit_exceeded, account_deactivated",
       "API key not valid. Please pass a valid API key."
@@ -228,7 +228,7 @@ describe("an account", () => {
     }
   })
 
-  it("leaves it for at most 600 seconds where a server says 400 digits", async () => {
+  it("cools down for at most 600 seconds if Retry-After has 400 digits", async () => {
     server.answer(() => json(429, {}, { "retry-after": "9".repeat(400) }))
     const ask = () =>
       fetch(`${gateway.url}/v1/chat/completions`, {

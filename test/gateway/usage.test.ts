@@ -1,6 +1,6 @@
 /**
- * One record of each request: log lines, metrics, the history and what callers are told agree, over styles, streamed and
- * not, whatever becomes of the request.
+ * One record for each request: log lines, metrics, the history and replies agree, for every style, streamed and whole,
+ * whatever the outcome.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
@@ -12,7 +12,7 @@ import { ways } from "../support/sameReply.ts"
 import { styleClients, styleNames } from "../support/styleClients.ts"
 import { accounts, admin, type Site, startSite } from "./support.ts"
 
-/** A request's log line, as far as usage has it too. */
+/** The fields of a request's log line that usage has too. */
 interface Line {
   readonly request_id: string
   readonly style: string
@@ -75,7 +75,7 @@ const chatBody = (content: string, stream: boolean, model = "upstream-chat") => 
 const metricsText = async () =>
   (await fetch(`${site.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })).text()
 
-/** Sums of samples by one label, of those whose labels have `having` in them. */
+/** Sums of samples by one label, for samples whose labels contain `having`. */
 const samples = (text: string, name: string, label: string, having = ""): Map<string, number> => {
   const found = new Map<string, number>()
   for (const line of text.split("\n")) {
@@ -115,13 +115,13 @@ const rowsBy = async (by: string): Promise<ReadonlyArray<Row>> =>
 const sum = (numbers: Iterable<number | undefined>) =>
   [...numbers].reduce((total: number, one) => total + (one ?? 0), 0)
 
-/** Waits until so many requests of the styles are over. */
+/** Waits until this many requests have ended. */
 const over = async (count: number) => {
   while (lines.filter(({ style }) => five.includes(style)).length < count) await new Promise(setImmediate)
 }
 
-describe("usage", () => {
-  it("agrees with log lines, metrics and replies, over styles, faults and clients that disconnect", async () => {
+describe("usage of requests", () => {
+  it("agrees with log lines, metrics and replies for all styles, faults and disconnections", async () => {
     const before = await metricsText()
     const earlier = lines.length
     let asked = 0
@@ -159,7 +159,7 @@ describe("usage", () => {
       }
     }
     for (const [style, way] of [["chat", "whole"], ["messages", "streamed"]] as const) {
-      // The first attempt fails, another account answers.
+      // The first attempt fails, and another account answers.
       await Effect.runPromise(site.reference.fail({ name: "trouble" }))
       const got = await clients[style][way]({ content: "!say over" })
       assert.strictEqual(got._tag, "Got")
@@ -230,7 +230,7 @@ describe("usage", () => {
     assert.strictEqual(sum(rows.map(({ left }) => left)), 2)
     assert.isAtLeast(own.filter(({ attempts }) => attempts === 2).length, 2)
 
-    // And so are the metrics.
+    // The metrics agree as well.
     const requests = [before, after].map((text) => samples(text, "gateway_requests_total", "style"))
     const inMetrics = (style: string) => (requests[1]!.get(style) ?? 0) - (requests[0]!.get(style) ?? 0)
     for (const style of five) {
@@ -247,7 +247,7 @@ describe("usage", () => {
       assert.strictEqual(last! - first!, sum(rows.map((row) => row[measure])), type)
     }
 
-    // Callers were told the same; those cut short or left are counted beyond that.
+    // Replies report the same; requests that were cut off or cancelled count in addition.
     const succeeded = own.filter(({ key: of, outcome }) => of === id && ["stop", "ok"].includes(outcome))
     assert.strictEqual(sum(succeeded.map(({ input_tokens }) => input_tokens)), told.prompt)
     assert.strictEqual(sum(succeeded.map(({ output_tokens }) => output_tokens)), told.completion)
@@ -255,7 +255,7 @@ describe("usage", () => {
       assert.isAbove(line.input_tokens ?? 0, 0)
     }
 
-    // What the key has used of its month is the history's sum.
+    // The key's usage of the month is the sum of the history.
     const { items } = await admin(site.url, "GET", `/admin/keys?q=${id}`)
     const [item] = items as ReadonlyArray<
       { usage: { in_flight: number; windows: ReadonlyArray<{ requests: { used: number }; tokens: { used: number } }> } }
@@ -276,7 +276,7 @@ describe("usage", () => {
     assert.strictEqual(sum(rows.filter((row) => row.key === "direct").map((row) => row.succeeded)), 8)
   })
 
-  it("has completions in process too, under a name of their own", async () => {
+  it("includes in-process completions, under their own name", async () => {
     const reply = await Effect.runPromise(
       Effect.provideContext(complete({ model: "upstream-chat", prompt: "!say within" }), site.gateway.services)
     )
