@@ -1,4 +1,4 @@
-/** Tests of accounts against an upstream that does as it is told. */
+/** Tests of accounts against an upstream that each test scripts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ import { Captures } from "../../src/recordings/captures/Captures.ts"
 import { type Driver, Upstream } from "../../src/upstream/Upstream.ts"
 import { accounts, makeDriver } from "../accounts/support.ts"
 
-/** A driver whose sessions and replies are steered, and what was asked of it. */
+/** A driver with scripted sessions and replies, and the calls that it received. */
 const makeUpstream = (overrides: (calls: Array<string>) => Partial<Driver> = () => ({})) => {
   const made = makeDriver()
   const { calls } = made
@@ -62,8 +62,8 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
 
 const tokenExpired = new UpstreamFailure({ phase: "session", kind: "refused", code: 40003 })
 
-describe("a test without a message", () => {
-  it.effect("logs in, makes a session and deletes it, and says how many there are", () =>
+describe("an account test without a message", () => {
+  it.effect("logs in, creates and deletes a session, and reports the number of sessions", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeUpstream()
       const { factsOf, test } = yield* build(driver)
@@ -81,7 +81,7 @@ describe("a test without a message", () => {
       assert.strictEqual((yield* factsOf("b@x.org"))?.testStatus, "")
     }))
 
-  it.effect("refreshes a token that has expired, once", () =>
+  it.effect("refreshes an expired token once", () =>
     Effect.gen(function*() {
       let expired = 1
       const { calls, driver } = makeUpstream((calls) => ({
@@ -102,7 +102,7 @@ describe("a test without a message", () => {
       assert.deepInclude(yield* factsOf("a@x.org"), { testStatus: "failed", health: "out" })
     }))
 
-  it.effect("brings an account back that was out of rotation", () =>
+  it.effect("a success returns the account to rotation", () =>
     Effect.gen(function*() {
       let working = false
       const { driver } = makeUpstream(() => ({
@@ -123,7 +123,7 @@ describe("a test without a message", () => {
       assert.strictEqual((yield* pool.status).available, 2)
     }))
 
-  it.effect("does not fail for sessions that cannot be deleted or listed, nor wait for them", () =>
+  it.effect("succeeds without sessions that cannot be deleted or listed, and does not wait for the deletion", () =>
     Effect.gen(function*() {
       const { driver } = makeUpstream(() => ({
         deleteSession: () => Effect.never,
@@ -135,7 +135,7 @@ describe("a test without a message", () => {
       assert.deepInclude(yield* Fiber.join(running), { success: true, session_count: 0 })
     }))
 
-  it.effect("checks the token where the upstream keeps no sessions, and says so", () =>
+  it.effect("checks the token if the upstream keeps no sessions, and says so", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeUpstream(() => ({
         name: "openai",
@@ -153,7 +153,7 @@ describe("a test without a message", () => {
       assert.deepStrictEqual(calls, ["verify server-key"])
     }))
 
-  it.effect("of an account that is not there is a failure that says so", () =>
+  it.effect("of an unknown account fails with a message", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeUpstream()
       const { test } = yield* build(driver)
@@ -166,8 +166,8 @@ describe("a test without a message", () => {
     }))
 })
 
-describe("a test with a message", () => {
-  it.effect("completes on that account, shows the reasoning, and deletes the session afterwards", () =>
+describe("an account test with a message", () => {
+  it.effect("completes on the account, reports the reasoning, and deletes the session", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeUpstream()
       const { test } = yield* build(driver)
@@ -185,7 +185,7 @@ describe("a test with a message", () => {
       ])
     }))
 
-  it.effect("fails when nothing came, when the reply broke off, and when it was withdrawn", () =>
+  it.effect("fails on an empty, an interrupted and a withdrawn reply", () =>
     Effect.gen(function*() {
       const broken = new UpstreamFailure({ phase: "stream", kind: "truncated" })
       const replies: ReadonlyArray<readonly [Stream.Stream<UpstreamEvent, UpstreamFailure>, RegExp]> = [
@@ -208,7 +208,7 @@ describe("a test with a message", () => {
       assert.strictEqual((yield* factsOf("a@x.org"))?.testStatus, "failed")
     }))
 
-  it.effect("ends in time, and deletes its session when its operator leaves", () =>
+  it.effect("ends after 120 seconds, and deletes its session when the operator disconnects", () =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
       const { calls, driver } = makeUpstream(() => ({
@@ -247,8 +247,8 @@ describe("a test with a message", () => {
     }))
 })
 
-describe("the deletion of an account's sessions", () => {
-  it.effect("is made with its token, refreshed where it has expired", () =>
+describe("deletion of an account's sessions", () => {
+  it.effect("uses the account's token, and refreshes it if it has expired", () =>
     Effect.gen(function*() {
       let expired = true
       const { calls, driver } = makeUpstream((calls) => ({
@@ -265,7 +265,7 @@ describe("the deletion of an account's sessions", () => {
       assert.deepStrictEqual(calls, ["login a", "delete all with a-1", "login a", "delete all with a-2"])
     }))
 
-  it.effect("fails with the error of the upstream", () =>
+  it.effect("fails with the upstream's error", () =>
     Effect.gen(function*() {
       const { driver } = makeUpstream(() => ({
         deleteAllSessions: () =>

@@ -23,8 +23,8 @@ const withAuth = (raw: RawConfig = {}, adminKey = key) =>
 const codeOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>
   Effect.map(Effect.flip(effect), (error) => error.code)
 
-describe("a login", () => {
-  it.effect("lasts as long as was asked for, else as is configured", () =>
+describe("an admin login", () => {
+  it.effect("lasts for the requested hours, by default for the configured ones", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       assert.strictEqual((yield* auth.login(key, 2, here)).expiresIn, 7_200)
@@ -35,7 +35,7 @@ describe("a login", () => {
       }
     }).pipe(Effect.provide(withAuth({ admin: { jwt_expire_hours: 5 } }))))
 
-  it.effect("ends to the second", () =>
+  it.effect("expires to the second", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const { token } = yield* auth.login(key, 1, here)
@@ -46,11 +46,11 @@ describe("a login", () => {
       assert.strictEqual(yield* codeOf(auth.authorize(token, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("that runs while the password changes belongs to the old password", () =>
+  it.effect("that runs during a password change belongs to the old password", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.setPassword("first password")
-      // Two hashes run at once: the login's own begins when one of these has ended.
+      // Two hashes run at once: the login's hash begins when one of these has ended.
       const change = yield* Effect.forkChild(auth.setPassword("second password"))
       yield* Effect.forkChild(codeOf(auth.login("wrong", undefined, there)))
       const late = yield* Effect.forkChild(auth.login("first password", undefined, here))
@@ -60,8 +60,8 @@ describe("a login", () => {
     }).pipe(Effect.provide(withAuth())))
 })
 
-describe("wrong credentials", () => {
-  it.effect("slow their own address after five in a minute, with Retry-After", () =>
+describe("wrong admin credentials", () => {
+  it.effect("slow down their own address after five in a minute, with Retry-After", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i < wrongAMinute; i++) {
@@ -76,7 +76,7 @@ describe("wrong credentials", () => {
       assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "authentication_failed")
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("count on every route, and a right key is still accepted", () =>
+  it.effect("count on every route, and the right key still passes", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i < wrongAMinute; i++) {
@@ -88,7 +88,7 @@ describe("wrong credentials", () => {
       const login = yield* Effect.forkChild(codeOf(auth.login("wrong", undefined, here)))
       const right = yield* Effect.forkChild(auth.login(key, undefined, here))
       yield* TestClock.adjust("249 millis")
-      // Nothing is answered before its turn, and what is right is not told sooner than what is wrong.
+      // Every reply waits for its turn, and a right credential is not revealed earlier than a wrong one.
       assert.isUndefined(login.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* Fiber.join(login), "rate_limit_exceeded")
@@ -100,7 +100,7 @@ describe("wrong credentials", () => {
       yield* auth.verify(token, here)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("are refused unchecked with Retry-After when the queue is full", () =>
+  it.effect("are rejected unchecked with Retry-After while the queue is full", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
@@ -119,7 +119,7 @@ describe("wrong credentials", () => {
       yield* auth.authorize(key, here)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("do not delay a key that was right from the address within a day", () =>
+  it.effect("do not delay a key that was right from the same address within a day", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.login(key, undefined, here)
@@ -146,7 +146,7 @@ describe("wrong credentials", () => {
       assert.isUndefined(old.pollUnsafe())
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("leave a place in the queue to a key that was never right from the address", () =>
+  it.effect("leave a place in the queue for a key that was never right from the address", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const flood = () => Effect.forkChild(Effect.forever(Effect.exit(auth.login("wrong", undefined, here))))
@@ -157,7 +157,7 @@ describe("wrong credentials", () => {
       assert.isString((yield* Fiber.join(login)).token)
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("do not delay an environment's key that cannot be guessed", () =>
+  it.effect("do not delay a key of the environment that is too long to guess", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       for (let i = 0; i <= wrongAMinute; i++) yield* codeOf(auth.authorize("wrong", here))
@@ -176,13 +176,13 @@ describe("wrong credentials", () => {
     }).pipe(Effect.provide(withAuth())))
 })
 
-describe("a password", () => {
+describe("the admin password", () => {
   const asCaller = (credential: string) =>
     Effect.flatMap(Callers, (callers) => Effect.exit(callers.identify(credential, undefined, here))).pipe(
       Effect.map(Exit.isSuccess)
     )
 
-  it.effect("that was set, or was right once, is never taken for a caller's upstream token", () =>
+  it.effect("the current and earlier passwords are never used as a caller's upstream token", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       yield* auth.authorize("configured-password", here)
@@ -203,14 +203,14 @@ describe("a password", () => {
       )
     ))
 
-  it.effect("has at least eight characters and at most 1024", () =>
+  it.effect("has 8 to 1024 characters", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       assert.strictEqual(yield* codeOf(auth.setPassword("seven 7")), "invalid_request")
       assert.strictEqual(yield* codeOf(auth.setPassword("x".repeat(1025))), "invalid_request")
     }).pipe(Effect.provide(withAuth())))
 
-  it.effect("is kept as a salted hash", () =>
+  it.effect("is stored as a salted hash", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const store = yield* ConfigStore
@@ -223,7 +223,7 @@ describe("a password", () => {
       yield* auth.authorize("same password", here)
     }).pipe(Effect.provide(withAuth())))
 
-  /** What a gateway that was started with this configuration makes of a credential. */
+  /** The result of a credential at a gateway that starts with this configuration. */
   const afterStart = (raw: RawConfig, credential: string) =>
     Effect.gen(function*() {
       const callers = yield* Callers
@@ -233,7 +233,7 @@ describe("a password", () => {
       })
     }).pipe(Effect.provide(withAuth(raw)))
 
-  it.effect("is known after a restart too, with or without what was kept beside its hash", () =>
+  it.effect("is recognized after a restart, with or without the stored check byte", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const store = yield* ConfigStore
@@ -241,19 +241,19 @@ describe("a password", () => {
       const raw = yield* store.currentRaw
       const { password_check, ...admin } = raw["admin"] as Record<string, string>
       assert.match(password_check!, /^[0-9a-f]{16}-[0-9a-f]{2}$/)
-      // Of another secret, as in memory each start has; of the same one, the byte alone decides about most tokens.
+      // The byte is of another secret, because each in-memory start has its own; with the same one it rules out most tokens.
       for (const given of [raw, { ...raw, admin }]) {
         assert.strictEqual(yield* afterStart(given, "kept-password"), "authentication_failed")
         assert.strictEqual(yield* afterStart(given, "an-upstream-token"), "Direct")
       }
     }).pipe(Effect.provide(withAuth({ keys: ["k"] }))))
 
-  it.effect("is tested by scrypt for one token in 256 only, which is then known", () =>
+  it.effect("is compared by scrypt for one token in 256, and the result is remembered", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const callers = yield* Callers
       yield* auth.setPassword("kept-password")
-      // Each test of scrypt leaves the thread that these run on; what is decided by the byte is decided at once.
+      // A comparison by scrypt runs in another thread; the byte alone decides synchronously.
       const waits = (credential: string) =>
         Effect.map(
           Effect.forkChild(callers.identify(credential, undefined, credential), { startImmediately: true }),
@@ -274,18 +274,18 @@ describe("a password", () => {
       assert.isAtMost(tested, 30)
     }).pipe(Effect.provide(withAuth({ keys: ["k"] }))))
 
-  it.effect("is guessed no faster by business requests than by logins", () =>
+  it.effect("is guessed through business requests no faster than through logins", () =>
     Effect.gen(function*() {
       const auth = yield* AdminAuth
       const callers = yield* Callers
       const ask = (credential: string, address: string) =>
         Effect.exit(callers.identify(credential, undefined, address)).pipe(Effect.map(Exit.isSuccess))
-      // Without the byte beside its hash every token may be the password.
+      // Without the check byte every token may be the password.
       for (let i = 0; i < wrongAMinute; i++) assert.isTrue(yield* ask(`guess-${i}`, here))
-      // What is known not to be the password needs no check.
+      // A token with a known result needs no check.
       assert.isTrue(yield* ask("guess-0", here))
       assert.isTrue(yield* ask("a-token", there))
-      // The first turn is at once.
+      // The first turn is immediate.
       assert.isTrue(yield* ask("guess-5", here))
       const guesses = yield* Effect.forEach(
         Array.from({ length: mostWaiting }, (_, i) => `more-${i}`),
@@ -294,7 +294,7 @@ describe("a password", () => {
       assert.strictEqual(yield* codeOf(callers.identify("one-more", undefined, here)), "rate_limit_exceeded")
       assert.strictEqual(yield* codeOf(auth.login("wrong", undefined, here)), "rate_limit_exceeded")
       assert.isTrue(guesses.every((fiber) => fiber.pollUnsafe() === undefined))
-      // Another address has turns of its own, and each turn serves one of those that wait.
+      // Another address has its own turns, and each turn serves one waiter.
       yield* auth.login("kept-password", undefined, there)
       yield* TestClock.adjust("1 second")
       assert.isTrue(yield* Fiber.join(guesses[0]!))

@@ -55,7 +55,7 @@ describe("the login throttle", () => {
       assert.strictEqual(running, wrongAMinute + 5)
     }))
 
-  it.effect("gives the place of a cancelled waiter to the next one, and refuses waiters beyond its bound", () =>
+  it.effect("a cancelled waiter gives its place to the next one, and waiters beyond the bound are rejected", () =>
     Effect.gen(function*() {
       const throttle = makeLoginThrottle()
       for (let i = 0; i <= wrongAMinute; i++) yield* throttle.check(here, wrong)
@@ -133,12 +133,12 @@ describe("the login throttle", () => {
       yield* TestClock.adjust("10 seconds")
       assert.isAtMost(looks, 40 * 10 + 1)
       assert.isAtMost(checks, wrongAMinute + 4 * 10 + 1)
-      // In the order in which they come: none waits longer than for those before it, and none is refused.
+      // All are served in order of arrival, and none is rejected.
       const login = () => Effect.forkChild(throttle.check(here, right, "password"))
       const logins = yield* Effect.all(Array.from({ length: 20 }, login))
       yield* TestClock.adjust("4 seconds")
       for (const each of logins) assert.isTrue(yield* Fiber.join(each))
-      // A flood that goes on slows its own looks. The right one still comes through.
+      // A continued flood slows only its own lookups. The right credential still passes.
       yield* TestClock.adjust("10 minutes")
       const before = looks
       yield* TestClock.adjust("100 seconds")

@@ -1,4 +1,4 @@
-/** Accounts that are kept out of use, noted, and changed many at once. */
+/** Accounts that are disabled, noted, and changed in batches. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
@@ -20,14 +20,14 @@ import { type Answer, caller, storeOf } from "./support.ts"
 type Item = Record<string, unknown>
 const itemsIn = ({ json }: Answer) => json["items"] as ReadonlyArray<Item>
 
-describe("an account", () => {
+describe("a disabled account", () => {
   let site: Site
   afterEach(() => site.stop())
 
   const path = (name: string) => `/admin/accounts/${encodeURIComponent(emailOf(name))}`
   const mark = (name: string, marks: unknown) => admin(site.url, "PATCH", path(name), marks)
 
-  it("that is disabled under load gets no new lease, and no request is lost", async () => {
+  it("gets no new lease under load, and no request is lost", async () => {
     site = await startSite({
       accounts: accounts("a", "b", "c"),
       runtime: { account_max_inflight: 2, account_max_queue: 200 }
@@ -41,13 +41,13 @@ describe("an account", () => {
       (await completions()).slice(from).filter(({ account }) => account === emailOf("a")).length
     const begun = (await completions()).length
     assert.deepStrictEqual((await Promise.all(load)).map(textOf), times(60, String))
-    // A lease of before may reach the upstream only now: there was one slot beside the one that is held.
+    // A lease from before may reach the upstream only now: one slot was free beside the held one.
     assert.isAtMost(await onDisabled(begun), 1)
     const after = (await completions()).length
     const more = await Promise.all(times(20, (i) => chat(site.url, `!say ${i}`)))
     assert.deepStrictEqual(more.map(textOf), times(20, String))
     assert.strictEqual(await onDisabled(after), 0)
-    // What runs on it runs on.
+    // The running request continues.
     assert.deepInclude(await queueOf(site), {
       in_use: 1,
       in_use_accounts: [emailOf("a")],
@@ -64,7 +64,7 @@ describe("an account", () => {
     assert.strictEqual(textOf(await chat(site.url, "!say back", { target: emailOf("a") })), "back")
   })
 
-  it("that is disabled refuses those that are pinned to it, waiting ones too, and can be tested", async () => {
+  it("rejects pinned requests, including waiting ones, and can still be tested", async () => {
     site = await startSite({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1, account_max_queue: 5 } })
     const target = emailOf("a")
     const running = await hold(site, { target })
@@ -84,7 +84,7 @@ describe("an account", () => {
     running.end()
   })
 
-  it("that was out of rotation when it was disabled is tried again only after it was enabled", async () => {
+  it("that was out of rotation stays out after it is enabled again", async () => {
     site = await startSite({ accounts: accounts("a", "b") })
     await Effect.runPromise(site.reference.suspend(emailOf("a"), true))
     for (const text of ["one", "two"]) assert.strictEqual(textOf(await chat(site.url, `!say ${text}`)), text)
@@ -95,7 +95,7 @@ describe("an account", () => {
     assert.deepInclude(await queueOf(site), { out: 1, disabled: 0, total: 2 })
   })
 
-  it("that is disabled and the only one leaves requests unserved", async () => {
+  it("that is the only one leaves requests without an account", async () => {
     site = await startSite({ accounts: accounts("a") })
     await mark("a", { disabled: true })
     assert.strictEqual((await chat(site.url, "!say one")).error?.code, "no_account_available")
@@ -103,7 +103,7 @@ describe("an account", () => {
   })
 })
 
-describe("accounts", () => {
+describe("accounts in the admin API", () => {
   let gateway: RunningGateway
   const call = caller(() => gateway)
   beforeAll(async () => {
@@ -116,7 +116,7 @@ describe("accounts", () => {
   const raw = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"] as ReadonlyArray<Item>
   const one = `/admin/accounts/${encodeURIComponent("one@x.org")}`
 
-  it("are refused with a token that no header can carry", async () => {
+  it("reject a token that a header cannot carry", async () => {
     for (const token of ["to\nken", "to\u0000ken", "ключ"]) {
       const detail = "token has characters that no header can carry"
       const one = await call("POST", "/admin/accounts", { body: { token } })
@@ -127,7 +127,7 @@ describe("accounts", () => {
     }
   })
 
-  it("take a note and a switch, which the list shows and every way of writing keeps", async () => {
+  it("have a note and a disabled flag, which are listed and survive every way of writing", async () => {
     const marked = await call("PATCH", one, { body: { disabled: true, note: "on holiday" } })
     assert.deepInclude(marked.json, { success: true, config_writable: false, needs_host_sync: false })
     assert.deepInclude(marked.json["account"], { identifier: "One@x.org", disabled: true, note: "on holiday" })
@@ -145,7 +145,7 @@ describe("accounts", () => {
     assert.deepStrictEqual((await raw())[0], { email: "One@x.org", password: "p", further: 1 })
   })
 
-  it("refuse invalid marks and unknown identifiers", async () => {
+  it("reject invalid notes and flags, and unknown identifiers", async () => {
     const bodies = [{}, { disabled: null }, { disabled: "yes" }, { note: 7 }, { note: "x".repeat(201) }]
     for (const body of bodies) {
       const refused = await call("PATCH", one, { body })
@@ -231,7 +231,7 @@ describe("accounts", () => {
     assert.lengthOf(await raw(), 2)
   })
 
-  it("refuse a malformed batch", async () => {
+  it("reject a malformed batch", async () => {
     const bodies: ReadonlyArray<readonly [unknown, string]> = [
       [{}, "action"],
       [{ action: "burn", identifiers: [] }, "action"],

@@ -40,8 +40,8 @@ type Item = Record<string, unknown>
 const list = async () => (await call("GET", "/admin/dev/captures")).json
 const items = async () => (await list())["items"] as ReadonlyArray<Item>
 
-describe("the status of captures", () => {
-  it("shows each round with the upstream, newest first", async () => {
+describe("the list of captures", () => {
+  it("contains each call of the upstream, newest first", async () => {
     assert.deepStrictEqual(await list(), { enabled: true, limit: 3, max_body_bytes: 20_000, items: [] })
     const before = Math.floor(Date.now() / 1000)
     const reply = await chat("!say one two three\n!cut 2")
@@ -74,7 +74,7 @@ describe("the status of captures", () => {
     assert.include(reply.text, String(first!["chain_key"]))
   })
 
-  it("shows refusals and callers' own tokens, and no credential", async () => {
+  it("contains error replies and calls with callers' own tokens, without credentials", async () => {
     const token = "direct-token-of-a-caller"
     await run(reference.fail({ name: "trouble", call: "completion", message: `who is Bearer ${token}?` }))
     assert.strictEqual((await chat("hi", token)).status, 503)
@@ -87,7 +87,7 @@ describe("the status of captures", () => {
     for (const secret of [token, password, "reference-token-", businessKey]) assert.notInclude(shown.text, secret)
   })
 
-  it("holds as many as the limit, which may change at any time, and cuts long replies", async () => {
+  it("is bounded by captures.limit, which may change at any time, and truncates long bodies", async () => {
     for (let i = 0; i < 5; i++) await chat(`!say number ${i}`)
     assert.strictEqual((await items()).length, 3)
     const captures = { enabled: true, limit: 2, max_body_bytes: 100 }
@@ -102,7 +102,7 @@ describe("the status of captures", () => {
     assert.isAtMost(Buffer.byteLength(String(cut!["request_body"])), 100)
   })
 
-  it("stays as it is while captures are off", async () => {
+  it("keeps its items while captures are off", async () => {
     const before = await items()
     await run(storeOf(gateway).update((raw) => Effect.succeed({ ...raw, captures: { enabled: false, limit: 2 } })))
     await chat("!say unseen")
@@ -110,13 +110,13 @@ describe("the status of captures", () => {
     assert.deepStrictEqual(await items(), before)
   })
 
-  it("is empty after it was cleared", async () => {
+  it("is empty after DELETE", async () => {
     const cleared = await call("DELETE", "/admin/dev/captures")
     assert.deepStrictEqual([cleared.status, cleared.json], [200, { success: true, detail: "capture logs cleared" }])
     assert.deepStrictEqual(await items(), [])
   })
 
-  it("is the operator's", async () => {
+  it("requires an operator", async () => {
     for (const method of ["GET", "DELETE"]) {
       assert.strictEqual((await call(method, "/admin/dev/captures", { bearer: null })).status, 401)
       assert.strictEqual((await call(method, "/admin/dev/captures", { bearer: businessKey })).status, 401)
@@ -125,7 +125,7 @@ describe("the status of captures", () => {
 })
 
 describe("a capture", () => {
-  it("is listed without its bodies, and read with them by its id", async () => {
+  it("is listed without bodies, and returned with bodies by its id", async () => {
     await run(storeOf(gateway).update((raw) => Effect.succeed({ ...raw, captures: { limit: 5 } })))
     const { text } = await chat("!say one two three")
     const summary = (await call("GET", "/admin/dev/captures?summary=true")).json

@@ -1,4 +1,4 @@
-/** The static configuration: reading, replacing, importing, exporting; on files where what lasts matters. */
+/** The static configuration in the admin API: read, replace, import and export; on files where persistence matters. */
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
@@ -43,7 +43,7 @@ const fileStore = (variables: Readonly<Record<string, string>>) =>
   )
 
 let files = 0
-/** Starts a gateway on a file of its own. */
+/** Starts a gateway on its own configuration file. */
 const onFile = async (content: RawConfig = raw) => {
   const file = path.join(folder, `${++files}.json`)
   await fs.writeFile(file, JSON.stringify(content))
@@ -57,8 +57,8 @@ const inMemory = async (content: RawConfig = raw) => {
 
 const get = async (what: string) => (await call("GET", what)).json
 
-describe("the configuration", () => {
-  it("is shown with every field, without passwords and whole tokens", async () => {
+describe("the configuration in the admin API", () => {
+  it("shows every field, without passwords and complete tokens", async () => {
     const { file } = await onFile()
     assert.deepStrictEqual(await get("/admin/config"), {
       keys: ["first-key"],
@@ -97,14 +97,14 @@ describe("the configuration", () => {
     })
   })
 
-  it("does not list the key that was made up because none was configured", async () => {
+  it("does not list the key that was generated at a start without keys", async () => {
     await inMemory({ keys: [] })
     assert.deepStrictEqual((await get("/admin/config"))["keys"], [])
     const added = await call("POST", "/admin/keys", { body: { key: "one" } })
     assert.strictEqual(added.json["total_keys"], 1)
   })
 
-  it("keeps everything when what is shown is sent back", async () => {
+  it("posted back as shown, it changes nothing", async () => {
     const { saved } = await onFile()
     const answer = await call("POST", "/admin/config", { body: await get("/admin/config") })
     assert.strictEqual(answer.status, 200, answer.text)
@@ -121,7 +121,7 @@ describe("the configuration", () => {
     assert.deepStrictEqual(await saved(), raw)
   })
 
-  it("warns about the ignored fields of an import", async () => {
+  it("an import warns about ignored fields", async () => {
     await inMemory()
     const incoming = { runtime: { acount_max_inflight: 3 }, upstream: { driver: "embedded" } }
     for (const body of [{ ...incoming, mode: "merge" }, { config: incoming }]) {
@@ -133,7 +133,7 @@ describe("the configuration", () => {
     }
   })
 
-  it("is replaced list by list; accounts keep what is not given", async () => {
+  it("lists are replaced one by one; known accounts keep the fields that are not given", async () => {
     const { saved } = await onFile()
     const answer = await call("POST", "/admin/config", {
       body: {
@@ -157,7 +157,7 @@ describe("the configuration", () => {
     })
   })
 
-  it("is not changed at all by a body with one fault", async () => {
+  it("a body with one invalid part changes nothing", async () => {
     const { saved } = await onFile()
     for (
       const body of [
@@ -173,7 +173,7 @@ describe("the configuration", () => {
     assert.deepStrictEqual(await saved(), raw)
   })
 
-  it("has a mapping by its older name changed under the one that counts", async () => {
+  it("a mapping under its older name is written under the current name", async () => {
     const { saved } = await onFile({
       msgcompat_model_mapping: { fast: "upstream-chat-search", slow: "upstream-chat" }
     })
@@ -184,10 +184,10 @@ describe("the configuration", () => {
   })
 })
 
-describe("an import", () => {
+describe("an import of a configuration", () => {
   const imported = { keys: ["second-key"], accounts: [{ email: "b@x.org", password: "password-b" }] }
 
-  it("merges a configuration as it is, and one in a wrapper", async () => {
+  it("merges a bare configuration and a wrapped one", async () => {
     await inMemory()
     const direct = await call("POST", "/admin/config/import", { body: imported })
     assert.deepInclude(direct.json, { success: true, mode: "merge", imported_keys: 1, imported_accounts: 1 })
@@ -198,7 +198,7 @@ describe("an import", () => {
     assert.deepStrictEqual((await get("/admin/config"))["keys"], ["first-key", "second-key", "third-key"])
   })
 
-  it("takes its mode from the query before the body, in the wrapper or beside the configuration", async () => {
+  it("takes its mode from the query first, then from the body", async () => {
     await inMemory()
     const modeOf = async (query: string, body: unknown) =>
       (await call("POST", `/admin/config/import${query}`, { body })).json["mode"]
@@ -210,7 +210,7 @@ describe("an import", () => {
     assert.strictEqual(await modeOf("", { config: {}, mode: null }), "merge")
   })
 
-  it("takes an export whole, so that a backup is restored elsewhere", async () => {
+  it("restores a complete export in another gateway", async () => {
     await inMemory({ ...raw, model_aliases: { mine: "upstream-chat" }, runtime: { account_max_inflight: 7 } })
     const backup = await call("GET", "/admin/config/export")
     await gateway.stop()
@@ -222,7 +222,7 @@ describe("an import", () => {
     assert.deepInclude(restored, { model_aliases: { mine: "upstream-chat" }, runtime: { account_max_inflight: 7 } })
   })
 
-  it("is all or nothing", async () => {
+  it("applies all or nothing", async () => {
     const { saved } = await onFile()
     for (
       const body of [
@@ -240,7 +240,7 @@ describe("an import", () => {
     assert.deepStrictEqual(await saved(), raw)
   })
 
-  it("of keys and accounts takes a field that is null as one that is not given", async () => {
+  it("POST /admin/import treats a null field of an account as absent", async () => {
     const { saved } = await onFile()
     const answer = await call("POST", "/admin/import", {
       body: {
@@ -252,7 +252,7 @@ describe("an import", () => {
     assert.deepStrictEqual((accounts as ReadonlyArray<RawConfig>).at(-1), { email: "null@x.org", password: "p" })
   })
 
-  it("of keys and accounts takes nothing else", async () => {
+  it("POST /admin/import accepts only keys and accounts", async () => {
     const { saved } = await onFile()
     const refused = await call("POST", "/admin/import", {
       body: { ...imported, runtime: { account_max_inflight: 9 } }
@@ -277,8 +277,8 @@ describe("an import", () => {
   })
 })
 
-describe("an export", () => {
-  it("is the same on both routes: the configuration, its text and its Base64", async () => {
+describe("an export of the configuration", () => {
+  it("both routes return the configuration, its text and its Base64", async () => {
     await inMemory()
     const long = await get("/admin/config/export")
     assert.deepStrictEqual(await get("/admin/export"), long)
@@ -289,8 +289,8 @@ describe("an export", () => {
   })
 })
 
-describe("a change that meets an edit of the file by hand", () => {
-  it("keeps both, and is refused with 409 where both are about the same or the edit is not valid", async () => {
+describe("a concurrent edit of the configuration file", () => {
+  it("is merged with a change in the admin API; a conflict or an invalid edit is rejected with 409", async () => {
     const { file, saved } = await onFile()
     await fs.writeFile(
       file,
@@ -311,8 +311,8 @@ describe("a change that meets an edit of the file by hand", () => {
   })
 })
 
-describe("a change of what an edit by hand has just brought", () => {
-  it("is made: the edit is met first", async () => {
+describe("an edit of the configuration file before a change in the admin API", () => {
+  it("is applied first, so that the change can refer to it", async () => {
     const { file, saved } = await onFile()
     await fs.writeFile(file, JSON.stringify({ ...raw, keys: ["first-key", "by-hand"] }))
     const id = keyId("by-hand", sha256Hex)
@@ -331,8 +331,8 @@ describe("a change of what an edit by hand has just brought", () => {
   })
 })
 
-describe("a change that does not last", () => {
-  it("says so where the environment is the source", async () => {
+describe("a change in the admin API that cannot be saved", () => {
+  it("reports config_writable and needs_host_sync if the environment is the source", async () => {
     gateway = await startGateway({}, {
       store: fileStore({
         GATEWAY_CONFIG_JSON: JSON.stringify({ ...raw, unknown_group: undefined }),
@@ -355,7 +355,7 @@ describe("a change that does not last", () => {
       ["PUT", "/admin/settings", { runtime: { account_max_inflight: 3 } }],
       ["POST", "/admin/settings/password", { password: "long enough" }]
     ]
-    // What is taken back leaves nothing that a sync would keep.
+    // A change that is reverted needs no sync.
     await call("POST", "/admin/keys", { body: { key: "k" } })
     assert.deepInclude((await call("DELETE", "/admin/keys/k")).json, { config_writable: false, needs_host_sync: false })
     for (const [method, path, body] of changes) {
@@ -367,7 +367,7 @@ describe("a change that does not last", () => {
     })
   })
 
-  it("is refused as a whole where the file cannot be replaced, and the error names the remedy", async () => {
+  it("fails as a whole if the file cannot be replaced, and the error names the remedy", async () => {
     const { file } = await onFile()
     await fs.rm(file)
     await fs.mkdir(file)

@@ -1,4 +1,4 @@
-/** Who may call what: every admin endpoint that the API lists, with every kind of credential. */
+/** Access to every admin endpoint of the API, with every kind of credential. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { HttpApi } from "effect/http-api"
 import { randomBytes } from "node:crypto"
@@ -35,7 +35,7 @@ const endpoints: ReadonlyArray<{ readonly method: string; readonly path: string;
   return found
 })()
 
-/** The part of the contract that runs the gateway. */
+/** The part of the contract that operates the gateway. */
 const contract = [
   "POST /admin/login",
   "GET /admin/verify",
@@ -62,7 +62,7 @@ const contract = [
 
 const guarded = endpoints.filter(({ method, path }) => !open.has(`${method} ${path}`))
 
-/** Groups whose endpoints can be called with an empty body or none without changing anything but this gateway. */
+/** Groups whose endpoints with an empty body change at most this gateway. */
 const own = new Set([
   "admin-auth",
   "admin-config",
@@ -101,19 +101,19 @@ const login = async (key: string) => {
 }
 
 describe("every admin endpoint", () => {
-  it("of the contract is there", () => {
+  it("of the contract exists", () => {
     const there = new Set(endpoints.map(({ method, path }) => `${method} ${path}`))
     for (const endpoint of contract) assert.isTrue(there.has(endpoint), endpoint)
   })
 
-  it("refuses calls without a credential", () => refused(null))
+  it("rejects calls without a credential", () => refused(null))
 
-  it("refuses a key that is not the admin's, however often it comes", async () => {
+  it("rejects a wrong key, however often it is sent", async () => {
     await refused("wrong")
     await refused(businessKey)
   })
 
-  it("refuses a JWT that the gateway did not sign", async () => {
+  it("rejects a JWT that the gateway did not sign", async () => {
     const token = await signJwt(
       gateway,
       { issuedAt: nowSeconds(), expiresAt: nowSeconds() + 60 },
@@ -125,13 +125,13 @@ describe("every admin endpoint", () => {
     await refused(`${header}.${claims}.x`)
   })
 
-  it("refuses a JWT that has expired", async () => {
+  it("rejects an expired JWT", async () => {
     await refused(await signJwt(gateway, { issuedAt: nowSeconds() - 100, expiresAt: nowSeconds() - 1 }))
   })
 
-  it("takes the admin key", () => admitted(adminKey))
+  it("accepts the admin key", () => admitted(adminKey))
 
-  it("takes a JWT", async () => {
+  it("accepts a JWT", async () => {
     const token = await login(adminKey)
     await admitted(token)
     const verified = await call("GET", "/admin/verify", { bearer: token })
@@ -139,7 +139,7 @@ describe("every admin endpoint", () => {
     assert.isTrue(verified.json["valid"])
   })
 
-  it("refuses a JWT from before a password change, within the same second too", async () => {
+  it("rejects a JWT from before a password change, even within the same second", async () => {
     const before = await login(adminKey)
     const changed = await call("POST", "/admin/settings/password", {
       bearer: before,
@@ -149,15 +149,15 @@ describe("every admin endpoint", () => {
     const second = Number(changed.json["jwt_valid_after_unix"])
     await refused(before)
     await refused(await signJwt(gateway, { issuedAt: second, expiresAt: second + 3600, generation: 0 }))
-    // The password stands in for the key; one endpoint will do, since every wrong password costs a hash.
+    // The password replaces the key; one endpoint is enough, because every wrong password costs a hash.
     assert.strictEqual((await call("GET", "/admin/settings", { bearer: adminKey })).status, 401)
     await admitted(await login("correct horse"))
     await admitted("correct horse")
   })
 })
 
-describe("verification", () => {
-  it("takes a JWT and nothing else", async () => {
+describe("GET /admin/verify", () => {
+  it("accepts only a JWT", async () => {
     assert.strictEqual((await call("GET", "/admin/verify", { bearer: "correct horse" })).status, 401)
   })
 })

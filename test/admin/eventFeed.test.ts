@@ -1,4 +1,4 @@
-/** Live changes by a clock that the test moves: how often they are told, what comes again, and when it ends. */
+/** Admin events by a clock that the test moves: their rate, what is sent again, and when the feed ends. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -24,7 +24,7 @@ const services = (config: RawConfig = {}) =>
     }))
   )
 
-/** The events of a text, comments left out. */
+/** The events of a text, without comments. */
 const parse = (text: string) =>
   text.split("\n\n").filter((frame) => frame !== "" && !frame.startsWith(":")).map((frame) => {
     const [, id, event, data] = /^id: (\S+)\nevent: (\w+)\ndata: (.*)$/.exec(frame)!
@@ -37,7 +37,7 @@ interface Reading {
   readonly holds?: () => boolean
 }
 
-/** Opens a feed that is read by hand. */
+/** Opens a feed that the test pulls. */
 const openFeed = Effect.fnUntraced(
   function*({ holds = () => true, lastEventId, topics: wanted = topics }: Reading = {}) {
     const scope = yield* Effect.scope
@@ -56,7 +56,7 @@ interface Told {
   readonly data: Record<string, unknown>
 }
 
-/** Reads a feed all the time; gives what was told since it was asked last. */
+/** Reads a feed continuously; `take` returns the events since its last call. */
 const listen = Effect.fnUntraced(function*(reading: Reading = {}) {
   let text = ""
   let over = false
@@ -106,7 +106,7 @@ const beginRequest = Effect.map(Requests, (requests) => {
   })!
 })
 
-describe("the feed of events", () => {
+describe("the feed of admin events", () => {
   it.effect("begins with hello and the state of pool, queue and configuration", () =>
     Effect.gen(function*() {
       const { take } = yield* listen()
@@ -132,7 +132,7 @@ describe("the feed of events", () => {
       assert.deepStrictEqual(names(yield* few.take), ["hello", "queue"])
     }).pipe(Effect.provide(services())))
 
-  it.effect("begins with the accounts in use and out of rotation, 100 at most", () =>
+  it.effect("begins with up to 100 accounts that are in use or out of rotation", () =>
     Effect.gen(function*() {
       const accounts = yield* Accounts
       const suspend = (identifier: string) =>
@@ -148,7 +148,7 @@ describe("the feed of events", () => {
           named: changed.map((item) => `${item["identifier"]} ${item["health"]} ${item["in_use"]}`)
         }
       })
-      // One of each slice that is looked at in one go, and one that its operator keeps out of use.
+      // One account of each slice that is processed at once, and a disabled one.
       for (const number of [7, 1_150]) yield* suspend(`${number}@x.org`)
       yield* suspend("disabled@x.org")
       const release = yield* lease
@@ -193,7 +193,7 @@ describe("the feed of events", () => {
       ]])
       yield* TestClock.adjust(1_000)
       assert.deepStrictEqual(yield* take, [])
-      // After a pause a change is told at once.
+      // After a pause a change is sent at once.
       yield* release
       const [freed] = yield* take
       assert.deepInclude(freed?.data, { in_use: 0 })
@@ -241,7 +241,7 @@ describe("the feed of events", () => {
       assert.strictEqual(all(), ": \n\n: \n\n")
     }).pipe(Effect.provide(services())))
 
-  it.effect("sends missed changes to a returning reader, or a reset", () =>
+  it.effect("sends missed changes to a reader that reconnects, or a reset", () =>
     Effect.gen(function*() {
       const first = yield* listen({ topics: ["requests"] })
       const [a, b] = [yield* beginRequest, yield* beginRequest]
@@ -274,7 +274,7 @@ describe("the feed of events", () => {
       assert.deepStrictEqual(names(yield* gap.take), ["hello", "reset"])
     }).pipe(Effect.provide(services())))
 
-  it.effect("keeps at most one round of events for a reader that does not read", () =>
+  it.effect("keeps at most one round of events for a reader that stops reading", () =>
     Effect.gen(function*() {
       const pull = yield* openFeed({ topics: ["requests", "pool"] })
       yield* pull
@@ -324,7 +324,7 @@ describe("the feed of events", () => {
       assert.isTrue(ended.isOver())
     }).pipe(Effect.provide(services())))
 
-  it.effect("cuts off a reader that does not read when it is over", () =>
+  it.effect("disconnects a reader that stops reading once the credential has expired", () =>
     Effect.gen(function*() {
       let holds = true
       const reader = yield* Effect.forkScoped(

@@ -1,4 +1,4 @@
-/** The stream of events over HTTP: who may read it, how many may, and what ends it. */
+/** The event stream over HTTP: access, number of readers, and end. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { caller } from "./support.ts"
@@ -59,8 +59,8 @@ const chat = (content: string) =>
     body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content }] })
   })
 
-describe("the stream of events", () => {
-  it("is the operator's, and knows its topics", async () => {
+describe("GET /admin/events", () => {
+  it("requires an operator, and rejects unknown topics", async () => {
     assert.strictEqual((await call("GET", "/admin/events", { bearer: null })).status, 401)
     assert.strictEqual((await call("GET", "/admin/events", { bearer: businessKey })).status, 401)
     const refused = await call("GET", "/admin/events?topics=pool,weather")
@@ -71,7 +71,7 @@ describe("the stream of events", () => {
     close()
   })
 
-  it("sends a request from its beginning to its end, and changes of the configuration", async () => {
+  it("sends a request from its start to its end, and changes of the configuration", async () => {
     const { close, until } = await open("?topics=requests,config")
     const hello = await until("hello")
     await until("config", ({ revision }) => revision === hello.data["revision"])
@@ -99,7 +99,7 @@ describe("the stream of events", () => {
     again.close()
   })
 
-  it("is read by 32 at once and no more", async () => {
+  it("has at most 32 readers at once", async () => {
     const streams = await Promise.all(Array.from({ length: 32 }, () => open("?topics=queue")))
     for (const { response } of streams) assert.strictEqual(response.status, 200)
     const refused = await call("GET", "/admin/events")
@@ -112,7 +112,7 @@ describe("the stream of events", () => {
     }
   })
 
-  it("ends by logout, and says so", async () => {
+  it("ends with session_ended after a logout", async () => {
     const sameOrigin = { "sec-fetch-site": "same-origin" }
     const login = await fetch(`${gateway.url}/admin/session`, {
       method: "POST",
@@ -130,7 +130,7 @@ describe("the stream of events", () => {
     assert.isUndefined(await next())
   })
 
-  it("ends at once by a change of the password, and by a drain, which does not wait for it", async () => {
+  it("ends at once after a password change and at a drain, which does not wait for a stuck reader", async () => {
     const other = await startGateway()
     const first = await open("?topics=queue", bearer, other)
     await first.until("queue")

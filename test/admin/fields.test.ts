@@ -1,4 +1,4 @@
-/** Bodies with wrong types, in every field of every admin endpoint that takes a body. */
+/** Bodies with wrong types, in every field of every admin endpoint that accepts a body. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
@@ -35,7 +35,7 @@ const settings = {
 const { compat: _compat, ...imported } = settings
 const lists = { keys: ["new-key"], accounts: [account] }
 
-/** A body that uses every field, for every endpoint. */
+/** A body with every field, for every endpoint. */
 const bodies = [
   { method: "POST", path: "/admin/login", body: { admin_key: adminKey, expire_hours: 1 } },
   { method: "POST", path: "/admin/config", body: { ...lists, msgcompat_mapping: mapping } },
@@ -58,7 +58,7 @@ const bodies = [
   { method: "POST", path: "/admin/test", body: { model: "upstream-chat", message: "hello", api_key: "test-key" } }
 ] as const
 
-/** What the gateway may call a field: the mapping's older name is told by the one that counts. */
+/** The names by which an error may refer to a field: the mapping's older name is reported by its current name. */
 const names = (field: string): ReadonlyArray<string> => [
   field,
   field.replace("msgcompat_model_mapping", "msgcompat_mapping")
@@ -66,7 +66,7 @@ const names = (field: string): ReadonlyArray<string> => [
 
 const configuration = () => Effect.runPromise(storeOf(gateway).configHash)
 
-describe("a value of a wrong type", () => {
+describe("a wrong type in an admin request", () => {
   for (const { body, method, path } of bodies) {
     it(`is a 400 that names the field: ${method} ${path} ${Object.keys(body).join(" ")}`, async () => {
       const before = await configuration()
@@ -82,7 +82,7 @@ describe("a value of a wrong type", () => {
     })
   }
 
-  it("is a 400 as the configuration of an import's wrapper", async () => {
+  it("is a 400 in the wrapper of an import", async () => {
     for (const config of [5, null, [], "x"]) {
       const answer = await call("POST", "/admin/config/import", { body: { config } })
       assert.strictEqual(answer.status, 400)
@@ -93,7 +93,7 @@ describe("a value of a wrong type", () => {
   })
 })
 
-describe("what is no JSON object", () => {
+describe("an admin request whose body is not a JSON object", () => {
   const broken = ["", "{", "[]", "5", "null", "\"text\"", `{"a":${"[".repeat(300)}${"]".repeat(300)}}`]
   for (const { body, method, path } of bodies) {
     it(`is a 400: ${method} ${path} ${Object.keys(body).join(" ")}`, async () => {
@@ -108,11 +108,11 @@ describe("what is no JSON object", () => {
   }
 })
 
-describe("any JSON in any place", () => {
-  it("is taken or refused, and never an error of the gateway", () =>
+describe("an admin request with arbitrary JSON in any field", () => {
+  it("is accepted or rejected, and never an error of the gateway", () =>
     fc.assert(
       fc.asyncProperty(
-        // Passwords cost a hash each, and a taken one would end the test's own credential.
+        // Each password costs a hash, and an accepted one would invalidate the test's own credential.
         fc.constantFrom(...bodies.filter(({ path }) => path !== "/admin/settings/password")).chain((endpoint) =>
           hostileBodies(endpoint.body).map((body) => ({ ...endpoint, body }))
         ),
@@ -125,8 +125,8 @@ describe("any JSON in any place", () => {
     ))
 })
 
-describe("bodies that are too large", () => {
-  it("are refused before the credential of a login at 64 KiB, and elsewhere at 32 MiB", async () => {
+describe("an admin request with a large body", () => {
+  it("is rejected above 64 KiB for a login, before its credential is checked, and above 32 MiB elsewhere", async () => {
     const login = await call("POST", "/admin/login", {
       bearer: null,
       body: { admin_key: "x".repeat(70_000) }

@@ -57,7 +57,7 @@ const exported = async () => (await call("GET", "/admin/config/export")).json
 const callsMade = () => platform.calls.map((seen) => seen.call)
 const synced = () => platform.variables.filter(({ key }) => key === variable)
 
-/** The configuration in a variable's value, without the mark of its sync; any other value as it is. */
+/** The configuration in a variable's value, without its sync record; any other value unchanged. */
 const configIn = (value: string): unknown => {
   const text = Buffer.from(value, "base64").toString()
   if (!text.startsWith("{")) return value
@@ -65,7 +65,7 @@ const configIn = (value: string): unknown => {
   return config
 }
 
-/** No reply, log line or export shows the platform's token. */
+/** Asserts that no reply, log line or export contains the platform's token. */
 const nothingLeaks = async (...answers: ReadonlyArray<Answer>) => {
   const shown = [
     ...answers.flatMap(({ headers, text }) => [text, JSON.stringify([...headers])]),
@@ -78,8 +78,8 @@ const nothingLeaks = async (...answers: ReadonlyArray<Answer>) => {
   for (const text of shown) assert.notInclude(text, platform.token)
 }
 
-describe("a sync", () => {
-  it("writes the configuration to the platform, starts a deployment and remembers both", async () => {
+describe("a sync to the hosting platform", () => {
+  it("writes the configuration to the platform, starts a deployment and records both", async () => {
     const before = Math.floor(Date.now() / 1000)
     const answer = await sync({ ...credentials(), team_id: "team_1" })
     assert.deepStrictEqual([answer.status, answer.json], [200, {
@@ -124,7 +124,7 @@ describe("a sync", () => {
     await nothingLeaks(answer)
   })
 
-  it("changes the variable that production has, and no other", async () => {
+  it("changes only the variable of the production target", async () => {
     platform.variables.push(
       { id: "e1", key: "OTHER", value: "other", type: "plain", target: ["production"] },
       { id: "e2", key: variable, value: "preview", type: "encrypted", target: ["preview"] },
@@ -136,14 +136,14 @@ describe("a sync", () => {
     assert.deepStrictEqual(platform.variables.map(({ value }) => configIn(value)), ["other", "preview", config])
   })
 
-  it("leaves a preview its own value when production has none", async () => {
+  it("keeps the value of the preview target if production has none", async () => {
     platform.variables.push({ id: "e1", key: variable, value: "preview", type: "encrypted", target: ["preview"] })
     await sync()
     assert.deepStrictEqual(synced().map(({ target }) => target), [["preview"], ["production"]])
     assert.strictEqual(synced()[0]?.value, "preview")
   })
 
-  it("names the repository as its kind asks for, and leaves the deployment to the operator without one", async () => {
+  it("names the linked repository in its provider's form; without a repository it starts no deployment", async () => {
     const links: ReadonlyArray<readonly [Record<string, unknown>, Record<string, unknown>]> = [
       [{ type: "github", repoId: 1 }, { type: "github", repoId: 1, ref: "main" }],
       [{ type: "gitlab", projectId: "7", productionBranch: "go" }, { type: "gitlab", projectId: "7", ref: "go" }],
@@ -171,10 +171,10 @@ describe("a sync", () => {
     }
   })
 
-  it("tests the accounts unless told not to, and syncs whatever they show", async () => {
+  it("tests the accounts unless auto_validate is off, and proceeds whatever the result", async () => {
     const refused = [...accounts, { token: "a-token" }]
     await gateway.stop()
-    // Nobody listens there: no account can pass its test.
+    // No server listens there, so that every account test fails.
     gateway = await startGateway({
       accounts: refused,
       upstream: { driver: "session", base_url: "http://127.0.0.1:9" }
@@ -189,7 +189,7 @@ describe("a sync", () => {
     assert.deepInclude(untested.json, { success: true, validated_accounts: 0, failed_accounts: [] })
   })
 
-  it("takes what is not given from the environment, then from what was saved", async () => {
+  it("takes missing credentials from the environment, then from the saved ones", async () => {
     await restart({ HOST_TOKEN: platform.token, HOST_PROJECT_ID: platform.projectId, HOST_TEAM_ID: "env_team" })
     for (const host_token of ["__USE_PRECONFIG__", "", undefined]) {
       const answer = await sync({ host_token, project_id: "", team_id: null })
@@ -216,7 +216,7 @@ describe("a sync", () => {
     assert.isNull(platform.calls.at(-1)?.url.searchParams.get("teamId"))
   })
 
-  it("says what it lacks", async () => {
+  it("is rejected without a token, a project or a platform, and names the missing value", async () => {
     const none = await call("POST", "/admin/host/sync")
     assert.deepStrictEqual([none.status, none.detail], [
       400,
@@ -240,7 +240,7 @@ describe("a sync", () => {
     assert.deepStrictEqual(platform.calls, [])
   })
 
-  it("asks the platform nothing by a project or a token that cannot be put into a request", async () => {
+  it("rejects a project or token that a request cannot carry, without a call to the platform", async () => {
     for (const project_id of [".", "..", "\ud800"]) {
       const answer = await sync({ ...credentials(), project_id })
       assert.deepStrictEqual([answer.status, answer.detail], [400, "project_id must be a project's id or name"])
@@ -255,7 +255,7 @@ describe("a sync", () => {
     assert.deepStrictEqual(platform.calls, [])
   })
 
-  it("is the operator's", async () => {
+  it("requires an operator", async () => {
     for (const [method, to] of [["GET", "config"], ["POST", "sync"], ["GET", "status"], ["POST", "status"]] as const) {
       assert.strictEqual((await call(method, `/admin/host/${to}`, { bearer: businessKey })).status, 401)
     }
@@ -297,9 +297,9 @@ const faults: ReadonlyArray<readonly [string, PlatformFault, number, RegExp]> = 
   ["answers nonsense", { status: 200, body: "nonsense" }, 503, /answer is not understood/]
 ]
 
-describe("a sync that is interrupted", () => {
+describe("a failed sync to the hosting platform", () => {
   for (const { call: kind, completed, step } of interruptions) {
-    it(`at ${step} reports what was done, and the next one mends it`, async () => {
+    it(`at ${step} reports the completed steps, and the next sync succeeds`, async () => {
       for (const [name, fault, expected, words] of faults) {
         const earlier = platform.deployments.length
         platform.variables.length = 0
@@ -339,7 +339,7 @@ describe("a sync that is interrupted", () => {
     assert.strictEqual(platform.calls.at(-1)?.url.pathname, "/v9/projects/..%2F..%2Fv1%2Fsecrets%3Fx%3D/env")
   })
 
-  it("because it cannot be recorded says that the platform is done", async () => {
+  it("says that the deployment was started if the sync cannot be recorded", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "host-"))
     const file = path.join(folder, "config.json")
     const store = (environment: Partial<Environment["Service"]>) =>
@@ -358,7 +358,7 @@ describe("a sync that is interrupted", () => {
       const first = await sync()
       assert.deepInclude(first.json, { success: true, config_writable: true })
       assert.deepInclude(JSON.parse(readFileSync(file, "utf8")).host, { token: platform.token })
-      // An edit by hand that is not valid stands in the way of the next save.
+      // An invalid edit of the file blocks the next save.
       writeFileSync(file, "{ not JSON")
       const broken = await sync()
       assert.strictEqual(broken.status, 409)
@@ -374,7 +374,7 @@ describe("a sync that is interrupted", () => {
 const run = Effect.runPromise
 
 describe("the status of the sync", () => {
-  it("compares the configuration in effect, or a draft, with what was synced last", async () => {
+  it("compares the configuration in effect, or a draft, with the last synced one", async () => {
     const fresh = await status()
     assert.deepInclude(fresh, {
       synced: false,
@@ -420,7 +420,7 @@ describe("the status of the sync", () => {
       }))
     )))
 
-  it("is known to the instance that is deployed from what was synced", async () => {
+  it("is correct in the instance that is deployed from the synced configuration", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "host-"))
     try {
       await sync()
@@ -442,13 +442,13 @@ describe("the status of the sync", () => {
     }
   })
 
-  it("follows the settings' needs_host_sync where the environment is the source", async () => {
+  it("agrees with needs_host_sync of the settings if the environment is the source", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "host-"))
     try {
       const store = deployed(folder, JSON.stringify({ keys: [businessKey], compat: { strip_reference_markers: true } }))
       await restart({}, { store })
       assert.isTrue((await status())["env_backed"])
-      // A change that changes nothing, one that is taken back, and a password's check need no sync.
+      // A change without effect, a reverted change, and the check of a password need no sync.
       for (
         const body of [{}, { compat: { strip_reference_markers: true } }, { runtime: { account_max_queue: null } }]
       ) {
@@ -466,7 +466,7 @@ describe("the status of the sync", () => {
   })
 })
 
-describe("a sync's call of the platform", () => {
+describe("a sync's call to the platform", () => {
   const testLayer = (client: HttpClient.HttpClient) =>
     HostSync.layer.pipe(
       Layer.provide(Layer.mock(AccountTests)({})),
@@ -478,7 +478,7 @@ describe("a sync's call of the platform", () => {
       }))
     )
 
-  it.effect("times out a call after 30 seconds", () =>
+  it.effect("times out after 30 seconds", () =>
     Effect.gen(function*() {
       const hosting = yield* HostSync
       const syncing = yield* Effect.forkChild(Effect.flip(hosting.sync({}, "r1")))

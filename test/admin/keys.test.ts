@@ -1,4 +1,4 @@
-/** Keys with names, limits and an end, as operators see them. */
+/** Keys with names, limits and expiry in the admin API. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -94,7 +94,7 @@ describe("the list of keys", () => {
     })
   })
 
-  it("comes in pages and finds keys by id, name or note", async () => {
+  it("has pages, and finds keys by id, name or note", async () => {
     const keys = Array.from({ length: 25 }, (_, i) => `key number ${i}`)
     await start({
       keys,
@@ -108,7 +108,7 @@ describe("the list of keys", () => {
     assert.deepInclude(await ok("GET", "/admin/keys?page=-3&page_size=99999"), { page: 1, page_size: 1000, total: 25 })
   })
 
-  it("shows the usage of a key, and its last use", async () => {
+  it("shows the usage and last use of a key", async () => {
     await start({
       keys: ["k"],
       key_records: { [idOf("k")]: { limits: [{ window: "month", requests: 10, tokens: 10_000 }] } }
@@ -130,8 +130,8 @@ describe("the list of keys", () => {
   })
 })
 
-describe("a key that is added", () => {
-  it("may be given with what it may do, or be made here and shown once", async () => {
+describe("adding a key", () => {
+  it("accepts a given key with its limits, or generates one that is shown once", async () => {
     await start({ keys: ["first"] })
     const given = await ok("POST", "/admin/keys", {
       key: " mine ",
@@ -166,7 +166,7 @@ describe("a key that is added", () => {
     assert.notInclude((await call("GET", "/admin/keys")).text, String(made["key"]))
   })
 
-  it("is refused as a whole if any field is invalid", async () => {
+  it("is rejected as a whole if any field is invalid", async () => {
     await start({ keys: ["first"] })
     const before = await rawOf(gateway)
     for (
@@ -194,8 +194,8 @@ describe("a key that is added", () => {
   })
 })
 
-describe("a key that is changed", () => {
-  it("keeps what is not named, loses what is null, and is held to it from the next request on", async () => {
+describe("changing a key", () => {
+  it("keeps absent fields, clears null fields, and applies from the next request on", async () => {
     const record = {
       name: "old",
       note: "kept",
@@ -231,7 +231,7 @@ describe("a key that is changed", () => {
     assert.strictEqual((await complete("k")).status, 200)
   })
 
-  it("loses no limit to a value of the wrong kind", async () => {
+  it("a limit is not cleared by a value of the wrong type", async () => {
     const record = {
       disabled: true,
       models: ["upstream-chat"],
@@ -251,7 +251,7 @@ describe("a key that is changed", () => {
     assert.deepStrictEqual(await recordsOf(), { [idOf("k")]: {} })
   })
 
-  it("is a 404 for an unknown id, and refuses a new value of the key", async () => {
+  it("an unknown id is a 404, and the key's value cannot be changed", async () => {
     await start({ keys: ["k"], key_records: { [idOf("gone")]: { name: "left over" } } })
     assert.strictEqual((await call("PATCH", `/admin/keys/${idOf("gone")}`, { body: { name: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", `/admin/keys/k`, { body: { name: "x" } })).status, 404)
@@ -261,10 +261,10 @@ describe("a key that is changed", () => {
   })
 })
 
-describe("the key of a start without keys", () => {
+describe("the generated key of a start without keys", () => {
   const generated = () => storeOf(gateway).generatedKey ?? "none"
 
-  it("is listed as generated, may be limited, and serves callers", async () => {
+  it("is listed as generated, can be limited, and serves callers", async () => {
     await start({ keys: [] })
     assert.deepInclude(await ok("GET", "/admin/config"), { keys: [], generated_key: generated() })
     const [item, ...others] = await items()
@@ -275,7 +275,7 @@ describe("the key of a start without keys", () => {
     assert.strictEqual((await complete(generated())).status, 429)
   })
 
-  it("ends at once when a key is added, and is no upstream token afterwards", async () => {
+  it("ends at once when a key is added, and is never used as an upstream token", async () => {
     const ways: ReadonlyArray<readonly [string, unknown]> = [
       ["/admin/keys", { key: "first" }],
       ["/admin/keys", { generate: true }],
@@ -291,7 +291,7 @@ describe("the key of a start without keys", () => {
       assert.strictEqual((await complete(generated())).status, 401)
       assert.notProperty(await ok("GET", "/admin/config"), "generated_key")
       assert.deepStrictEqual((await items()).filter((item) => Object.hasOwn(item, "generated")), [])
-      // Neither after a restart, nor when the last key goes.
+      // It stays ended after a restart, and after the removal of the last key.
       const raw = await rawOf(gateway)
       await ok("POST", "/admin/config", { keys: [] })
       assert.strictEqual((await complete(generated())).status, 401)
@@ -305,7 +305,7 @@ describe("the key of a start without keys", () => {
     await start({ keys: [] })
   })
 
-  it("stays while changes bring no key, and may be removed by itself", async () => {
+  it("stays while no key is added, and can be removed", async () => {
     await start({ keys: [] })
     await ok("POST", "/admin/config/import", { config: { runtime: { account_max_inflight: 3 } }, mode: "replace" })
     assert.strictEqual((await complete(generated())).status, 200)
@@ -315,7 +315,7 @@ describe("the key of a start without keys", () => {
     assert.deepStrictEqual(await items(), [])
   })
 
-  it("is permanent once it is added as a key", async () => {
+  it("becomes permanent when it is added as a key", async () => {
     await start({ keys: [] })
     assert.notProperty(await ok("POST", "/admin/keys", { key: generated() }), "ended")
     assert.strictEqual((await complete(generated())).status, 200)
@@ -324,10 +324,10 @@ describe("the key of a start without keys", () => {
   })
 })
 
-describe("a key of 16 hex digits", () => {
+describe("a key of 16 hex digits, the form of a key id", () => {
   const [spelt, old] = [idOf("k"), "0123456789abcdef"]
 
-  it("is refused wherever keys come in, with the field's name", async () => {
+  it("is rejected on every route that adds keys, with the field's name", async () => {
     await start({ keys: ["k"] })
     const wrong: ReadonlyArray<readonly [string, unknown, string]> = [
       ["/admin/keys", { key: ` ${spelt} ` }, "key must not be 16 hex digits"],
@@ -342,11 +342,11 @@ describe("a key of 16 hex digits", () => {
       assert.include(answer.detail, message)
     }
     assert.deepStrictEqual((await rawOf(gateway))["keys"], ["k"])
-    // Capitals are in no id.
+    // A key id has no capitals.
     await ok("POST", "/admin/keys", { key: spelt.toUpperCase() })
   })
 
-  it("that an older file has stays a key, through changes too", async () => {
+  it("in an older file remains a key, also after changes", async () => {
     await start({ keys: [old, "k"] })
     assert.strictEqual((await complete(old)).status, 200)
     await ok("POST", "/admin/keys", { key: "another" })
@@ -358,8 +358,8 @@ describe("a key of 16 hex digits", () => {
   })
 })
 
-describe("a key that is removed", () => {
-  it("takes its record with it, by the key or by its id", async () => {
+describe("removing a key", () => {
+  it("removes its record too, by the key or by its id", async () => {
     const other = idOf("b")
     await start({
       keys: ["a", "b", "c", other],
@@ -368,7 +368,7 @@ describe("a key that is removed", () => {
     const removed = async (name: string) => (await ok("DELETE", `/admin/keys/${name}`))["id"]
     assert.strictEqual(await removed("a"), idOf("a"))
     assert.strictEqual(await removed(idOf("c")), idOf("c"))
-    // The id comes before a key of an older file that is spelt like it.
+    // An id takes precedence over an older key with the same text.
     assert.strictEqual(await removed(other), other)
     assert.deepStrictEqual(await recordsOf(), { [idOf(other)]: { name: other } })
     assert.deepStrictEqual((await rawOf(gateway))["keys"], [other])
@@ -377,7 +377,7 @@ describe("a key that is removed", () => {
     assert.strictEqual((await call("DELETE", `/admin/keys/${other}`)).status, 404)
   })
 
-  it("takes it along too where the whole list is replaced, or imported", async () => {
+  it("removes its record also if the whole list is replaced or imported", async () => {
     await start({
       keys: ["a", "b", "c"],
       key_records: Object.fromEntries(["a", "b", "c"].map((key) => [idOf(key), { name: key }]))
@@ -393,7 +393,7 @@ describe("a key that is removed", () => {
   })
 })
 
-describe("the typed client", () => {
+describe("the typed client for keys", () => {
   it("adds, lists, changes and removes keys, and reads usage", async () => {
     await start({ keys: ["k"] })
     const [made, changed, list, usage] = await Effect.runPromise(

@@ -1,4 +1,4 @@
-/** A hundred thousand accounts through the admin API, on a real file, while the gateway serves others. */
+/** A hundred thousand accounts through the admin API, on a real file, while the gateway serves other requests. */
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
@@ -42,7 +42,7 @@ afterAll(async () => {
   await fs.rm(folder, { recursive: true })
 })
 
-/** The slices that something was done in, and how often the event loop came round meanwhile. */
+/** The slices of the work, and the number of turns of the event loop meanwhile. */
 const sliced = async <A>(run: () => Promise<A>) => {
   slices.length = 0
   let turns = 0
@@ -59,11 +59,14 @@ const sliced = async <A>(run: () => Promise<A>) => {
 
 const itemsOf = (sizes: ReadonlyArray<SliceSize>) => sizes.reduce((sum, { items }) => sum + items, 0)
 
-describe("a hundred thousand accounts", () => {
-  it("are imported, shown, exported and changed in slices between which others are served", async () => {
+describe("the admin API with a hundred thousand accounts", () => {
+  it("imports, lists, exports and changes them in slices, with turns of the event loop in between", async () => {
     const text = JSON.stringify({ config: { keys: ["k"], accounts } })
     const list = JSON.stringify({ accounts })
-    /** What is done, and how many walks over all accounts it takes at least, what it leaves for the next included. */
+    /**
+     * The steps, each with the minimum of walks over all accounts that it causes, including those deferred to the next
+     * step.
+     */
     const steps: ReadonlyArray<readonly [string, number, () => Promise<{ readonly json: Record<string, unknown> }>]> = [
       // decoded, decoded with the rest, saved
       ["import", 3, () => call("POST", "/admin/config/import?mode=replace", { text })],
@@ -83,7 +86,7 @@ describe("a hundred thousand accounts", () => {
         assert.isAtMost(items, sliceItems, name)
         assert.isBelow(chars, sliceChars + 65_536, name)
       }
-      // What is left of a walk after its last full slice is not told.
+      // The rest of a walk after its last full slice is not reported.
       walked += itemsOf(slices)
       least += walks * (count - sliceItems)
       assert.isAtLeast(turns, slices.length, name)

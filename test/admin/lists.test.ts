@@ -17,8 +17,8 @@ afterAll(() => gateway.stop())
 
 const rawAccounts = async () => (await Effect.runPromise(storeOf(gateway).currentRaw))["accounts"]
 
-describe("keys", () => {
-  it("are added trimmed, work at once, and are refused a second time", async () => {
+describe("keys in the admin API", () => {
+  it("are trimmed, work at once, and are rejected if they exist", async () => {
     const added = await call("POST", "/admin/keys", { body: { key: "  fresh-key " } })
     assert.deepInclude(added.json, { success: true, total_keys: 2 })
     const used = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -34,7 +34,7 @@ describe("keys", () => {
     assert.strictEqual((await call("POST", "/admin/keys", { body: { key: "  " } })).status, 400)
   })
 
-  it("are removed, whatever characters they have and however long they are", async () => {
+  it("are removed whatever their characters and length", async () => {
     const keys = ["sk/with?odd#chars & more%", "schlüssel-钥匙", "k".repeat(4_000), "a+b", "..%2f.."]
     for (const key of keys) assert.strictEqual((await call("POST", "/admin/keys", { body: { key } })).status, 200)
     const { keys: listed } = (await call("GET", "/admin/config")).json
@@ -47,13 +47,13 @@ describe("keys", () => {
     assert.deepStrictEqual((await call("GET", "/admin/config")).json["keys"], ["test-key", "fresh-key"])
   })
 
-  it("that could not be removed again are not added", async () => {
+  it("are rejected if a URL could not name them for removal", async () => {
     for (const key of ["k".repeat(4_097), "钥".repeat(1_000), "\ud800"]) {
       assert.strictEqual((await call("POST", "/admin/keys", { body: { key } })).status, 400)
     }
   })
 
-  it("that are added all at once are all there", async () => {
+  it("are all added by concurrent requests", async () => {
     const keys = Array.from({ length: 50 }, (_, index) => `parallel-${index}`)
     await Promise.all(keys.map((key) => call("POST", "/admin/keys", { body: { key } })))
     assert.includeMembers((await call("GET", "/admin/config")).json["keys"] as Array<string>, keys)
@@ -61,8 +61,8 @@ describe("keys", () => {
   })
 })
 
-describe("accounts", () => {
-  it("are added with what they need, and the reply shows what was added", async () => {
+describe("accounts in the admin API", () => {
+  it("are added with a login, and the reply shows the account", async () => {
     const added = await call("POST", "/admin/accounts", {
       body: { email: " One@X.org ", password: " p w ", note: "shared", mobile: null }
     })
@@ -79,7 +79,7 @@ describe("accounts", () => {
     ])
   })
 
-  it("are refused without a usable login, or if configured in another spelling", async () => {
+  it("are rejected without a usable login, or if they exist in another spelling", async () => {
     const refused: ReadonlyArray<readonly [body: Record<string, string>, says: string]> = [
       [{}, "email"],
       [{ password: "pw" }, "email"],
@@ -98,7 +98,7 @@ describe("accounts", () => {
     }
   })
 
-  it("are listed newest first with every field, and without what is secret", async () => {
+  it("are listed newest first with every field, without secrets", async () => {
     const { items, ...page } = (await call("GET", "/admin/accounts")).json
     assert.deepStrictEqual(page, { total: 3, page: 1, page_size: 10, total_pages: 1 })
     const [token, mobile, email] = (items as ReadonlyArray<Record<string, unknown>>).map(({ hash, ...item }) => {
@@ -137,7 +137,7 @@ describe("accounts", () => {
     assert.deepInclude(token, { has_password: false, has_token: true, token_preview: "abcdefgh..." })
   })
 
-  it("show their test's outcome and the token that they got by it", async () => {
+  it("show the outcome of a test and the token from its login", async () => {
     await call("POST", "/admin/accounts/test", { body: { identifier: "one@x.org" } })
     const items = (await call("GET", "/admin/accounts?q=one")).json["items"] as ReadonlyArray<Record<string, unknown>>
     assert.strictEqual(items.length, 1)
@@ -145,7 +145,7 @@ describe("accounts", () => {
     assert.match(String(items[0]?.["token_preview"]), /^.{1,8}\.\.\.$/)
   })
 
-  it("are removed by any name that they go by", async () => {
+  it("are removed by any of their identifiers", async () => {
     const [token] = (await call("GET", "/admin/accounts")).json["items"] as ReadonlyArray<Record<string, unknown>>
     const names = ["ONE@x.org", "+86 13812345678", String(token?.["identifier"])]
     for (const [index, name] of names.entries()) {
@@ -171,7 +171,7 @@ describe("the account list", () => {
   })
   const everything = { page: undefined, page_size: undefined, q: undefined }
 
-  it("is clamped, newest first, and its pages make up the whole", () => {
+  it("has clamped pages, newest first, which together contain every account", () => {
     fc.assert(fc.property(fc.nat(250), fc.option(fc.integer({ min: -5, max: 300 })), (count, size) => {
       const accounts = Array.from({ length: count }, (_, index) => account(index))
       const asked = { ...everything, page_size: size ?? undefined }
@@ -189,7 +189,7 @@ describe("the account list", () => {
     }))
   })
 
-  it("is filtered by identifier, email and mobile, in any case and any spelling", () => {
+  it("is filtered by identifier, email and mobile, in any case and spelling", () => {
     const accounts = Array.from({ length: 20 }, (_, index) => account(index))
     const found = (q: string) => pageOf(accounts, { ...everything, q }).items.map((each) => each.identifier)
     assert.deepStrictEqual(found("USER7@"), ["user7@x.org"])

@@ -1,4 +1,4 @@
-/** Records of requests over HTTP: lists, one request with both sides, and that no credential is ever shown. */
+/** Records of requests over HTTP: lists, one request with both sides, and the absence of credentials. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { account, admin, chat, emailOf, hold, send, type Site, startSite, times } from "../gateway/support.ts"
 import { adminKey, businessKey } from "../support/gateway.ts"
@@ -44,7 +44,7 @@ const list = async (query = "") => {
     & Record<string, unknown>
 }
 const detail = async (id: string) => await admin(site.url, "GET", `/admin/requests/${id}`) as unknown as Detail
-/** A caller has read the whole reply a moment before the gateway knows that. */
+/** Waits for the end of the request: the caller has read the whole reply a moment earlier. */
 const settled = async () => {
   while ((await list("?status=open")).items.length > 0) await new Promise(setImmediate)
 }
@@ -65,7 +65,7 @@ const post = (path: string, body: unknown, headers: Record<string, string> = {})
 const ask = "!say hello"
 
 describe("the list of requests", () => {
-  it("has one of each request that asks for a reply, an embedding or a token count, and nothing else", async () => {
+  it("contains each request for a reply, an embedding or a token count, and no other", async () => {
     await clear()
     await (await fetch(`${site.url}/v1/models`)).arrayBuffer()
     await (await post("/v1/chat/completions", {}, { authorization: "Bearer " })).arrayBuffer()
@@ -131,7 +131,7 @@ describe("the list of requests", () => {
     assert.deepInclude(items[1], { style: "generate", usage: last["usage"] })
   })
 
-  it("is narrowed by exact filters, all of which must fit", async () => {
+  it("is narrowed by exact filters, all of which must match", async () => {
     const count = async (query: string) => (await list(query)).items.length
     const all = await count("")
     const key = String((await list()).items[0]!["key"])
@@ -154,7 +154,7 @@ describe("the list of requests", () => {
     }
   })
 
-  it("is read by pages while new requests come in", async () => {
+  it("has stable pages while new requests arrive", async () => {
     await clear()
     for (const i of times(5, (i) => i)) await chat(site.url, `!say ${i}`)
     const first = await list("?limit=2")
@@ -169,8 +169,8 @@ describe("the list of requests", () => {
   })
 })
 
-describe("one request", () => {
-  it("has both sides byte for byte: what the caller read, and what the upstream sent", async () => {
+describe("a recorded request", () => {
+  it("has both sides byte for byte: the reply to the caller, and the upstream's", async () => {
     const response = await send(site.url, "!think hm\n!say one two three\n!cut 2", {
       stream: true,
       model: "upstream-reasoner"
@@ -215,7 +215,7 @@ describe("one request", () => {
     assert.strictEqual((await call("GET", "/admin/requests/rec_zzz", { bearer: null })).status, 401)
   })
 
-  it("has its tool calls, in every style, whole and as a stream", async () => {
+  it("has its tool calls, in every style, whole and streamed", async () => {
     const parameters = { type: "object", properties: { city: { type: "string" } } }
     const content = "!call weather {\"city\":\"Rome\"}"
     const tool = { name: "weather", description: "Tells the weather" }
@@ -259,7 +259,7 @@ describe("one request", () => {
     }
   })
 
-  it("fills while it runs, and says that the caller left", async () => {
+  it("grows while it runs, and ends as cancelled if the caller disconnects", async () => {
     const { end, response } = await hold(site)
     const reader = response.body!.getReader()
     await reader.read()
@@ -273,7 +273,7 @@ describe("one request", () => {
     assert.strictEqual((await list("?status=cancelled")).items.length, 1)
   })
 
-  it("never shows a credential, where it was sent nor where a body repeats it", async () => {
+  it("never shows a credential, neither in headers and URLs nor repeated in a body", async () => {
     const token = "direct-token-of-a-caller"
     const { password } = account("a")
     const secrets = [businessKey, adminKey, password, token]
@@ -301,12 +301,12 @@ describe("one request", () => {
     }
   })
 
-  it("is gone when all that are over are forgotten", async () => {
+  it("is deleted with all completed requests", async () => {
     assert.deepStrictEqual((await clear()).json, { success: true })
     assert.deepInclude(await list(), { kept: 0, bytes: 0, items: [] })
   })
 
-  it("is not recorded while that is off", async () => {
+  it("does not exist while recording is off", async () => {
     await site.change({ requests: { enabled: false } })
     await chat(site.url, ask)
     assert.deepInclude(await list(), { enabled: false, kept: 0 })

@@ -40,11 +40,11 @@ const captured = async () => (await call("GET", "/admin/dev/captures")).json["it
 const metaOf = (id: string) => JSON.parse(readFileSync(path.join(dir, id, "meta.json"), "utf8"))
 const upstreamOf = (id: string) => readFileSync(path.join(dir, id, "upstream.stream.sse"), "utf8")
 
-/** Everything that lies about, to see that nothing was written elsewhere. */
+/** All files, to detect any that was written elsewhere. */
 const files = () => readdirSync(home, { recursive: true }).map(String).sort()
 
 describe("capturing a sample", () => {
-  it("answers with the chat reply itself and says where the sample is", async () => {
+  it("returns the chat reply itself, and the sample's files in headers", async () => {
     const answer = await capture({ message: "!say Hello there", sample_id: "hello" })
     assert.strictEqual(answer.status, 200)
     assert.match(answer.headers.get("content-type") ?? "", /^text\/event-stream/)
@@ -67,7 +67,7 @@ describe("capturing a sample", () => {
     assert.strictEqual(upstreamOf("hello"), newest?.response_body)
   })
 
-  it("sends what it is given: messages, model, no stream", async () => {
+  it("sends the given messages, model and key, and no stream if so requested", async () => {
     const answer = await capture({
       messages: [{ role: "system", content: "Be brief" }, { role: "user", content: "!think hm\n!say ok" }],
       model: "upstream-reasoner",
@@ -80,7 +80,7 @@ describe("capturing a sample", () => {
     assert.deepInclude(choice?.message, { content: "ok", reasoning_content: "hm" })
   })
 
-  it("asks 你好 of upstream-chat as a stream when nothing is given", async () => {
+  it("sends 你好 to upstream-chat as a stream by default", async () => {
     const answer = await call("POST", "/admin/dev/raw-samples/capture")
     const id = answer.headers.get("x-gateway-sample-id")!
     assert.deepStrictEqual(metaOf(id).request, {
@@ -91,7 +91,7 @@ describe("capturing a sample", () => {
     assert.include(answer.text, "你好")
   })
 
-  it("ties the sample to its own request while others run", async () => {
+  it("contains only its own request while others run", async () => {
     const chat = (text: string) =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -112,7 +112,7 @@ describe("capturing a sample", () => {
     }
   })
 
-  it("keeps a reply that failed too, and passes on how it failed", async () => {
+  it("keeps a failed reply too, and returns its error", async () => {
     for (const stream of [false, true]) {
       const answer = await capture({ message: "!fault too-long", sample_id: `too-long-${stream}`, stream })
       assert.strictEqual(answer.status, 400)
@@ -124,7 +124,7 @@ describe("capturing a sample", () => {
     assert.deepInclude(replayed.json["error"], { code: "context_length_exceeded" })
   })
 
-  it("says so when no upstream capture was recorded", async () => {
+  it("fails with a message if no upstream capture was recorded", async () => {
     const detail = "no upstream capture was recorded"
     const unknown = await capture({ model: "no-such-model" })
     assert.deepStrictEqual([unknown.status, unknown.detail], [400, detail])
@@ -143,7 +143,7 @@ describe("capturing a sample", () => {
     }
   })
 
-  it("needs the operator", async () => {
+  it("requires an operator", async () => {
     for (const [method, to] of [["POST", "capture"], ["GET", "query"], ["POST", "save"]] as const) {
       const answer = await call(method, `/admin/dev/raw-samples/${to}`, { bearer: null })
       assert.strictEqual(answer.status, 401)
@@ -152,7 +152,7 @@ describe("capturing a sample", () => {
 })
 
 describe("querying samples", () => {
-  it("groups rounds by session and shows both sides in short", async () => {
+  it("groups calls by session, with a preview of both sides", async () => {
     await capture({ message: "!say find the needle\n!cut 2", sample_id: "needle" })
     const answer = await query("?q=NEEDLE%20find&limit=5")
     assert.deepInclude(answer.json, { query: "NEEDLE find", limit: 5, count: 1 })
@@ -163,7 +163,7 @@ describe("querying samples", () => {
     assert.strictEqual(item?.["chain_key"], metaOf("needle").chain_key)
   })
 
-  it("returns 20 chains unless told, and never more than asked for", async () => {
+  it("returns 20 chains by default, and at most the requested number", async () => {
     assert.deepInclude((await query("")).json, { query: "", limit: 20, count: 20 })
     assert.deepInclude((await query("?limit=1")).json, { limit: 1, count: 1 })
     assert.deepInclude((await query("?limit=0")).json, { limit: 1 })
@@ -173,7 +173,7 @@ describe("querying samples", () => {
 })
 
 describe("saving a sample", () => {
-  it("takes a chain by its key, by one of its rounds, or by what it says", async () => {
+  it("selects a chain by its key, by one of its captures, or by its text", async () => {
     const { capture_ids, chain_key } = metaOf("needle")
     const selectors = [{ chain_key }, { capture_id: capture_ids[1] }, { query: "the needle" }]
     for (const [i, selector] of selectors.entries()) {
@@ -195,7 +195,7 @@ describe("saving a sample", () => {
     }
   })
 
-  it("gives a name that is taken -2, -3 and so on, whatever takes it", async () => {
+  it("appends -2, -3 and so on to a taken name, whatever occupies it", async () => {
     mkdirSync(path.join(dir, "taken"))
     writeFileSync(path.join(dir, "taken-2"), "a file")
     symlinkSync(home, path.join(dir, "taken-3"))
@@ -210,7 +210,7 @@ describe("saving a sample", () => {
     assert.strictEqual(second, `${"x".repeat(62)}-2`)
   })
 
-  it("gives each of many at once a name of its own", async () => {
+  it("concurrent saves get different names", async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => save({ sample_id: "rush", query: "needle" })))
     const ids = answers.map(({ json }) => json["sample_id"])
     assert.strictEqual(new Set(ids).size, 8)
@@ -218,7 +218,7 @@ describe("saving a sample", () => {
     assert.deepStrictEqual(readdirSync(dir).filter((name) => name.startsWith(".")), [])
   })
 
-  it("cleans names", async () => {
+  it("normalizes names", async () => {
     const names: ReadonlyArray<readonly [string, string]> = [
       ["My Sample: nr. 1", "my-sample-nr.-1"],
       ["..hidden", "hidden"],
@@ -232,7 +232,7 @@ describe("saving a sample", () => {
     assert.match(String(made.json["sample_id"]), /^sample-/)
   })
 
-  it("refuses names that are paths or devices, and writes nothing", async () => {
+  it("rejects names that are paths or devices, and writes nothing", async () => {
     const before = files()
     const names = [
       "../escape",
@@ -261,7 +261,7 @@ describe("saving a sample", () => {
     assert.deepStrictEqual(files(), before)
   })
 
-  it("wants exactly one selector that finds something", async () => {
+  it("requires exactly one selector with a result", async () => {
     assert.strictEqual((await save({ sample_id: "x" })).status, 400)
     assert.strictEqual((await save({ sample_id: "x", chain_key: "a", query: "b" })).status, 400)
     for (const selector of [{ chain_key: "nope" }, { capture_id: "nope" }, { query: "nothing-like-this" }]) {
@@ -269,7 +269,7 @@ describe("saving a sample", () => {
     }
   })
 
-  it("reports a folder of samples that cannot be written", async () => {
+  it("reports a folder that cannot be written", async () => {
     const blocked = await startGateway({ samples: { dir: path.join(dir, "taken-2", "below-a-file") } })
     try {
       const answer = await caller(() => blocked)("POST", "/admin/dev/raw-samples/capture", { body: { message: "hi" } })
@@ -310,7 +310,7 @@ const styles: Readonly<Record<keyof typeof tools, Ask>> = {
   ]
 }
 
-/** What differs from one run to the next, and what depends on the prompt. */
+/** Fields that differ between runs, or that depend on the prompt. */
 const volatile =
   /^(?:.*_?id|responseId|created.*|completed_at|input|input_tokens|prompt_tokens|total_tokens|promptTokenCount|totalTokenCount)$/
 
@@ -322,7 +322,7 @@ const steady = (value: unknown): unknown => {
   )
 }
 
-/** All strings of a stream by their key, joined: what was said, however it was cut. */
+/** All strings of a stream by their key, joined: the content, independent of its division into frames. */
 const joined = (frames: ReadonlyArray<unknown>): Record<string, string> => {
   const texts: Record<string, string> = {}
   const visit = (value: unknown, key: string) => {
@@ -352,7 +352,7 @@ const ask = async (to: RunningGateway, style: keyof typeof tools, text: string, 
   return joined(frames)
 }
 
-describe("a saved sample", () => {
+describe("replaying a saved sample", () => {
   const script = [
     "!think Let me see…",
     "!say Here 是 the answer: ",
@@ -363,7 +363,7 @@ describe("a saved sample", () => {
     "!fault cut-off call=continue times=1"
   ].join("\n")
 
-  it("replays as the embedded upstream, byte for byte and in every style, also out of a faulty stream", async () => {
+  it("gives the same bytes as the embedded upstream, in every style, also for a stream with faults", async () => {
     const first = await capture({ message: script, model: "upstream-reasoner", sample_id: "faulty" })
     assert.strictEqual(first.status, 200)
     const { chain_key, round_count } = metaOf("faulty")
@@ -384,7 +384,7 @@ describe("a saved sample", () => {
     }
   })
 
-  it("replays a call after a tool's reply, and answers 400 for a tool that was not declared", async () => {
+  it("works for a tool call after a tool result, and is a 400 for an undeclared tool", async () => {
     const call = { id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }
     const chat = async (text: string) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -412,7 +412,7 @@ describe("a saved sample", () => {
     }
   })
 
-  it("plays for configured keys only: with another token the line is text like any other", async () => {
+  it("works with configured keys only; with another token the line is ordinary text", async () => {
     const ask = (key: string) =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -425,7 +425,7 @@ describe("a saved sample", () => {
     assert.include(foreign, "!replay hello")
   })
 
-  it("of an OpenAI-compatible server replays as what it was", async () => {
+  it("of an OpenAI-compatible server gives that server's reply", async () => {
     const chunk = (delta: unknown, finish_reason: string | null = null) =>
       `data: ${
         JSON.stringify({ id: "x", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] })
@@ -469,7 +469,7 @@ describe("a saved sample", () => {
     }
   })
 
-  it("replays by a server of the protocol", async () => {
+  it("works through a server of the session protocol", async () => {
     const scope = Scope.makeUnsafe()
     const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Scope.provide(effect, scope))
     const reference = await run(Reference.make())

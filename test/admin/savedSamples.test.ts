@@ -1,4 +1,4 @@
-/** Samples that are saved: listed, played again in every style whatever the upstream is, and deleted. */
+/** Saved samples: listed, replayed in every style with any upstream, and deleted. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
@@ -30,7 +30,7 @@ beforeAll(async () => {
     const answer = await call("POST", "/admin/dev/raw-samples/capture", { body: { message, sample_id, model } })
     assert.strictEqual(answer.status, 200)
   }
-  // From here on the configured upstream has nothing to say.
+  // From here on the configured upstream has no scripted reply.
   await Effect.runPromise(
     storeOf(gateway).update((raw) =>
       Effect.succeed({ ...raw, upstream: { driver: "session", base_url: "http://127.0.0.1:1" } })
@@ -47,7 +47,7 @@ const list = async () =>
 const replay = (body: unknown) => call("POST", "/admin/dev/raw-samples/replay", { body })
 
 describe("saved samples", () => {
-  it("are listed newest first, and nothing else that lies in their folder", async () => {
+  it("are listed newest first, without other files of their folder", async () => {
     mkdirSync(path.join(dir, "no-sample"))
     mkdirSync(path.join(home, "elsewhere"))
     writeFileSync(path.join(dir, "file"), "")
@@ -86,7 +86,7 @@ describe("saved samples", () => {
     }
   })
 
-  it("are played in every style, whole and as a stream, from the sample alone", async () => {
+  it("are replayed in every style, whole and streamed, from the files alone", async () => {
     for (const style of ["chat", "responses", "messages", "generate"]) {
       const whole = await replay({ sample_id: "second", style })
       assert.strictEqual(whole.status, 200, whole.text)
@@ -115,7 +115,7 @@ describe("saved samples", () => {
     assert.isTrue(existsSync(path.join(home, "elsewhere")))
   })
 
-  it("are deleted as a whole", async () => {
+  it("are deleted with all their files", async () => {
     assert.deepStrictEqual((await call("DELETE", "/admin/dev/raw-samples/first")).json, { success: true })
     assert.deepStrictEqual((await list()).map(({ sample_id }) => sample_id), ["second"])
     assert.sameMembers(readdirSync(dir), ["second", "no-sample", "file", "linked"])

@@ -1,4 +1,4 @@
-/** Recognisable secrets, seeded everywhere, are in no admin reply and no log line but those that must show them. */
+/** Recognizable secrets, seeded everywhere, appear in no admin reply or log line except where intended. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Logger, Redacted } from "effect"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -28,7 +28,7 @@ afterAll(() => gateway.stop())
 
 const account = "a@x.org"
 
-/** Every kind of call, those that fail too. `shows` names what a reply is meant to show. */
+/** Every kind of call, including failing ones. `shows` lists the secrets that a reply may contain. */
 const calls: ReadonlyArray<{
   readonly method: string
   readonly path: string
@@ -68,7 +68,7 @@ const calls: ReadonlyArray<{
   { method: "POST", path: "/admin/settings/password", body: { new_password: newPassword } }
 ]
 
-/** What must not be found, and where it may be all the same. */
+/** The secrets to search for. */
 const secrets = () => [
   password,
   token,
@@ -81,8 +81,8 @@ const secrets = () => [
   Buffer.from(Redacted.value(storeOf(gateway).jwtSecret)).toString("hex")
 ]
 
-describe("secrets", () => {
-  it("are only in the replies that are meant to show them", async () => {
+describe("secrets in the admin API", () => {
+  it("appear only in the replies that are meant to show them", async () => {
     for (const { body, method, path, shows = [] } of calls) {
       const answer = await call(method, path, { body })
       const whole = `${answer.text}\n${JSON.stringify([...answer.headers])}`
@@ -96,7 +96,7 @@ describe("secrets", () => {
     assert.notInclude(settings.text, "scrypt")
   })
 
-  it("are in no log line, and every change has one", () => {
+  it("appear in no log line, and every change has a log line", () => {
     const written = lines.join("\n")
     for (const secret of secrets()) assert.notInclude(written, secret)
     const changes = lines.flatMap((line) => /Admin change: ([^"]+)/.exec(line)?.[1] ?? [])

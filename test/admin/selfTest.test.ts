@@ -1,4 +1,4 @@
-/** The test of the service through itself: on a socket, as a web handler, and below another router's prefix. */
+/** The service's test of itself: on a socket, as a web handler, and below another router's prefix. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
@@ -21,7 +21,7 @@ const contentOf = (response: unknown) =>
     .choices[0]?.message.content
 
 describe("the self-test", () => {
-  it("greets the default model with the first key, and shows what a caller would get", () =>
+  it("sends a greeting to the default model with the first key, and returns the caller's reply", () =>
     withGateway({ keys: ["first", "second"] }, async (call) => {
       for (const body of [undefined, {}, { model: null, message: "", api_key: "" }]) {
         const { json } = await call("POST", "/admin/test", { body })
@@ -31,7 +31,7 @@ describe("the self-test", () => {
       }
     }))
 
-  it("takes model, message and key from the caller", () =>
+  it("accepts a model, a message and a key", () =>
     withGateway({ keys: ["first", "second"] }, async (call) => {
       const { json } = await call("POST", "/admin/test", {
         body: { model: "upstream-reasoner", message: "!say well done", api_key: "second" }
@@ -40,7 +40,7 @@ describe("the self-test", () => {
       assert.deepInclude(json["response"], { model: "upstream-reasoner" })
     }))
 
-  it("shows errors as callers see them", () =>
+  it("returns errors as callers get them", () =>
     withGateway({ keys: ["first"], auth: { direct_tokens: false } }, async (call) => {
       const { json, status } = await call("POST", "/admin/test", { body: { api_key: "nobody's" } })
       assert.strictEqual(status, 200)
@@ -50,7 +50,7 @@ describe("the self-test", () => {
       assert.deepInclude(model.json, { success: false, status_code: 400 })
     }))
 
-  it("refuses a key that no header can carry, given or configured", () =>
+  it("rejects a key that a header cannot carry, given or configured", () =>
     withGateway({ keys: ["ключ"] }, async (call) => {
       for (const path of ["/admin/test", "/admin/dev/raw-samples/capture"]) {
         for (const body of [{}, { api_key: "日本" }, { api_key: "a\nb" }, { api_key: "a\u0000b" }]) {
@@ -61,7 +61,7 @@ describe("the self-test", () => {
       }
     }))
 
-  it("needs a key", () =>
+  it("is rejected without a key", () =>
     withGateway({ keys: ["only"] }, async (call) => {
       await call("DELETE", "/admin/keys/only")
       const { detail, status } = await call("POST", "/admin/test")
@@ -83,8 +83,8 @@ const selfTestOn = async (handler: (request: Request) => Promise<Response>, path
   assert.deepInclude(await response.json(), { success: true, status_code: 200 })
 }
 
-describe("an embedded gateway", () => {
-  it("tests itself without a socket", async () => {
+describe("the self-test of an embedded gateway", () => {
+  it("works without a socket", async () => {
     const { dispose, handler } = HttpRouter.toWebHandler(
       GatewayRoutes.pipe(Layer.provide(services), Layer.provide(HttpServer.layerServices)),
       { disableLogger: true }
@@ -92,7 +92,7 @@ describe("an embedded gateway", () => {
     await selfTestOn(handler, "/admin/test").finally(dispose)
   })
 
-  it("tests itself below another router's prefix", async () => {
+  it("works below another router's prefix", async () => {
     const mounted = Layer.effect(
       HttpRouter.HttpRouter,
       Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed("/tools/:team/gateway"))
@@ -109,7 +109,7 @@ describe("an embedded gateway", () => {
   })
 })
 
-describe("the client that it uses", () => {
+describe("the self-test's in-process HTTP client", () => {
   const routes = (stopped: Deferred.Deferred<void>) =>
     HttpRouter.addAll([
       HttpRouter.route(
@@ -133,7 +133,7 @@ describe("the client that it uses", () => {
     return { client: yield* Effect.provide(SelfClient, context), stopped }
   })
 
-  it.effect("hands on what a stream has so far, and ends the request when it is left", () =>
+  it.effect("returns the first chunk of a running stream, and ends the request when the stream is released", () =>
     Effect.gen(function*() {
       const { client, stopped } = yield* build()
       const response = yield* client.get("/stream")
@@ -142,7 +142,7 @@ describe("the client that it uses", () => {
       yield* Deferred.await(stopped)
     }))
 
-  it.effect("ends a request that is interrupted", () =>
+  it.effect("ends an interrupted request", () =>
     Effect.gen(function*() {
       const { client, stopped } = yield* build()
       const waiting = yield* Effect.forkChild(client.execute(HttpClientRequest.get("/never")))
@@ -151,7 +151,7 @@ describe("the client that it uses", () => {
       yield* Deferred.await(stopped)
     }))
 
-  it.effect("is an HTTP client like any other", () =>
+  it.effect("fails with the status of an error response, like any HTTP client", () =>
     Effect.gen(function*() {
       const { client } = yield* build()
       const missing = yield* Effect.flip(HttpClient.filterStatusOk(client).get("/nothing"))

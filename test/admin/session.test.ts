@@ -1,4 +1,4 @@
-/** Sessions of browsers: the cookie, where it counts, and that a logout ends the login wherever it is. */
+/** Browser sessions: the cookie, where it is accepted, and a logout that ends the login everywhere. */
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Layer } from "effect"
@@ -79,8 +79,8 @@ const signIn = async (headers: Record<string, string> = {}, at = gateway) => {
 
 const cookieOf = (token: string) => ({ cookie: `theme=dark; gateway_session=${token}` })
 
-describe("signing in", () => {
-  it("gives the login as a cookie that no script can read, for the folder of the request", async () => {
+describe("POST /admin/session", () => {
+  it("sets the login as an HttpOnly cookie for the path of the request", async () => {
     const { cookie, json, token } = await signIn()
     assert.strictEqual(cookie, `gateway_session=${token}; HttpOnly; SameSite=Strict; Max-Age=7200`)
     assert.match(token, /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
@@ -91,13 +91,13 @@ describe("signing in", () => {
     assert.match(claims.jti, /^[\w-]{20,}$/)
   })
 
-  it("sets a secure cookie for a page over https", async () => {
+  it("sets a Secure cookie for a page over https", async () => {
     const { cookie, token } = await signIn({ origin: "https://gateway.example" })
     assert.strictEqual(cookie, `gateway_session=${token}; HttpOnly; SameSite=Strict; Max-Age=7200; Secure`)
     assert.notInclude((await signIn({ origin: "http://127.0.0.1:5001" })).cookie, "Secure")
   })
 
-  it("is refused as a login is, without a cookie", async () => {
+  it("rejects invalid credentials like a login, without a cookie", async () => {
     const attempts: ReadonlyArray<readonly [unknown, number]> = [
       [{ admin_key: "wrong" }, 401],
       [{ admin_key: adminKey, expire_hours: 721 }, 400],
@@ -112,7 +112,7 @@ describe("signing in", () => {
     }
   })
 
-  it("is for pages of the same origin alone: other pages and forms get 401 and no cookie", async () => {
+  it("accepts same-origin pages only: other pages and forms get 401 and no cookie", async () => {
     const { token } = await signIn()
     for (const site of ["cross-site", "same-site", "none", "", undefined]) {
       const headers = {
@@ -141,8 +141,8 @@ describe("signing in", () => {
   })
 })
 
-describe("a session", () => {
-  it("is reported with 200, also without one", async () => {
+describe("a browser session", () => {
+  it("GET answers 200 with and without a session", async () => {
     const { token } = await signIn()
     const get = async (headers: Record<string, string>) => {
       const answer = await call("GET", "/admin/session", { headers })
@@ -156,13 +156,13 @@ describe("a session", () => {
     assert.deepStrictEqual(await get(cookieOf(token)), { active: false })
     assert.deepStrictEqual(await get(sameOrigin), { active: false })
     assert.deepStrictEqual(await get({ ...sameOrigin, ...cookieOf("nonsense") }), { active: false })
-    // A header decides alone.
+    // With an authorization header the cookie is ignored.
     assert.deepStrictEqual(await get({ ...sameOrigin, ...cookieOf(token), authorization: "Bearer wrong" }), {
       active: false
     })
   })
 
-  it("ends by logout, as a cookie and as a bearer; other logins go on", async () => {
+  it("a logout ends it as a cookie and as a bearer; other logins continue", async () => {
     const other = await signIn()
     const { token } = await signIn()
     const headers = { ...sameOrigin, ...cookieOf(token) }
@@ -187,7 +187,7 @@ describe("a session", () => {
     assert.deepEqual([again.status, again.json], [200, { success: true }])
   })
 
-  it("that was ended stays so after a restart, in a file that only its owner reads", async () => {
+  it("an ended one stays ended after a restart, by a file that only its owner can read", async () => {
     const file = path.join(folder, "config.json")
     await fs.writeFile(file, JSON.stringify({ keys: [businessKey] }))
     const first = await startGateway({}, { store: storeOn(file) })
@@ -204,14 +204,14 @@ describe("a session", () => {
     await second.stop()
   })
 
-  it("reports a logout that cannot be saved yet as pending", async () => {
+  it("a logout that cannot be saved yet is reported as pending, and saved later", async () => {
     const file = path.join(folder, "full", "config.json")
     await fs.mkdir(path.dirname(file))
     await fs.writeFile(file, JSON.stringify({ keys: [businessKey] }))
     const site = await startGateway({}, { store: storeOn(file) })
     const { token } = await signIn({}, site)
     const headers = { ...sameOrigin, ...cookieOf(token) }
-    // A folder in the place of the file cannot be replaced by one.
+    // A folder with the file's name prevents the save.
     await fs.mkdir(`${file}.ended-logins`)
     const ended = await call("DELETE", "/admin/session", { at: site, headers })
     assert.deepEqual([ended.status, ended.json], [200, { success: true, pending: true }])
@@ -224,7 +224,7 @@ describe("a session", () => {
     await again.stop()
   })
 
-  it("is a 404 without the console", async () => {
+  it("is a 404 if the console is off", async () => {
     const site = await startGateway({ console: { enabled: false } })
     for (const method of ["GET", "POST", "DELETE"]) {
       const answer = await call(method, "/admin/session", { at: site, headers: sameOrigin })
@@ -235,7 +235,7 @@ describe("a session", () => {
   })
 })
 
-describe("the cookie", () => {
+describe("the session cookie", () => {
   const endpoints: Array<{ readonly method: string; readonly path: string }> = []
   HttpApi.reflect(GatewayApi, {
     onGroup: () => undefined,
@@ -246,7 +246,7 @@ describe("the cookie", () => {
     path.startsWith("/admin/") && path !== "/admin/login" && path !== "/admin/session"
   )
 
-  it("is a credential of every admin endpoint, and only from the same origin", async () => {
+  it("is accepted by every admin endpoint, from the same origin only", async () => {
     const { token } = await signIn()
     const ended = (await signIn()).token
     await call("DELETE", "/admin/session", { headers: { ...sameOrigin, ...cookieOf(ended) } })
@@ -271,7 +271,7 @@ describe("the cookie", () => {
     assert.isAtLeast(guarded.length, 30)
     for (const { method, path } of guarded) {
       for (const [name, taken, headers] of credentials) {
-        // Nothing is changed: no endpoint takes this for a body.
+        // Changes nothing: no endpoint accepts this body.
         const body = method === "GET" || method === "DELETE" ? {} : { body: 7 }
         const { headers: sent, status } = await call(method, path, { headers, ...body })
         const verifies = path === "/admin/verify"
@@ -282,7 +282,7 @@ describe("the cookie", () => {
     }
   })
 
-  it("is no business credential, and none for metrics", async () => {
+  it("is rejected by business endpoints and /metrics", async () => {
     const { token } = await signIn()
     const headers = { ...sameOrigin, ...cookieOf(token) }
     const business = endpoints.filter(({ method, path }) => method === "POST" && !path.startsWith("/admin/"))
@@ -292,7 +292,7 @@ describe("the cookie", () => {
     assert.strictEqual((await call("GET", "/metrics", { headers })).status, 401)
   })
 
-  it("sets a password only with the present one, and ends then", async () => {
+  it("sets a password only with the current one, and ends with the change", async () => {
     const { token } = await signIn()
     const headers = { ...sameOrigin, ...cookieOf(token) }
     const change = (body: object) => call("POST", "/admin/settings/password", { headers, body })

@@ -1,4 +1,4 @@
-/** Settings: what is shown, what can be written, and that each takes effect on running traffic at once. */
+/** Settings: what is shown, what can be written, and the immediate effect on running traffic. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import { patchSettings } from "../../src/admin/settings/patch.ts"
@@ -88,8 +88,8 @@ const chosen = {
   model_aliases: { Mine: "upstream-chat" }
 }
 
-describe("the settings", () => {
-  it("are shown with every field, defaults filled in", async () => {
+describe("the settings in the admin API", () => {
+  it("show every field, with defaults filled in", async () => {
     await start({ accounts })
     assert.deepStrictEqual(await settings(), defaults)
   })
@@ -113,7 +113,7 @@ describe("the settings", () => {
     assert.deepStrictEqual(await settings(), defaults)
   })
 
-  it("keep what a change does not name", async () => {
+  it("keep the fields that a change does not name", async () => {
     await start({ accounts, ...chosen })
     await put({ runtime: { account_max_inflight: 4 }, msgcompat_mapping: { fast: "upstream-chat" } })
     assert.deepStrictEqual(await settings(), {
@@ -125,7 +125,7 @@ describe("the settings", () => {
     })
   })
 
-  it("that are misspelt are refused by name: nothing is said to be in effect that is not", async () => {
+  it("reject misspelt fields by name", async () => {
     await start({ accounts })
     const answer = await call("PUT", "/admin/settings", {
       body: { runtime: { acount_max_inflight: 4 }, responses: { store_ttl_seconds: 60 } }
@@ -135,7 +135,7 @@ describe("the settings", () => {
     assert.deepStrictEqual(await settings(), defaults)
   })
 
-  it("out of range are refused by name, and then none of them changes", async () => {
+  it("reject values out of range by name, and then change nothing", async () => {
     await start({ accounts })
     const ranges: ReadonlyArray<readonly [group: string, field: string, low: number, high: number]> = [
       ["admin", "jwt_expire_hours", 1, 720],
@@ -164,7 +164,7 @@ describe("the settings", () => {
     assert.deepStrictEqual(await settings(), defaults)
   })
 
-  it("warn as long as the admin key is a generated one", async () => {
+  it("warn while the admin key is a generated one", async () => {
     await start()
     assert.deepInclude((await settings())["admin"], { default_password_warning: false })
     await gateway.stop()
@@ -182,7 +182,7 @@ describe("the settings", () => {
 describe("a patch of the settings", () => {
   const patched = (raw: RawConfig, patch: RawConfig) => Result.getOrThrow(patchSettings(raw, patch))
 
-  it("is refused as a whole where it names what cannot be changed there", () => {
+  it("is rejected as a whole if it names a field that cannot be changed", () => {
     const raw = { upstream: { driver: "openai" }, admin: { password_hash: "hash", generation: 3 } }
     assert.deepStrictEqual(patched(raw, { admin: { jwt_expire_hours: 2 } }), {
       ...raw,
@@ -208,7 +208,7 @@ describe("a patch of the settings", () => {
     )
   })
 
-  it("translates the older flag to a mode, and removes the flag", () => {
+  it("converts the older deletion flag to a mode", () => {
     assert.deepStrictEqual(patched({}, { auto_delete: { sessions: true } }), { auto_delete: { mode: "all" } })
     assert.deepStrictEqual(patched({ auto_delete: { sessions: true } }, { auto_delete: { mode: null } }), {
       auto_delete: {}
@@ -219,8 +219,8 @@ describe("a patch of the settings", () => {
   })
 })
 
-describe("a changed setting is in effect at once:", () => {
-  it("limits, for requests that run and requests that wait", async () => {
+describe("a changed setting takes effect at once:", () => {
+  it("limits, for running and waiting requests", async () => {
     await start({ accounts: [accounts[0]!], runtime: { account_max_inflight: 1, account_max_queue: 0 } })
     const running = await send("/v1/chat/completions", { ...chat("!say one\n!fault hang-mid-stream"), stream: true })
     assert.strictEqual(running.status, 200)
@@ -244,7 +244,7 @@ describe("a changed setting is in effect at once:", () => {
     await running.body?.cancel()
   })
 
-  it("aliases and the mapping of models", async () => {
+  it("model aliases and mapping", async () => {
     await start()
     const unknown = await business("/v1/chat/completions", chat("hello", "my-model"))
     assert.strictEqual(unknown.status, 400)
@@ -263,7 +263,7 @@ describe("a changed setting is in effect at once:", () => {
     assert.deepStrictEqual(await thinking(), ["text"])
   })
 
-  it("reference markers", async () => {
+  it("removal of reference markers", async () => {
     await start()
     const marked = "!search 1\n!say see [citation:1]."
     const stripped = await contentOf(marked, "upstream-chat-search")
@@ -273,7 +273,7 @@ describe("a changed setting is in effect at once:", () => {
     assert.include(kept, "[citation:1]")
   })
 
-  it("wide input", async () => {
+  it("compat.wide_input", async () => {
     await start()
     const request = { model: "upstream-chat", input: "hello" }
     assert.strictEqual((await business("/v1/responses", request)).status, 200)
@@ -281,7 +281,7 @@ describe("a changed setting is in effect at once:", () => {
     assert.strictEqual((await business("/v1/responses", request)).status, 400)
   })
 
-  it("the provider of embeddings", async () => {
+  it("provider of embeddings", async () => {
     await start()
     const request = { model: "upstream-chat", input: "hello" }
     assert.strictEqual((await business("/v1/embeddings", request)).status, 501)
@@ -289,7 +289,7 @@ describe("a changed setting is in effect at once:", () => {
     assert.strictEqual((await business("/v1/embeddings", request)).status, 200)
   })
 
-  it("the deletion of sessions", async () => {
+  it("deletion of sessions", async () => {
     await start({ accounts: [accounts[0]!] })
     const sessions = async () =>
       (await call("POST", "/admin/accounts/test", { body: { identifier: "a@x.org" } })).json["session_count"]
@@ -301,7 +301,7 @@ describe("a changed setting is in effect at once:", () => {
     while (await sessions() !== 0) await new Promise(setImmediate)
   })
 
-  it("how long a login lasts", async () => {
+  it("duration of a login", async () => {
     await start()
     const login = async () =>
       (await call("POST", "/admin/login", { bearer: null, body: { admin_key: "test-admin-key" } })).json["expires_in"]
@@ -311,8 +311,8 @@ describe("a changed setting is in effect at once:", () => {
   })
 })
 
-describe("the password", () => {
-  it("is set under either name, needs eight characters, and ends every login", async () => {
+describe("a password change in the settings", () => {
+  it("accepts either field name, requires eight characters, and ends every login", async () => {
     await start()
     for (const body of [{}, { new_password: "seven 7" }, { password: "" }]) {
       assert.strictEqual((await call("POST", "/admin/settings/password", { body })).status, 400)

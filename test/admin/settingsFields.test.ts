@@ -1,4 +1,4 @@
-/** The list of all settings, which a form is made of, and changes that are made for a revision of it. */
+/** The list of all settings, from which forms are made, and changes that are bound to a revision of it. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { writablePaths } from "../../src/admin/settings/patch.ts"
@@ -95,7 +95,7 @@ describe("the fields of the settings", () => {
     assert.deepInclude(at("upstream.models"), { type: "map", configured: { further: "their-name" }, writable: false })
   })
 
-  it("are all settings that can be written, each with words and no secret", async () => {
+  it("include every writable setting, each with a description, and no secret", async () => {
     const { fields, text } = await read()
     assert.strictEqual(new Set(fields.map(({ path }) => path)).size, fields.length)
     for (const field of fields) {
@@ -110,7 +110,7 @@ describe("the fields of the settings", () => {
     assert.sameMembers(fields.filter(({ writable }) => writable).map(({ path }) => path), [...writablePaths])
     assert.notMatch(text, /secret|password_hash|generation|removed_keys/)
     assert.notInclude(text, businessKey)
-    // Each one that is said to be writable is taken, with the value that is in effect.
+    // Each field that is declared writable accepts its value in effect.
     for (const { effective, path, writable } of fields) {
       if (!writable || effective === null) continue
       const keys = path.split(".")
@@ -122,7 +122,7 @@ describe("the fields of the settings", () => {
 })
 
 describe("a change of the settings", () => {
-  it("is refused with all faults, each with the place of its field", async () => {
+  it("is rejected with all faults, each with the path of its field", async () => {
     const { json, status } = await put({
       runtime: { account_max_inflight: 0, global_max_inflight: "many" },
       compat: 7,
@@ -146,7 +146,7 @@ describe("a change of the settings", () => {
     assert.deepEqual([broken.status, (broken.json["faults"] as ReadonlyArray<unknown>).length], [400, 1])
   })
 
-  it("holds for the revision that it was made for, and for no other", async () => {
+  it("with If-Match applies to that revision only", async () => {
     const { revision } = await read()
     assert.strictEqual((await put({ captures: { limit: 7 } }, { "if-match": "\"another\"" })).status, 409)
     assert.strictEqual((await put({ captures: { limit: 7 } }, { "if-match": `"${revision}"` })).status, 200)
@@ -163,11 +163,11 @@ describe("a change of the settings", () => {
   })
 })
 
-describe("an import that is only tried", () => {
+describe("a dry run of an import", () => {
   const imported = (body: unknown, search: string) => call("POST", `/admin/config/import${search}`, { body })
   const rawOf = () => Effect.runPromise(storeOf(gateway).currentRaw)
 
-  it("answers as the import would, and changes nothing", async () => {
+  it("returns the same reply as the import, and changes nothing", async () => {
     const before = await rawOf()
     const body = { keys: ["one", "two"], accounts: [{ email: "new@x.org", password: "p" }] }
     const tried = await imported(body, "?mode=merge&dry_run=true")

@@ -1,4 +1,4 @@
-/** Fields that an admin endpoint does not know: every endpoint that takes a body refuses them, and names what was meant. */
+/** Unknown fields: every admin endpoint that accepts a body rejects them, and suggests the intended name. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { HttpApi } from "effect/http-api"
 import * as SchemaAST from "effect/SchemaAST"
@@ -15,7 +15,7 @@ const call = caller(() => gateway)
 
 const keys = async () => (await call("GET", "/admin/config")).json["keys"]
 
-/** Names of the fields of a body, those of all members of a union. */
+/** The field names of a body, including those of all members of a union. */
 const namesOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
   SchemaAST.isUnion(ast)
     ? ast.types.flatMap(namesOf)
@@ -29,7 +29,7 @@ interface Taking {
   readonly names: ReadonlyArray<string>
 }
 
-/** Every admin endpoint that takes a body, with the names of its fields. */
+/** Every admin endpoint that accepts a body, with the names of its fields. */
 const taking: ReadonlyArray<Taking> = (() => {
   const found: Array<Taking> = []
   HttpApi.reflect(GatewayApi, {
@@ -45,8 +45,8 @@ const taking: ReadonlyArray<Taking> = (() => {
   return found
 })()
 
-describe("a body of the admin API", () => {
-  it("with a misspelt field is refused by every endpoint, with what was meant", async () => {
+describe("an admin request with unknown fields", () => {
+  it("is rejected by every endpoint, with the suggested name", async () => {
     assert.isAbove(taking.length, 15)
     for (const { method, names, path } of taking) {
       const [name] = names
@@ -62,7 +62,7 @@ describe("a body of the admin API", () => {
     }
   })
 
-  it("makes no key where the key's limits are misspelt", async () => {
+  it("creates no key if the key's limits are misspelt", async () => {
     const answer = await call("POST", "/admin/keys", {
       body: { generate: true, limit: [{ window: "day", requests: 1 }] }
     })
@@ -73,7 +73,7 @@ describe("a body of the admin API", () => {
     assert.deepStrictEqual(await keys(), ["first"])
   })
 
-  it("names every unknown field by its path, within lists and objects too", async () => {
+  it("is rejected with the path of every unknown field, including those in lists and objects", async () => {
     const limits = await call("POST", "/admin/keys", {
       body: { generate: true, limits: [{ window: "day", token: 1 }], note: "n", entirely_other: 1 }
     })
@@ -100,7 +100,7 @@ describe("a body of the admin API", () => {
     assert.strictEqual((await call("GET", "/admin/accounts")).json["total"], 1)
   })
 
-  it("of an import is strict about the wrapper, and keeps what the configuration in it has", async () => {
+  it("an import rejects them in its wrapper, and keeps them with a warning in the configuration", async () => {
     const config = { keys: ["second"], of_a_newer_gateway: 1, toolcall: { mode: "x" } }
     for (
       const [body, meant] of [
@@ -122,7 +122,7 @@ describe("a body of the admin API", () => {
     assert.deepStrictEqual(await keys(), ["first", "second"])
   })
 
-  it("may have the contract's older names", async () => {
+  it("the older names of the contract are still accepted", async () => {
     const taken = await Promise.all([
       call("PUT", "/admin/settings", { body: { auto_delete: { sessions: true } } }),
       call("POST", "/admin/config/import", { body: { msgcompat_model_mapping: { fast: "upstream-chat" } } })

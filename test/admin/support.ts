@@ -1,11 +1,11 @@
-/** What tests of the admin API share: calls over the socket, and bearers of every kind. */
+/** Support of the admin API's tests: calls over a socket, and bearers of every kind. */
 import { Context } from "effect"
 import * as Redacted from "effect/Redacted"
 import { SignJWT } from "jose"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
 
-/** What came back. */
+/** A reply. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -26,9 +26,9 @@ export interface CallOptions {
   readonly bearer?: string | null
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly text?: string
-  /** Sent beside those that every call has. */
+  /** Sent in addition to the headers of every call. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -57,7 +57,7 @@ export type Call = ReturnType<typeof caller>
 
 export const storeOf = (gateway: RunningGateway) => Context.get(gateway.services, ConfigStore)
 
-/** A JWT that the gateway itself might have signed. Times in Unix seconds. */
+/** A JWT as the gateway would sign it. Times in Unix seconds. */
 export const signJwt = (
   gateway: RunningGateway,
   claims: { readonly issuedAt: number; readonly expiresAt: number; readonly generation?: number },

@@ -1,4 +1,4 @@
-/** The test of all accounts, against a provider whose logins end in the order that the test chooses. */
+/** The test of all accounts, against a provider whose logins end in the order of the test's choice. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createServer, type ServerResponse } from "node:http"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -10,7 +10,7 @@ const atOnce = 5
 let gateway: RunningGateway
 const call = caller(() => gateway)
 
-/** Logins that wait for their answer. */
+/** Logins that wait for their reply. */
 const waiting: Array<() => void> = []
 let answered = 0
 let most = 0
@@ -20,7 +20,7 @@ const envelope = (response: ServerResponse, biz_data: unknown, biz_code = 0) => 
   response.end(JSON.stringify({ code: 0, msg: "", data: { biz_code, biz_msg: "", biz_data } }))
 }
 
-/** Answers the latest login as soon as as many wait as may, so that tests end in another order than they began. */
+/** Answers the latest login once the maximum of logins waits, so that tests end in another order than they started. */
 const login = (email: string, password: string, response: ServerResponse) => {
   waiting.push(() => envelope(response, { user: { token: `token-of-${email}` } }, password === "right" ? 0 : 2))
   most = Math.max(most, waiting.length)
@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 describe("the test of all accounts", () => {
-  it("runs five at a time and answers in the order of the configuration", async () => {
+  it("runs five at a time and returns results in the order of the configuration", async () => {
     const { json } = await call("POST", "/admin/accounts/test-all")
     const { results, ...totals } = json
     assert.deepStrictEqual(totals, { total: count, success: count - 2, failed: 2 })
@@ -84,7 +84,7 @@ describe("the test of all accounts", () => {
     }
   })
 
-  it("leaves its outcome in the account list", async () => {
+  it("records its outcome in the account list", async () => {
     const { items } = (await call("GET", "/admin/accounts?page_size=100")).json
     for (const item of items as ReadonlyArray<Record<string, unknown>>) {
       const works = !failing.has(String(item["email"]))
@@ -100,7 +100,7 @@ describe("the test of all accounts", () => {
     }
   })
 
-  it("names the model that it was asked for, and refuses one that is not there", async () => {
+  it("names the requested model, and rejects an unknown one", async () => {
     const { results } = (await call("POST", "/admin/accounts/test-all", { body: { model: "gpt-4o" } })).json
     assert.isTrue((results as ReadonlyArray<Record<string, unknown>>).every((each) => each["model"] === "gpt-4o"))
     assert.strictEqual((await call("POST", "/admin/accounts/test-all", { body: { model: "nothing" } })).status, 400)

@@ -1,4 +1,4 @@
-/** Usage as operators read it: rows and sums, and CSV. */
+/** Usage in the admin API: rows, sums and CSV. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { sha256Hex } from "../../src/config/json.ts"
@@ -51,8 +51,8 @@ const told = [
 
 const span = "from=2026-11-20&to=2026-11-21"
 
-describe("usage", () => {
-  it("is reported as sums, with every measure in its order", async () => {
+describe("usage in the admin API", () => {
+  it("contains sums with every measure, in a fixed order", async () => {
     await start(told)
     const { by, from, rows, store, to, totals, truncated } = await usage(span)
     assert.deepStrictEqual({ by, from, rows, to, truncated }, {
@@ -85,7 +85,7 @@ describe("usage", () => {
     assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
   })
 
-  it("is reported as rows of the requested groups, with the current names of keys and accounts", async () => {
+  it("contains rows of the requested groups, with the current names of keys and accounts", async () => {
     await start(told)
     const { by, rows } = await usage(`${span}&by=account,hour,key`)
     assert.deepStrictEqual(by, ["account", "hour", "key"])
@@ -113,7 +113,7 @@ describe("usage", () => {
     assert.deepInclude(days.rows[0], { day: "2026-11-20", requests: 3 })
   })
 
-  it("is reported for the requested filters only, up to the limit of rows", async () => {
+  it("is narrowed by filters, and truncated at the limit of rows", async () => {
     await start(told)
     assert.deepInclude((await usage(`${span}&model=upstream-reasoner,other`)).totals, { requests: 1, failed: 1 })
     assert.deepInclude((await usage(`${span}&key=direct&style=messages`)).totals, { requests: 1, left: 1 })
@@ -124,7 +124,7 @@ describe("usage", () => {
     assert.deepInclude(cut.totals, { requests: 3 })
   })
 
-  it("counts requests that a disabled or an expired key is refused as that key's", async () => {
+  it("counts the rejected requests of a disabled or expired key under that key", async () => {
     const keys = ["disabled key", "expired key"]
     const [disabled, expired] = keys.map((each) => keyId(each, sha256Hex))
     gateway = await startGateway({
@@ -145,11 +145,11 @@ describe("usage", () => {
     const each = { counted_requests: 0, errors: { authentication_failed: 2 } }
     assert.sameDeepMembers(refused, [{ ...each, of: disabled }, { ...each, of: expired }, { ...each, of: "none" }])
     const { items } = (await call("GET", "/admin/keys")).json as { items: ReadonlyArray<{ usage: unknown }> }
-    // Refused requests are no use of the key.
+    // Rejected requests are not usage of the key's limits.
     for (const item of items) assert.deepInclude(item.usage, { last_used_at: null })
   })
 
-  it("is of the last 24 hours unless said, of whole hours, and takes times in each form", async () => {
+  it("covers the last 24 hours by default, in whole hours, and accepts times in each form", async () => {
     await start([])
     const before = Date.now()
     const { from, to } = await usage("")
@@ -161,7 +161,7 @@ describe("usage", () => {
         ["from=2026-11-20T10:00:00%2B01:00&to=2026-11-20T11:00:00Z", "2026-11-20T09:00:00Z 2026-11-20T11:00:00Z"],
         ["from=1763632800&to=1763640000.5", "2025-11-20T10:00:00Z 2025-11-20T13:00:00Z"],
         ["to=2026-03-01", "2026-02-28T00:00:00Z 2026-03-01T00:00:00Z"],
-        // No later than what the form of a time can tell.
+        // No later than the format of a time can express.
         ["from=9999-12-31&to=9999-12-31T23:59:59Z", "9999-12-31T00:00:00Z 9999-12-31T23:00:00Z"]
       ] as const
     ) {
@@ -170,7 +170,7 @@ describe("usage", () => {
     }
   })
 
-  it("refuses what it cannot read, by name", async () => {
+  it("rejects invalid parameters by name", async () => {
     await start([])
     for (
       const [query, detail] of [
@@ -194,7 +194,7 @@ describe("usage", () => {
     assert.strictEqual((await call("GET", "/admin/usage.csv", { bearer: "k" })).status, 401)
   })
 
-  it("comes as CSV that spreadsheets read as text", async () => {
+  it("is exported as CSV that spreadsheets read as text", async () => {
     await start([...told, entry({ at, key, account: accountHash, outcome: "failed", error: "rate_limit_exceeded" })])
     const { headers, status, text } = await call("GET", `/admin/usage.csv?${span}&by=key,account,day`)
     assert.strictEqual(status, 200)
@@ -212,7 +212,7 @@ describe("usage", () => {
     assert.strictEqual(cut.text.split("\r\n").length, 3)
   })
 
-  it("has more rows as CSV than JSON may have, whole", async () => {
+  it("is exported as CSV completely, beyond the limit of rows for JSON", async () => {
     const rows = 30_000
     await start([])
     const store = Context.get(gateway.services, UsageStore)

@@ -22,7 +22,7 @@ const release = (tag: string) => ({
 })
 
 describe("GET /admin/version", () => {
-  /** What the release server answers, by path. */
+  /** The replies of the release server, by path. */
   const answers: Record<string, readonly [status: number, body: string, headers?: Record<string, string>]> = {
     "/newer": [200, JSON.stringify(release("v99.1.0"))],
     "/moved": [301, "", { location: "/newer" }],
@@ -95,7 +95,7 @@ describe("GET /admin/version", () => {
     }
   })
 
-  it("compares versions by their precedence", async () => {
+  it("compares versions by semantic precedence", async () => {
     for (const [path, has_update] of [["/same", false], ["/prerelease", false], ["/named", true]] as const) {
       assert.deepInclude(await ask({ GATEWAY_RELEASES_URL: `${base}${path}` }), { has_update }, path)
     }
@@ -129,7 +129,7 @@ describe("GET /admin/version", () => {
   })
 })
 
-describe("the latest release", () => {
+describe("the lookup of the latest release", () => {
   const withServer = (answer: () => Effect.Effect<Response>) => {
     let asked = 0
     const client = HttpClient.make((request) => {
@@ -148,7 +148,7 @@ describe("the latest release", () => {
     }
   }
 
-  it.effect("is cached for an hour, and looked up once for concurrent requests", () => {
+  it.effect("is cached for an hour, and shared by concurrent requests", () => {
     const server = withServer(() => Effect.sync(() => Response.json(release("v1.0.0"))))
     return Effect.gen(function*() {
       const latest = yield* LatestRelease
@@ -163,7 +163,7 @@ describe("the latest release", () => {
     }).pipe(Effect.provide(server.layer))
   })
 
-  it.effect("is looked up again a minute after a failure", () => {
+  it.effect("is repeated a minute after a failure", () => {
     const server = withServer(() => Effect.sync(() => new Response("", { status: 500 })))
     return Effect.gen(function*() {
       const latest = yield* LatestRelease
@@ -176,7 +176,7 @@ describe("the latest release", () => {
     }).pipe(Effect.provide(server.layer))
   })
 
-  it.effect("has a time limit of 4 seconds", () => {
+  it.effect("times out after 4 seconds", () => {
     const server = withServer(() => Effect.never)
     return Effect.gen(function*() {
       const latest = yield* LatestRelease
