@@ -1,6 +1,4 @@
-/**
- * Large and hostile bodies of every shape are served or rejected with a 4xx, in slices; large honest ones still work.
- */
+/** Large and hostile bodies of every shape are served, or rejected with a 4xx, in slices; large legitimate ones are served. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
@@ -37,9 +35,9 @@ const user = (content: unknown) => ({ model: "gpt-5", messages: [{ role: "user",
 
 const shapes: ReadonlyArray<readonly [string, string, object]> = [
   ["one text", chat, user("x".repeat(size))],
-  ["openers of markers", chat, user("<".repeat(less))],
-  ["markers", chat, user("<|user|>".repeat(less / 8))],
-  ["blanks and openers", chat, user("< a b c ".repeat(less / 8))],
+  ["`<` characters", chat, user("<".repeat(less))],
+  ["role markers", chat, user("<|user|>".repeat(less / 8))],
+  ["`<` and spaces", chat, user("< a b c ".repeat(less / 8))],
   ["150,000 messages", chat, { model: "gpt-5", messages: repeat(150_000, { role: "user", content: "a" }) }],
   ["20,000 messages", chat, { model: "gpt-5", messages: repeat(20_000, { role: "user", content: "x".repeat(100) }) }],
   ["150,000 content parts", chat, user(repeat(150_000, { type: "text", text: "a" }))],
@@ -62,7 +60,7 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
       { role: "assistant", tool_calls: [{ function: { name: "f", arguments: keys(100_000) } }] }
     ]
   }],
-  ["results without ids", chat, {
+  ["tool results without ids", chat, {
     model: "gpt-5",
     messages: [
       { role: "user", content: "a" },
@@ -70,7 +68,7 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
       ...repeat(19_000, { role: "tool", content: "b" })
     ]
   }],
-  ["a long name of a call with many results", chat, {
+  ["a long tool name with many results", chat, {
     model: "gpt-5",
     messages: [
       { role: "assistant", tool_calls: [{ id: "a", function: { name: "n".repeat(1_000_000), arguments: "{}" } }] },
@@ -80,22 +78,24 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
   }],
   ["a model of 1 MB", chat, { ...user("a"), model: "m".repeat(1_000_000) }],
   ["stop sequences of 2.5 MB", chat, { ...user("a"), stop: repeat(4, "s".repeat(600_000)) }],
-  ["keys that nobody knows", chat, { ...user("a"), ...keys(200_000) }],
-  ["a part of many kinds", "/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [keys(200_000)] }] }],
-  ["a generation of keys that nobody knows", "/v1beta/models/gemini-x:generateContent", {
+  ["unknown fields in a chat request", chat, { ...user("a"), ...keys(200_000) }],
+  ["a content part of many kinds", "/v1beta/models/gemini-x:generateContent", {
+    contents: [{ parts: [keys(200_000)] }]
+  }],
+  ["unknown fields in a generateContent request", "/v1beta/models/gemini-x:generateContent", {
     contents: [{ parts: [{ text: "a" }] }],
     ...keys(200_000)
   }],
-  ["a schema of many properties", "/v1beta/models/gemini-x:generateContent", {
+  ["a response schema of many properties", "/v1beta/models/gemini-x:generateContent", {
     contents: [{ parts: [{ text: "a" }] }],
     generationConfig: { responseSchema: { type: "OBJECT", properties: keys(40_000) } }
   }],
-  ["a choice of many keys", "/v1/responses", {
+  ["a tool choice of many keys", "/v1/responses", {
     model: "gpt-5",
     input: { role: "user", content: repeat(90_000, { type: "input_text", text: "a" }) },
     tool_choice: { type: "strange", ...keys(100_000) }
   }],
-  ["a bias of many keys", chat, { ...user("a"), logit_bias: keys(100_000) }],
+  ["a logit bias of many keys", chat, { ...user("a"), logit_bias: keys(100_000) }],
   ["items of unknown types", "/v1/responses", {
     model: "gpt-5",
     input: [{ role: "user", content: "a" }, { type: "strange", data: repeat(150_000, [1, { a: 2 }]) }]
@@ -130,8 +130,8 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
   }]
 ]
 
-describe("bodies of up to 8 MB", () => {
-  it.each(shapes)("of %s are served or refused, in slices", async (_, path, body) => {
+describe("a hostile request body of up to 8 MB", () => {
+  it.each(shapes)("with %s gets 200 or 4xx, in slices of bounded size", async (_, path, body) => {
     const { slices, status } = await post(path, body)
     assert.isTrue(status === 200 || (status >= 400 && status < 500), `status ${status}`)
     for (const { chars, items } of slices) {
@@ -141,8 +141,8 @@ describe("bodies of up to 8 MB", () => {
   })
 })
 
-describe("honest giants", () => {
-  it("are served: 2 MB of prompt, 5,000 messages, 400 tools with large schemas, arguments of 1 MB", async () => {
+describe("a large legitimate request", () => {
+  it("with 2 MB of prompt, 5,000 messages, 400 large tools and 1 MB of arguments is served", async () => {
     const turn = [
       { role: "user", content: "Please go on. ".repeat(15) },
       { role: "assistant", content: "Certainly. ".repeat(18) }
@@ -172,7 +172,7 @@ describe("honest giants", () => {
   })
 })
 
-it("nothing is held when all is over", async () => {
+it("buffered bytes return to 0 after large requests", async () => {
   await post(chat, user("x".repeat(200_000)))
   await untilHolds(() => Context.get(gateway.services, CurrentBufferedBytes).used === 0)
 })

@@ -1,6 +1,4 @@
-/**
- * The work for a request is linear: steps at n, 2n and 4n; the prompt has at most six times the size of the request.
- */
+/** The work for a request is linear: steps at n, 2n and 4n. The prompt has at most six times the size of the request. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Conversation, type JsonSchema, type Part, Text, type Turn } from "../../src/domain/Conversation.ts"
@@ -44,16 +42,16 @@ const result = (callId: string, name?: string): Part => ({
 const list = <A>(count: number, make: (index: number) => A) => Array.from({ length: count }, (_, i) => make(i))
 
 const shapes: Readonly<Record<string, (n: number) => ReadonlyArray<Turn>>> = {
-  openers: (n) => [{ role: "user", parts: [Text("<".repeat(n * 200))] }],
-  "heads that never end": (n) => [{ role: "user", parts: [Text("<a b c d e f g h ".repeat(n * 20))] }],
-  "heads without an end": (n) => [{ role: "user", parts: [Text("<" + "a ".repeat(n * 200))] }],
-  parts: (n) => [{ role: "user", parts: list(n, () => Text("a")) }],
-  turns: (n) => list(n, () => ({ role: "user", parts: [Text("a")] })),
-  "results without ids": (n) => [
+  "`<` characters": (n) => [{ role: "user", parts: [Text("<".repeat(n * 200))] }],
+  "tag heads without an end": (n) => [{ role: "user", parts: [Text("<a b c d e f g h ".repeat(n * 20))] }],
+  "one long tag head without an end": (n) => [{ role: "user", parts: [Text("<" + "a ".repeat(n * 200))] }],
+  "content parts": (n) => [{ role: "user", parts: list(n, () => Text("a")) }],
+  messages: (n) => list(n, () => ({ role: "user", parts: [Text("a")] })),
+  "tool results without ids": (n) => [
     { role: "assistant", parts: list(n, () => call("", "f")) },
     { role: "tool", parts: list(n, () => result("")) }
   ],
-  "results without ids, of other names": (n) => [
+  "tool results without ids, with other names": (n) => [
     { role: "assistant", parts: list(n, (i) => call("", `f${i}`)) },
     { role: "tool", parts: list(n, (i) => result("", `f${n - i - 1}`)) }
   ],
@@ -65,8 +63,8 @@ const shapes: Readonly<Record<string, (n: number) => ReadonlyArray<Turn>>> = {
   ]
 }
 
-describe("the steps of a prompt and of its estimate", () => {
-  it.each(Object.entries(shapes))("are in proportion to it: %s", (_, shape) => {
+describe("rendering and estimating a prompt", () => {
+  it.each(Object.entries(shapes))("takes steps in proportion to the request: %s", (_, shape) => {
     const steps = [4000, 8000, 16_000].map((n) => {
       const of = conversation(shape(n))
       const prompt = counted(renderPrompt(of))
@@ -82,12 +80,12 @@ describe("the steps of a prompt and of its estimate", () => {
 
 describe("the schema of a tool", () => {
   const loops: Readonly<Record<string, (n: number) => JsonSchema>> = {
-    "a union of itself": (n) => ({ anyOf: list(n, () => ({ $ref: "#" })) }),
-    "unions that cross": (n) => ({
+    "a union of references to itself": (n) => ({ anyOf: list(n, () => ({ $ref: "#" })) }),
+    "unions that refer to one another": (n) => ({
       anyOf: list(n, (i) => ({ $ref: `#/$defs/d${i}` })),
       $defs: Object.fromEntries(list(n, (i) => [`d${i}`, { oneOf: list(n, (j) => ({ $ref: `#/$defs/d${j}` })) }]))
     }),
-    "a required member that is the whole": (n) => ({
+    "required properties that refer to the whole schema": (n) => ({
       type: "object",
       properties: Object.fromEntries(list(n, (i) => [`p${i}`, { $ref: "#" }])),
       required: list(n, (i) => `p${i}`)
@@ -117,7 +115,7 @@ describe("the schema of a tool", () => {
     }
   })
 
-  it("has an example of at most 2,000 characters, from which deeper members go first", () => {
+  it("has an example of at most 2,000 characters, without its deepest members if necessary", () => {
     const properties = Object.fromEntries(list(20, (i) => [`p${i}`, { $ref: "#" }]))
     const parameters: JsonSchema = { type: "object", properties, required: Object.keys(properties) }
     const prompt = declareTools([{ name: "f", description: undefined, parameters, strict: undefined }], {
@@ -129,7 +127,7 @@ describe("the schema of a tool", () => {
   })
 })
 
-describe("a prompt", () => {
+describe("the size of a prompt", () => {
   const text = fc.string({ unit: fc.constantFrom("<", "|", "a", "\"", "\\", "\n", "＜", "[", "&", "tool_call", "u") })
   const part = fc.oneof(
     text.map(Text),
@@ -142,7 +140,7 @@ describe("a prompt", () => {
       isError: false
     }))
   )
-  it("is at most six times what was sent, and 6,000 characters more", () => {
+  it("is at most six times the request's, plus 6,000 characters", () => {
     fc.assert(fc.property(fc.array(fc.array(part)), (turns) => {
       const of = conversation(turns.flatMap((parts): ReadonlyArray<Turn> => [
         { role: "user", parts: parts.filter(({ _tag }) => _tag === "Text") },

@@ -49,7 +49,7 @@ const ask = async (path: string, body: unknown): Promise<Told> => {
 
 type Body = Record<string, unknown>
 
-/** How a style expresses the limited parts. */
+/** The bodies with which a style reaches each limit. */
 interface Style {
   readonly path: string
   readonly turns: string
@@ -154,14 +154,14 @@ for (const [name, style] of Object.entries(styles)) {
       ["stop_chars", style.stop(["§".repeat(16)]), style.stop(["§".repeat(17)]), style.stopField],
       ["depth", { x: nested(15) }, { x: nested(16) }, ""]
     ]
-    it.each(table)("%s: at it, and one above", async (limit, at, above, param) => {
+    it.each(table)("%s: the limit is accepted, one above is rejected", async (limit, at, above, param) => {
       if (limit === "depth") assert.strictEqual(depthOf(style.body(at)), 16)
       const served = await send(at)
       assert.strictEqual(served.status, 200, served.message)
       refused(await send(above), 400, "invalid_request", param)
     })
 
-    it("body_bytes: at it, and one above, told and not told before", async () => {
+    it("body_bytes: the limit is accepted, one above is rejected with 413", async () => {
       const body = (bytes: number) => {
         const empty = JSON.stringify(style.body({ x: "" })).length
         return JSON.stringify(style.body({ x: "x".repeat(bytes - empty) }))
@@ -170,7 +170,7 @@ for (const [name, style] of Object.entries(styles)) {
       refused(await ask(style.path, body(65_537)), 413, "request_too_large")
     })
 
-    it("model_chars: at it, and one above", async () => {
+    it("model_chars: the limit is accepted, one above is rejected", async () => {
       const path = (model: string) => style.path.replace("gemini-x", model)
       assert.strictEqual((await ask(path("m".repeat(64)), style.body({ model: "m".repeat(64) }))).status, 200)
       refused(await ask(path("m".repeat(65)), style.body({ model: "m".repeat(65) })), 400, "invalid_request", "model")
@@ -178,7 +178,7 @@ for (const [name, style] of Object.entries(styles)) {
   })
 }
 
-describe("a user's message without content", () => {
+describe("a user message without content", () => {
   it.each<readonly [string, Body, string]>([
     ["/v1/chat/completions", { model: "gpt-5", messages: [{ role: "user" }] }, "messages[0].content"],
     ["/v1/chat/completions", { model: "gpt-5", messages: [{ role: "user", content: null }] }, "messages[0].content"],
@@ -188,7 +188,7 @@ describe("a user's message without content", () => {
     ["/v1beta/models/gemini-x:generateContent", { contents: [{ role: "user" }] }, "contents[0].parts"],
     ["/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [] }] }, "contents[0].parts"],
     ["/v1beta/models/gemini-x:generateContent", { contents: [{ parts: [{}] }] }, "contents[0].parts"]
-  ])("is a 400 that names it: %s %j", async (path, body, field) => {
+  ])("is a 400 that names the field: %s %j", async (path, body, field) => {
     const told = await ask(path, body)
     assert.strictEqual(told.status, 400)
     assert.include(told.message, `${field}: `)
@@ -201,7 +201,7 @@ describe("the limits of an embeddings request", () => {
     ["embedding_chars", { input: "a".repeat(4096) }, { input: "a".repeat(4097) }, "input"],
     ["embedding_chars of tokens", { input: repeat(1024, 1) }, { input: repeat(1025, 1) }, "input"],
     ["embedding_numbers", { input: ["a"], dimensions: 1024 }, { input: ["a"], dimensions: 1025 }, "dimensions"]
-  ])("%s: at it, and one above", async (_, at, above, param) => {
+  ])("%s: the limit is accepted, one above is rejected", async (_, at, above, param) => {
     const served = await ask("/v1/embeddings", { model: "gpt-5", ...at })
     assert.strictEqual(served.status, 200, served.message)
     const told = await ask("/v1/embeddings", { model: "gpt-5", ...above })
