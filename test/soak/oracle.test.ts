@@ -1,4 +1,4 @@
-/** The oracle of the soak: what it takes for the truth, and that it finds each way of leaving it. */
+/** The oracle of the soak: the replies that it accepts, and the deviations that it finds. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Received } from "../../bench/soak/client.ts"
 import { faultRows } from "../../bench/soak/faults.ts"
@@ -56,15 +56,15 @@ const outcome = (received: Received, change: Partial<Plan> = {}, explained = non
 const fault = (name: string, effect: string) =>
   faultRows.find((row) => row.name === name && row.effect === effect && row.hurts !== true)
 
-describe("the oracle", () => {
-  it("takes the whole reply, streamed or not, for the truth", () => {
+describe("the oracle of the soak", () => {
+  it("accepts the complete reply, streamed and whole", () => {
     assert.strictEqual(outcome(streamed(role + text + stop + done)), "whole")
     const message = { role: "assistant", content: "one two" }
     const reply = plain(200, { id: "a", choices: [{ index: 0, message, finish_reason: "stop" }] })
     assert.strictEqual(outcome(reply, { stream: false }), "whole")
   })
 
-  it("finds every departure from it", () => {
+  it("rejects every deviation from the expected reply", () => {
     const departures: Readonly<Record<string, Received>> = {
       "another word": streamed(role + chunk({ content: "one" }) + chunk({ content: " too" }) + stop + done),
       "a word too few": streamed(role + chunk({ content: "one" }) + stop + done),
@@ -90,7 +90,7 @@ describe("the oracle", () => {
     assert.strictEqual(outcome(streamed(role, { how: "hung" })), "hung")
   })
 
-  it("takes an error for the truth where the request's own fault asks for it, with its status and code", () => {
+  it("accepts an error with the status and code that the request's own fault causes", () => {
     const fatal = { fault: fault("trouble", "fatal") }
     assert.strictEqual(outcome(plain(503, failure("upstream_error")), fatal), "error")
     assert.strictEqual(outcome(plain(500, failure("upstream_error")), fatal), "untrue")
@@ -105,7 +105,7 @@ describe("the oracle", () => {
     assert.strictEqual(outcome(streamed(role + chunk({ content: "two" }) + failed), shown), "untrue")
   })
 
-  it("takes an error for the truth where a change explains it for the request and its time", () => {
+  it("accepts an error that a change of the configuration explains for the request and its time", () => {
     let now = 0
     const world = new World(() => now)
     const change = world.explain(["model_not_found"], ({ model }) => model === "mine")
@@ -120,14 +120,14 @@ describe("the oracle", () => {
     assert.strictEqual(outcome(refused, {}, new Set(codes("mine", 11, 20))), "untrue")
   })
 
-  it("expects no end where the client left, but that what came is how the reply begins", () => {
+  it("accepts the beginning of the reply if the client disconnects", () => {
     const leaves = { behaviour: { _tag: "Leaves", when: "stream", after: 0 } } as const
     assert.strictEqual(outcome(streamed(role + chunk({ content: "one" }), { how: "left" }), leaves), "left")
     assert.strictEqual(outcome(streamed(role + chunk({ content: "two" }), { how: "left" }), leaves), "untrue")
   })
 })
 
-describe("the plans", () => {
+describe("the plans of the soak", () => {
   const plans = Array.from({ length: 20_000 }, (_, number) => planOf("a seed", number))
 
   it("follow from the seed and the number", () => {
@@ -135,7 +135,7 @@ describe("the plans", () => {
     assert.notDeepEqual(planOf("another seed", 17), plans[17])
   })
 
-  it("have every style, kind, behaviour, credential and fault, streamed and not", () => {
+  it("contain every style, kind, behaviour, credential and fault, streamed and whole", () => {
     const seen = new Set(plans.flatMap(({ behaviour, credential, fault, kind, stream, style }) => [
       `${style} ${kind} ${stream}`,
       behaviour._tag === "Leaves" ? behaviour.when : behaviour._tag,
@@ -155,7 +155,7 @@ describe("the plans", () => {
     for (const { lines } of faultRows) for (const line of lines) assert.isTrue(seen.has(line), line)
   })
 
-  it("keep the cut that their fault needs, whatever cut their script has of its own", () => {
+  it("keep the cut that their fault needs, also if their script has another cut", () => {
     const cutTwice = plans.filter(({ prompt }) => prompt.split("\n!cut").length > 2)
     assert.isNotEmpty(cutTwice)
     for (const { fault, number, prompt } of cutTwice) {
@@ -169,9 +169,9 @@ describe("the plans", () => {
     }
   })
 
-  it("cut no reply more often than the gateway goes on, but for the fault that does nothing else", () => {
+  it("have at most as many cuts as the gateway resumes, except for the endless fault", () => {
     const cut = plans.filter(({ fault, prompt }) => prompt.includes("\n!cut") && fault?.name !== "endless-incomplete")
-    // What a fault adds to a reply is cut, too: each of these cuts may meet any of them.
+    // The output that a fault adds is cut too: each of these cuts may meet any of these faults.
     const longer = faultRows.filter(({ name }) => name === "unknown-parts" || name === "empty-fragment")
     for (const { number, prompt } of cut) {
       for (const fault of longer) {
@@ -188,7 +188,7 @@ describe("the plans", () => {
     }
   })
 
-  it("leave no fault of the reference upstream out", () => {
+  it("contain every fault of the reference upstream", () => {
     const planned = new Set([...faultRows.map(({ name }) => name), "long-line"])
     assert.isTrue(plans.some(({ prompt }) => prompt.includes("!fault long-line")), "what clients stall on")
     assert.deepStrictEqual(faultNames.filter((name) => !planned.has(name)), [])

@@ -1,4 +1,4 @@
-/** A short soak with a fixed seed: the command itself, with its processes, and what it writes. */
+/** A short soak with a fixed seed: the command itself, with its processes, and its output. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -18,7 +18,7 @@ const soak = (...args: ReadonlyArray<string>): Promise<{ readonly code: number; 
   })
 
 describe("npm run soak", () => {
-  it("finds nothing untrue and nothing left, and writes what it found", async () => {
+  it("passes a short run, and writes its result, report, samples and plot", async () => {
     const { code, said } = await soak("--requests", "150", "--seed", "suite", "--clients", "8", "--out", out)
     assert.strictEqual(code, 0, said)
     assert.match(said, /^seed suite\n/)
@@ -31,7 +31,7 @@ describe("npm run soak", () => {
     assert.match(readFileSync(path.join(out, "plot.svg"), "utf8"), /^<svg [^]*<polyline/)
   })
 
-  it("says what an option should be", async () => {
+  it("rejects an invalid option with the expected value", async () => {
     const { code, said } = await soak("--clients", "none")
     assert.deepStrictEqual([code, said], [1, "--clients must be a number of at least 1\n"])
   })

@@ -1,4 +1,4 @@
-/** The verdicts of the soak: what passes, and what each of them finds. */
+/** The verdicts of the soak: what passes, and what each of them detects. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { countVerdicts, drainVerdicts, processVerdicts, type Rest, theilSen } from "../../bench/soak/verdicts.ts"
@@ -27,8 +27,8 @@ const failed = (verdicts: ReadonlyArray<{ readonly name: string; readonly passed
 
 const nothing = { untrue: 0, hung: 0, internal: 0, limitsExceeded: 0, violations: 0 }
 
-describe("the slope", () => {
-  it("is that of a line, whatever a minority of its points says", () => {
+describe("the Theil-Sen slope", () => {
+  it("is that of a line, whatever a minority of its points", () => {
     fc.assert(fc.property(
       fc.integer({ min: -50, max: 50 }),
       fc.integer({ min: 0, max: 8 }),
@@ -40,19 +40,19 @@ describe("the slope", () => {
     ))
   })
 
-  it("is 0 for no point and for one point", () => {
+  it("is 0 for fewer than two points", () => {
     assert.strictEqual(theilSen([]), 0)
     assert.strictEqual(theilSen([[1, 5]]), 0)
   })
 })
 
-describe("the verdicts", () => {
-  it("pass where nothing is wrong and nothing is left", () => {
+describe("the verdicts of the soak", () => {
+  it("pass without failures and leftovers", () => {
     assert.deepStrictEqual(failed(countVerdicts(nothing, rests(3))), [])
     assert.deepStrictEqual(failed(drainVerdicts({ streams: 8, whole: 8, exit: 0 })), [])
   })
 
-  it("find each count, and each thing that is left at any rest", () => {
+  it("detect each kind of failure, and each leftover at any rest", () => {
     for (const name of Object.keys(nothing)) {
       assert.lengthOf(failed(countVerdicts({ ...nothing, [name]: 1 }, rests(3))), 1, name)
     }
@@ -61,7 +61,7 @@ describe("the verdicts", () => {
     }
   })
 
-  it("find an end that cuts streams off, and a missing end", () => {
+  it("detect a stop that cuts streams, and a wrong exit code", () => {
     assert.deepStrictEqual(failed(drainVerdicts({ streams: 8, whole: 7, exit: 1 })), [
       "SIGTERM: streams that end whole",
       "SIGTERM: exit code"
@@ -72,7 +72,7 @@ describe("the verdicts", () => {
   const instances = new Map([["FiberImpl", 20], ["Socket", 4], ["Timeout", 9]])
   const figures = { minutes: 60, rests: rests(13), first: instances, last: instances, delay: 40 }
 
-  it("find a heap that grows to the end, not one that has stopped growing", () => {
+  it("detect a heap that grows until the end, and accept one that has stopped growing", () => {
     const growing = (i: number) => ({ heap: (30 + i) * mega })
     const stopped = (i: number) => ({ heap: (30 + Math.min(i, 5)) * mega })
     const heap = "heap after GC, growth over the second half"
@@ -83,7 +83,7 @@ describe("the verdicts", () => {
     assert.deepStrictEqual(failed(processVerdicts({ ...figures, rests: large })), [], "6 MB are 1.5 % of it")
   })
 
-  it("find resident memory, instances, descriptors and delays that grow", () => {
+  it("detect growing resident memory, instances, descriptors and delays", () => {
     const last = new Map([...instances, ["FiberImpl", 37]])
     assert.deepStrictEqual(failed(processVerdicts({ ...figures, last })), ["fibers more than at the first rest"])
     const resident = rests(13, (i) => ({ rss: (i > 9 ? 200 : 150) * mega }))
