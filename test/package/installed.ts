@@ -1,6 +1,6 @@
 /**
- * The package as those get it who install it, in a fresh project that has nothing else than the package's declared
- * dependencies and what its own code needs. Nothing is downloaded.
+ * The package as installed in a fresh project, which has only the package's declared dependencies and those of its own
+ * code. Nothing is downloaded.
  */
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
@@ -13,16 +13,16 @@ const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
 const inModules = (name: string): string => path.join(root, "node_modules", name)
 
-/** The modules of Effect, which every app has, are compiled once. */
+/** A cache of Effect's compiled modules, which every app imports. */
 const compiled = { ...process.env, NODE_COMPILE_CACHE: inModules(".cache/compiled") }
 
-/** A command's failure as what it printed. */
+/** Throws a command's failure with its output. */
 const output = (error: unknown): never => {
   const { message, stderr, stdout } = error as Error & { readonly stdout?: string; readonly stderr?: string }
   throw new Error(`${message}\n${stdout ?? ""}${stderr ?? ""}`)
 }
 
-/** A project that has the package. */
+/** A project with the package installed. */
 export interface Project {
   /** The package's files. */
   readonly files: Files
@@ -46,7 +46,7 @@ const tsconfig = {
     strict: true,
     exactOptionalPropertyTypes: true,
     noEmit: true,
-    // Effect's own declarations are not what is checked here.
+    // Effect's own declarations are not under test.
     skipLibCheck: true
   },
   include: ["*.ts"]

@@ -1,5 +1,6 @@
 /**
- * The package in a fresh project: each way of embedding type-checks and runs, and so do the snippets of the README and the pages in docs.
+ * The package in a fresh project: each way of embedding type-checks and runs, and so do the snippets of the README and
+ * of docs.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
@@ -18,7 +19,7 @@ const apps = path.join(import.meta.dirname, "apps")
 const names = readdirSync(apps)
 const snippets = allSnippets().filter(({ info }) => info === "ts run")
 
-describe("the package, installed", () => {
+describe("the installed package", () => {
   let project: Project
   beforeAll(async () => {
     project = await installPackage()
@@ -29,9 +30,9 @@ describe("the package, installed", () => {
 
   it("type-checks in apps that use it", () => project.check())
 
-  it("is used in every way", () => assert.isNotEmpty(names))
+  it("has apps for its ways of embedding", () => assert.isNotEmpty(names))
 
-  it.each(names)("%s runs", async (name) => {
+  it.each(names)("runs in the app %s", async (name) => {
     assert.strictEqual(await project.run(path.join(project.folder, name)), "")
   })
 
@@ -44,12 +45,12 @@ describe("the package, installed", () => {
     return types
   }
 
-  it("exports nothing whose type is any", () => {
+  it("exports no type any", () => {
     const found = [...declarations()].flatMap(([name, text]) => anyTypes(name, text).map((line) => `${name}:${line}`))
     assert.deepEqual(found, [])
   })
 
-  it("declares its types with nothing that is missing, which would make them any in silence", () => {
+  it("has declarations that import only its own files, Node and its peers, so that no type becomes any silently", () => {
     const types = declarations()
     const { peerDependencies } = JSON.parse(new TextDecoder().decode(project.files.get("package.json"))) as {
       readonly peerDependencies: object
@@ -65,7 +66,7 @@ describe("the package, installed", () => {
     }
   })
 
-  it("names the sources' own files and lines in a stack trace", async () => {
+  it("refers to source files and lines in a stack trace", async () => {
     const app = project.add(
       "fails.ts",
       `import { transduce } from "model-gateway/transducer"
@@ -81,19 +82,19 @@ await Effect.runPromise(failed)
     assert.match(source[Number(line) - 1] ?? "", /push\(/)
   })
 
-  it("brings the service as one file behind a launcher", async () => {
+  it("contains the service as one file behind a launcher", async () => {
     const dist = path.join(project.folder, "node_modules/model-gateway/dist")
     assert.notMatch(readFileSync(path.join(dist, "service.js"), "utf8"), /from"(?:effect|@effect|jose|undici|redis|\.)/)
     assert.match(await project.run(path.join(dist, "cli.js"), "--version"), /^model-gateway v\d.*, package\)\n$/)
     assert.match(await project.run(path.join(dist, "cli.js"), "licenses"), /^undici \d/m)
   })
 
-  it("has a command that runs the reference upstream", async () => {
+  it("contains a command that runs the reference upstream", async () => {
     const dist = path.join(project.folder, "node_modules/model-gateway/dist")
     assert.match(await project.run(path.join(dist, "reference.js"), "--help"), /model-gateway-reference/)
   })
 
-  it("has nothing of the workshop", () => {
+  it("contains no development files, and no development fields in its manifest", () => {
     const files = readdirSync(path.join(project.folder, "node_modules/model-gateway"), {
       recursive: true,
       withFileTypes: true
@@ -113,7 +114,7 @@ await Effect.runPromise(failed)
     ])
   })
 
-  it("brings a contract and a sieve that need no Node", () => {
+  it("has entry points for the contract, the sieve and the transducer that do not import Node", () => {
     const dist = path.join(project.folder, "node_modules/model-gateway/dist")
     const imports = (file: string): Array<string> =>
       [...readFileSync(path.join(dist, file), "utf8").matchAll(/^(?:import|export) .*?from "(.+?)";$/gm)].flatMap(
@@ -127,7 +128,7 @@ await Effect.runPromise(failed)
   })
 
   it(
-    "is installed by npm alone and without a network, and says which Node it needs",
+    "installs by npm without a network, and names the required version in an older Node",
     async () => {
       const folder = mkdtempSync(path.join(tmpdir(), "npm-"))
       const tarball = gzipSync(
@@ -135,7 +136,7 @@ await Effect.runPromise(failed)
       )
       assert.isBelow(tarball.length, 2.5e6)
       writeFileSync(path.join(folder, "package.tgz"), tarball)
-      // The Node that runs the tests, not an older one that the machine may have.
+      // The Node that runs the tests, because the machine's own may be older.
       const PATH = `${path.dirname(process.execPath)}:${process.env["PATH"]}`
       const options = { cwd: folder, env: { PATH, HOME: folder } }
       await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./package.tgz"], options)
@@ -145,7 +146,7 @@ await Effect.runPromise(failed)
       const { stdout } = await run("npx", ["--offline", "model-gateway", "--version"], options)
       assert.match(stdout, /^model-gateway v\d.*, package\)\n$/)
 
-      // An older Node reads the launcher as far as to say what is needed.
+      // The launcher's syntax is old enough for an older Node to print the message.
       const older = `Object.defineProperty(process, "versions", { value: { node: "20.9.0" } })`
       writeFileSync(path.join(folder, "older.cjs"), older)
       const cli = path.join(folder, "node_modules/model-gateway/dist/cli.js")
@@ -159,7 +160,7 @@ await Effect.runPromise(failed)
     }
   )
 
-  it("runs the snippets of the README and the pages as written", async () => {
+  it("runs the snippets of the README and of docs as written", async () => {
     for (const [i, snippet] of snippets.entries()) {
       const printed = await project.run(path.join(project.folder, `snippet${i}.ts`))
       if (snippet.prints !== undefined) assert.strictEqual(printed.trim(), snippet.prints.trim(), snippet.name)

@@ -10,7 +10,7 @@ const usage = {
   outputTokens: { total: 5, reasoning: 2, text: 3 }
 }
 
-/** A provider that thinks, calls the weather tool once, and then says what it was told. */
+/** A provider that thinks, calls the weather tool once, and then repeats the tool's result. */
 const Provider = Layer.effect(
   LanguageModel.LanguageModel,
   LanguageModel.make({

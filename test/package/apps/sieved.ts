@@ -1,4 +1,4 @@
-/** Only the sieve, on a stream of text that has nothing to do with the gateway. */
+/** Only the sieve, on a stream of text from outside the gateway. */
 import { Effect, Stream } from "effect"
 import { sieveStream } from "model-gateway/sieve"
 import { encodeSse, makeSseDecoder, transduce } from "model-gateway/transducer"

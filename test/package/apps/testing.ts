@@ -1,4 +1,4 @@
-/** An app's own tests: the whole gateway over an upstream that does as it is told. */
+/** An app's own tests: the whole gateway over a scripted upstream. */
 import { Effect } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { GatewayTest, makeReference } from "model-gateway/testing"
