@@ -15,7 +15,7 @@ const setInflight = (store: ConfigStore["Service"], value: number) =>
   store.update((raw) => Effect.succeed(setField(raw, ["runtime", "account_max_inflight"], value)))
 
 layer(NodeServices.layer)("ConfigStore", (it) => {
-  describe("starting", () => {
+  describe("the start of the configuration store", () => {
     it.effect("without a configuration generates a business key and an admin key, and saves neither", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
@@ -127,7 +127,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
       }))
   })
 
-  describe("saving", () => {
+  describe("a save of the configuration", () => {
     it.effect("keeps unknown fields at every level, in a file that only its owner can read", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
@@ -151,7 +151,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.deepStrictEqual(yield* again.currentRaw, yield* store.currentRaw)
       }))
 
-    it.effect("runs updates one after another, so that none of fifty concurrent ones is lost", () =>
+    it.effect("runs after the previous one, so that none of fifty concurrent changes is lost", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["first"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -162,7 +162,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
         assert.sameMembers([...(yield* again.current).keys], ["first", ...keys])
       }))
 
-    it.effect("publishes the configuration in effect first, then each that was saved", () =>
+    it.effect("is published to subscribers, after the configuration at the start", () =>
       Effect.gen(function*() {
         const path = yield* configFile({ keys: ["a"] })
         const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })

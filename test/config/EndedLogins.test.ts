@@ -10,7 +10,7 @@ const quiet = Layer.merge(NodeServices.layer, collectLogs([]))
 
 const login = (n: number) => ({ jti: `login-${n}`, issuedAt: 1_000 + n, expiresAt: 90_000 + n })
 
-describe("ended logins", () => {
+describe("ended admin logins", () => {
   it.effect("are forgotten when they have expired", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

@@ -6,8 +6,8 @@ import { withVariables } from "./support.ts"
 
 const read = (variables: Readonly<Record<string, string>>) => Effect.provide(Environment.make, withVariables(variables))
 
-describe("Environment", () => {
-  it.effect("has a default for every variable, and takes a blank one for unset", () =>
+describe("the environment variables", () => {
+  it.effect("have defaults, and a blank one counts as unset", () =>
     Effect.gen(function*() {
       const blank = Object.fromEntries(
         ["PORT", "HOST", "GATEWAY_CONFIG_PATH", "GATEWAY_CONFIG_JSON", "GATEWAY_ADMIN_KEY"].map((name) => [name, " "])
@@ -31,7 +31,7 @@ describe("Environment", () => {
       }
     }))
 
-  it.effect("reads every variable", () =>
+  it.effect("are all read", () =>
     Effect.gen(function*() {
       const environment = yield* read({
         PORT: "0",
@@ -62,7 +62,7 @@ describe("Environment", () => {
       assert.notInclude(JSON.stringify(environment), "host-token")
     }))
 
-  it.effect("names each invalid variable on a separate line", () =>
+  it.effect("are each named on a separate line if invalid", () =>
     Effect.gen(function*() {
       const lines = (variables: Readonly<Record<string, string>>) =>
         Effect.map(Effect.flip(read(variables)), (error) => error.message.split("\n"))

@@ -25,7 +25,7 @@ const kill = Effect.fnUntraced(function*(counts: ReadonlyArray<number>) {
   }
 })
 
-describe("a process that is killed while it saves", () => {
-  it.live("leaves a file that loads and holds every change that it acknowledged, five times over", () =>
+describe("a process that is killed during a save", () => {
+  it.live("leaves a file that loads and contains every acknowledged change, five times in a row", () =>
     Effect.forEach([[1, 3, 6], [2, 13]], kill, { concurrency: 2 }).pipe(Effect.provide(NodeServices.layer)))
 })

@@ -25,7 +25,7 @@ const set = (store: ConfigStore["Service"], field: readonly [string, ...Array<st
 const untilConfig = (store: ConfigStore["Service"], holds: (config: GatewayConfig) => boolean) =>
   store.changes.pipe(Stream.filter(holds), Stream.take(1), Stream.runDrain)
 
-describe("edits by hand", () => {
+describe("edits of the configuration file", () => {
   it.live("are noticed and applied without a restart", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["a"] })
@@ -190,7 +190,7 @@ describe("edits by hand", () => {
     }).pipe(Effect.provide(quiet)))
 })
 
-describe("a file that cannot be replaced", () => {
+describe("a configuration file that cannot be replaced", () => {
   for (
     const [method, code, remedy] of [
       ["rename", "EBUSY", "is mounted as a single file: mount its folder instead"],
@@ -200,7 +200,7 @@ describe("a file that cannot be replaced", () => {
       ["open", "ENOSPC", "no space is left on its disk (ENOSPC)"]
     ] as const
   ) {
-    it.effect(`for ${code} names the remedy, changes nothing and leaves nothing behind`, () =>
+    it.effect(`for ${code} is unchanged, without leftover files, and the error names the remedy`, () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const path = yield* configFile({ keys: ["a"] })

@@ -35,7 +35,7 @@ const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig 
     return { ...result, raw: yield* store.currentRaw }
   }).pipe(Effect.provide(ConfigStore.layerJson(raw)))
 
-describe("import", () => {
+describe("an import of a configuration", () => {
   it.effect("with merge adds new entries, updates known accounts, and keeps the rest", () =>
     Effect.gen(function*() {
       const { imported_accounts, imported_keys, raw } = yield* importing({

@@ -8,7 +8,7 @@ const config = fc.json().map((text): unknown => JSON.parse(text)).filter(isJsonO
   .filter((raw) => Object.keys(raw).length > 0)
 
 describe("the text of a configuration", () => {
-  it("is what JSON.stringify makes of it, indented by two for the file and without blanks elsewhere", () => {
+  it("is the output of JSON.stringify, indented by two in the file and compact elsewhere", () => {
     const raws = [
       { keys: ["a", "b"], accounts: [{ email: "x", tags: [{ a: [] }] }], runtime: { deep: { er: [1, {}] } }, none: [] },
       ...fc.sample(config, { numRuns: runs(100) })

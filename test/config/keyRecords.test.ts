@@ -102,10 +102,10 @@ describe("key records", () => {
       assert.notInclude(mistaken, "sk-secret")
     }))
 
-  it.effect("count 100 surrogate pairs as 100 characters", () =>
+  it.effect("count a surrogate pair as one character", () =>
     Effect.map(recordOf({ name: "😀".repeat(100) }), (record) => assert.strictEqual(record?.name, "😀".repeat(100))))
 
-  it.effect("may name unknown models, which cause a warning and allow nothing", () =>
+  it.effect("may name unknown models, which cause a warning and match no request", () =>
     Effect.gen(function*() {
       const { warnings } = yield* decode({
         model_aliases: { mine: "upstream-chat" },
@@ -129,7 +129,7 @@ describe("key records", () => {
     }))
 })
 
-describe("usage and the keys' common limit", () => {
+describe("the settings of usage and the common limit of keys", () => {
   it.effect("have defaults and ranges", () =>
     Effect.gen(function*() {
       const { snapshot } = yield* decode({})

@@ -28,8 +28,8 @@ const sliced = <A, E, R>(self: Effect.Effect<A, E, R>) => {
   )
 }
 
-describe("a hundred thousand accounts", () => {
-  it.live("are imported, hashed and loaded in slices", () =>
+describe("a configuration with a hundred thousand accounts", () => {
+  it.live("is imported, hashed and loaded in slices", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["k"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
@@ -50,7 +50,7 @@ describe("a hundred thousand accounts", () => {
       assert.strictEqual(yield* again.value.configHash, hashed.value)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.live("are rejected as a whole for one invalid account", () =>
+  it.live("is rejected as a whole for one invalid account", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["k"] })
       const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })

@@ -1,6 +1,4 @@
-/**
- * A new setting is one entry, a described field in a group of the configuration; everything else is derived from it.
- */
+/** A new setting is one entry: a described field in a group of the configuration. Everything else is derived from it. */
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { OpenApi } from "effect/http-api"
@@ -53,8 +51,8 @@ const fieldOf = async () => {
 
 const shown = async () => (await call("GET", "/admin/settings")).json["compat"]
 
-describe("a field that is added to a group of the configuration", () => {
-  it("is in the list that forms are made of", async () => {
+describe("a setting that is added to a group of the configuration", () => {
+  it("is in the list from which forms are made", async () => {
     assert.deepStrictEqual(await fieldOf(), {
       path: "compat.toy_count",
       type: "integer",
@@ -69,7 +67,7 @@ describe("a field that is added to a group of the configuration", () => {
     })
   })
 
-  it("is shown, written, unset and held to its range", async () => {
+  it("is shown, written, unset and checked against its range", async () => {
     assert.deepInclude(await shown(), { toy_count: 4 })
     assert.strictEqual((await call("PUT", "/admin/settings", { compat: { toy_count: 7 } })).status, 200)
     assert.deepInclude(await shown(), { toy_count: 7 })

@@ -35,7 +35,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       }
     }))
 
-  it.effect("is rejected by a line with its name and without its value", () =>
+  it.effect("that is invalid is rejected with its name and without its value", () =>
     Effect.gen(function*() {
       const bad = [
         "hunter2",
@@ -92,7 +92,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
       assert.isTrue(store.source.env_writeback_enabled)
     }).pipe(Effect.provide(quiet)))
 
-  it.effect("with write-back is written to a missing file, which then holds every change", () =>
+  it.effect("with write-back is written to a missing file, which then receives every change", () =>
     Effect.gen(function*() {
       const path = yield* configFile()
       const variables = {

@@ -13,8 +13,8 @@ import { addKey, configFile, NodeServices, readJson, startStore } from "./suppor
 const keysIn = (path: string) =>
   Effect.map(readJson(path), (raw) => isJsonObject(raw) && Array.isArray(raw["keys"]) ? raw["keys"] : [])
 
-describe("two stores on one file", () => {
-  it.live("keep every key that either adds, in any order", () =>
+describe("two configuration stores on one file", () => {
+  it.live("keep every key that either of them adds, in any order", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: [] })
       const stores = [
@@ -33,7 +33,7 @@ describe("two stores on one file", () => {
       assert.isFalse(yield* fs.exists(`${path}.lock`))
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.live("wait for the one that is saving", () =>
+  it.live("wait for a save of the other", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const path = yield* configFile({ keys: [] })

@@ -14,7 +14,7 @@ import { collectLogs, configFile, NodeServices, startStore } from "./support.ts"
 
 const toldOf = (raw: unknown) => Effect.runSync(unknownFields(raw))
 
-describe("unknown fields", () => {
+describe("unknown fields of the configuration", () => {
   it("are reported with their place and a suggestion", () => {
     assert.sameMembers(
       [...toldOf({
@@ -91,7 +91,7 @@ describe("unknown fields", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 })
 
-describe("an address without a driver", () => {
+describe("an upstream address without a driver", () => {
   it.effect("is rejected, because the embedded upstream would answer instead", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(
@@ -101,7 +101,7 @@ describe("an address without a driver", () => {
     }))
 })
 
-describe("nearest", () => {
+describe("nearest, the suggestion for a misspelt word", () => {
   const word = fc.stringMatching(/^[a-z_]{4,20}$/)
 
   it("finds a word with any single typo", () => {
@@ -124,13 +124,13 @@ describe("nearest", () => {
     }))
   })
 
-  it("finds nothing for a dissimilar word, and skips long names", () => {
+  it("returns nothing for a dissimilar word, and skips long names", () => {
     assert.deepEqual(nearest("zzzzzz", ["runtime", "upstream"]), [])
     assert.deepEqual(nearest("r".repeat(65), [`r${"r".repeat(64)}`]), [])
   })
 })
 
-describe("the file's JSON Schema", () => {
+describe("the JSON Schema of the configuration file", () => {
   it("names every group and field, and forbids others", () => {
     const schema = configJsonSchema()
     const at = (...path: ReadonlyArray<string>): unknown =>

@@ -33,7 +33,7 @@ describe("Shutdown", () => {
     }))
   })
 
-  it("does not notify a listener that another one removes", () => {
+  it("does not notify a listener that another listener has removed", () => {
     const shutdown = new Shutdown()
     const told: Array<string> = []
     const leaves: { [name: string]: () => void } = {}

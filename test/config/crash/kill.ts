@@ -1,6 +1,4 @@
-/**
- * Kills processes during a save, at a given number of file system events, and checks what is left.
- */
+/** Kills processes during a save, after a given number of file system events, and reads the remaining state. */
 import { spawn } from "node:child_process"
 import { type FSWatcher, readFileSync, watch } from "node:fs"
 import path from "node:path"
