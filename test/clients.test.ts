@@ -24,13 +24,13 @@ const block = (info: string): string => {
   return found!.replaceAll("http://127.0.0.1:5001", gateway.url).replaceAll("my-key", businessKey)
 }
 
-/** The variables that a block of shell sets. */
+/** The variables that a shell block exports. */
 const variables = (info: string): Record<string, string> =>
   Object.fromEntries(
     [...block(info).matchAll(/^export (\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value])
   )
 
-/** Runs with variables of the environment, as the client's process has them. */
+/** Runs with environment variables, like the client's process. */
 const within = async <A>(environment: Record<string, string>, use: () => Promise<A>): Promise<A> => {
   const before = { ...process.env }
   Object.assign(process.env, environment)
@@ -51,7 +51,7 @@ const chat = async (client: OpenAI, model: string) => {
   return choices[0]?.message.content
 }
 
-describe("the lines of docs/clients.md work with the SDK behind", () => {
+describe("the configuration in docs/clients.md works with the SDK of", () => {
   it("codex", async () => {
     const toml = block("toml")
     const value = (name: string) => new RegExp(`^${name} = "(.*)"$`, "m").exec(toml)?.[1] ?? ""
@@ -112,7 +112,7 @@ describe("the lines of docs/clients.md work with the SDK behind", () => {
     for (const { id } of models) assert.strictEqual(await chat(new OpenAI({ baseURL: baseUrl, apiKey }), id), "pasted")
   })
 
-  it("agents of the messages API", () => {
+  it("agents that use the messages API", () => {
     const environment = variables("sh messages")
     return within(environment, async () => {
       const stream = new Anthropic().messages.stream({
