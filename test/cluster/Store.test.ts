@@ -10,8 +10,8 @@ import { command, connect, redisServer } from "../support/redisServer.ts"
 import { until, untilTrue } from "../support/until.ts"
 import { settledServer, storeNode } from "./support.ts"
 
-describe("an address of a store", () => {
-  it("shows no credentials", () => {
+describe("the address of a store", () => {
+  it("is logged and shown without credentials", () => {
     const address = parseStoreAddress("rediss://ann:se%2Fcret@store.example:7000/3")
     assert.deepStrictEqual(address, {
       socket: { host: "store.example", port: 7000, tls: true },
@@ -29,7 +29,7 @@ describe("an address of a store", () => {
     })
   })
 
-  it("of another form is rejected", () => {
+  it("is rejected in an unknown form", () => {
     for (const text of ["", "store", "http://store", "redis://", "redis://h/x", "unix://relative"]) {
       assert.isUndefined(parseStoreAddress(text), text)
     }
@@ -61,7 +61,7 @@ describe("encryption of values in the store", () => {
   })
 })
 
-describe("a node of the store", () => {
+describe("a node of a store", () => {
   it.live("shares pseudonyms with other nodes and has a unique id", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
@@ -71,7 +71,7 @@ describe("a node of the store", () => {
       assert.deepInclude(one.store.status(), { state: "up", url: server.url })
       const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
       assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a running node")
-      // The reason for its departure is still in effect.
+      // The running node is not affected by the rejected one.
       yield* one.store.run("cleaned", "nothing")
       yield* until(() => two.heard.includes("cleaned nothing"))
     }))
@@ -125,7 +125,7 @@ describe("a node of the store", () => {
       }).pipe(Effect.provideService(Clock.Clock, clock), Effect.provide(collectLogs(logs)))
     }))
 
-  it.live("goes on while the key is rotated, one node after another", () =>
+  it.live("works while the key is rotated, one node after another", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       const [old, next] = [Redacted.make("the old key, long enough"), Redacted.make("the new key, long enough")]
@@ -141,7 +141,7 @@ describe("a node of the store", () => {
       assert.strictEqual(last.store.nameOf("account"), name)
     }))
 
-  it.live("detects the loss of the store and reattaches, with its data or without", () =>
+  it.live("detects the loss of the store, and reattaches with or without its data", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       const { heard, store } = yield* storeNode(server, "one")
@@ -168,7 +168,7 @@ describe("a node of the store", () => {
     }))
 })
 
-describe("a node whose channel is refused", () => {
+describe("a node whose subscription is refused", () => {
   it.live("subscribes as soon as it is permitted", () =>
     Effect.gen(function*() {
       const server = yield* settledServer

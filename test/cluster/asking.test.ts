@@ -7,8 +7,8 @@ import { makePeers } from "../../src/cluster/nodes/peers.ts"
 import { pieceBytes } from "../../src/cluster/store/encryption.ts"
 import { sentDuring, settledServer, storeNode } from "./support.ts"
 
-describe("queries between nodes", () => {
-  it.live("get replies of any length in chunks", () =>
+describe("queries between the nodes of a store", () => {
+  it.live("return replies of any length, in chunks", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const fork = (effect: Effect.Effect<void>) => void Effect.runFork(effect)

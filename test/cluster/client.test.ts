@@ -20,8 +20,8 @@ const ofSilent = Effect.fnUntraced(function*(timeoutMillis: number) {
   return client
 })
 
-describe("a store that is silent", () => {
-  it.effect("fails a command after its timeout, and is lost after three failures", () =>
+describe("the client of a silent store", () => {
+  it.effect("fails a command after its timeout, and counts the store as lost after three failures", () =>
     Effect.gen(function*() {
       for (const millis of [250, 1_500]) {
         const client = yield* ofSilent(millis)
@@ -36,7 +36,7 @@ describe("a store that is silent", () => {
       }
     }))
 
-  it.effect("is not lost when large values time out", () =>
+  it.effect("does not count the store as lost when large values time out", () =>
     Effect.gen(function*() {
       const client = yield* ofSilent(250)
       for (let i = 0; i < 5; i++) {

@@ -18,8 +18,8 @@ const nodeOf = Effect.fnUntraced(function*(server: RedisServer, name: string) {
   return { heard, logins: yield* makeSharedEndedLogins(store) }
 })
 
-describe("logins that were ended at a node of a store", () => {
-  it.live("are known to every node, and restored to a store that has lost its data", () =>
+describe("logins that one node has ended", () => {
+  it.live("are ended on every node, and restored to a store that has lost its data", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const client = yield* Effect.promise(() => connect(server.socket))
@@ -44,7 +44,7 @@ describe("logins that were ended at a node of a store", () => {
       client.destroy()
     }))
 
-  it.live("are reported as pending while the store is lost, and written when it is back", () =>
+  it.live("are reported as pending while the store is lost, and written when it returns", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* nodeOf(server, "one")
@@ -61,7 +61,7 @@ describe("logins that were ended at a node of a store", () => {
       client.destroy()
     }))
 
-  it.live("are forgotten when they expire", () =>
+  it.live("are deleted when they expire", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* nodeOf(server, "one")

@@ -76,7 +76,7 @@ const empty = Effect.fnUntraced(function*(server: RedisServer) {
   })
 })
 
-describe("the shared configuration", () => {
+describe("the shared configuration of a cluster", () => {
   it.live("is restored by a node that starts alone on an empty store", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
@@ -95,7 +95,7 @@ describe("the shared configuration", () => {
       assert.strictEqual(after.store.shared?.keptIn(), file)
     }))
 
-  it.live("is kept by a node that only received a change", () =>
+  it.live("is kept in the data folder of a node that only received a change", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -114,7 +114,7 @@ describe("the shared configuration", () => {
       assert.deepStrictEqual((yield* startNode(server, "other", at("other"))).keys(), ["second"])
     }))
 
-  it.live("merges a newer kept document that arrives later, once", () =>
+  it.live("is merged once with a newer kept document that arrives later", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -140,7 +140,7 @@ describe("the shared configuration", () => {
       assert.deepStrictEqual(again.keys(), ["stays"])
     }))
 
-  it.live("merges a node's kept document although another node without a folder started first", () =>
+  it.live("is merged with a node's kept document although another node without a folder started first", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const at = yield* folders
@@ -155,7 +155,7 @@ describe("the shared configuration", () => {
       assert.sameMembers([...one.keys()], ["of the file", "of an operator", "meanwhile"])
     }))
 
-  it.live("ignores the kept document of another store", () =>
+  it.live("is not merged with the kept document of another store", () =>
     Effect.gen(function*() {
       const [here, there] = [yield* settledServer, yield* settledServer]
       const at = yield* folders
@@ -176,7 +176,7 @@ describe("the shared configuration", () => {
       assert.isTrue(existsSync(`${file}.invalid`))
     }))
 
-  it.live("is not initialized if the kept document cannot be decrypted", () =>
+  it.live("is not initialized from a kept document that cannot be decrypted", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const folder = (yield* folders)("one")
@@ -193,7 +193,7 @@ describe("the shared configuration", () => {
       assert.isTrue(existsSync(path.join(folder, `${keptName}.invalid`)))
     }))
 
-  it.live("counts as durable only if a file or the store keeps it", () =>
+  it.live("counts as durable only if a file or the store persists it", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const folder = (yield* folders)("a folder")

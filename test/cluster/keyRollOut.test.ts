@@ -53,8 +53,8 @@ const startNode = Effect.fnUntraced(function*(server: RedisServer, id: string, k
 const admin = { GATEWAY_ADMIN_KEY: "an admin key" }
 const own = { GATEWAY_STORE_KEY: "a key of the store's own" }
 
-describe("the store key", () => {
-  it.live("changes from derived to explicit while nodes of the previous step run and change the configuration", () =>
+describe("rotation of the store key", () => {
+  it.live("from derived to explicit works while nodes of the previous step run and change the configuration", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const derived = yield* startNode(server, "one", admin)
@@ -81,7 +81,7 @@ describe("the store key", () => {
       assert.strictEqual(alone.name, derived.name)
     }))
 
-  it.live("that is wrong is rejected with the variables that are set and those to set", () =>
+  it.live("a wrong key is rejected with the variables that are set and those to set", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const node = yield* startNode(server, "one", admin)
@@ -107,7 +107,7 @@ describe("the store key", () => {
       assert.strictEqual(changed.name, node.name)
     }))
 
-  it.live("of the last writer must be known to a node that starts", () =>
+  it.live("a node starts only if it knows the key of the last writer", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const ready = yield* startNode(server, "one", { ...admin, GATEWAY_STORE_KEY_PREVIOUS: own.GATEWAY_STORE_KEY })

@@ -61,8 +61,8 @@ const two = Effect.fnUntraced(function*() {
   return { one: yield* deafNode(server, "one"), other: yield* deafNode(server, "other") }
 })
 
-describe("a bearer that a node does not know", () => {
-  it.live("is a key if another node has added it, else a token", () =>
+describe("a bearer that is unknown to a node", () => {
+  it.live("is a key if another node has added it, otherwise an upstream token", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two()
       for (const key of ["second", "third", "fourth"]) {
@@ -74,7 +74,7 @@ describe("a bearer that a node does not know", () => {
       assert.strictEqual(yield* other.identify("a-token"), "Direct")
     }))
 
-  it.live("shares one query with concurrent requests", () =>
+  it.live("shares one query to the store with concurrent requests", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two()
       yield* one.setKeys("first", "second")

@@ -49,7 +49,7 @@ const replyOfAll = <A extends { readonly nodes_missing: ReadonlyArray<string> }>
   but: ReadonlyArray<string> = []
 ): Promise<A> => replyWith(ask, ({ nodes_missing }) => nodes_missing.join() === but.join())
 
-describe("four gateways over one store", () => {
+describe("four nodes over one store", () => {
   let cluster: Cluster
   const node = (i: number) => cluster.nodes[i % 4]!
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe("four gateways over one store", () => {
   })
   afterAll(() => cluster.stop())
 
-  it("end a login by a logout at any of them, and say which of them served a request", async () => {
+  it("a logout on one node ends the login on all, and records of requests name their node", async () => {
     const headers = { "sec-fetch-site": "same-origin", "content-type": "application/json" }
     const body = JSON.stringify({ admin_key: adminKey })
     const login = await fetch(`${node(0).url}/admin/session`, { method: "POST", headers, body })
@@ -83,7 +83,7 @@ describe("four gateways over one store", () => {
     assert.deepInclude(items[0], { node: "n3", style: "chat" })
   })
 
-  it("reach the limits and never exceed them, log in once an account, and know one another", async () => {
+  it("reach the limits together and never exceed them, and log in once per account", async () => {
     for (const { end } of await Promise.all(times(all, (i) => holdAt(node(i).url)))) end()
     // On a busy machine the store seems not to answer.
     const answers = await Promise.all(
@@ -155,7 +155,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("go on after a period in which messages were lost", async () => {
+  it("continue after a period in which messages were lost", async () => {
     const client = await cluster.client()
     const held = await Promise.all(times(all, (i) => holdAt(node(i).url)))
     const waiting = times(12, (i) => chat(node(i).url, `!say ${i}`))
@@ -167,7 +167,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("reject new requests while the store is lost, finish running ones, and go on when it is back without its data", async () => {
+  it("while the store is lost, finish running requests and reject new ones; continue when it returns without its data", async () => {
     const held = await holdAt(node(0).url)
     const running = chat(node(1).url, "!count 60\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 2 })
@@ -201,7 +201,7 @@ describe("four gateways over one store", () => {
     assert.notInclude(JSON.stringify(keys), "never")
   })
 
-  it("share the configuration and the operators' logins", async () => {
+  it("share the configuration and the admin logins", async () => {
     await admin(node(0).url, "POST", "/admin/keys", { key: "another-key" })
     // The node learns of the key by a message; until then it is a caller's own token.
     await untilHolds(async () => (await chat(node(3).url, "!say hello", { key: "another-key" })).status === 200)
@@ -216,7 +216,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("count failed logins together: failures at one node throttle all", async () => {
+  it("count wrong credentials together: those at one node slow down logins at all", async () => {
     const guess = (i: number) =>
       fetch(`${node(i).url}/admin/login`, {
         method: "POST",
@@ -235,7 +235,7 @@ describe("four gateways over one store", () => {
     }
   })
 
-  it("share stored responses: another node returns, continues and deletes what one has streamed", async () => {
+  it("share stored responses: another node reads, continues and deletes a response", async () => {
     const ask = (i: number, method: string, path: string, body?: unknown) =>
       fetch(`${node(i).url}/v1/responses${path}`, {
         method,
@@ -258,7 +258,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("store no plain text in the store", async () => {
+  it("write only encrypted values to the store", async () => {
     const client = await cluster.client()
     const seen: Array<string> = []
     const monitor = await connect(cluster.store.socket)
@@ -294,7 +294,7 @@ describe("four gateways over one store", () => {
     for (const secret of secrets) assert.notInclude(text, secret)
   })
 
-  it("enforce the limits of a key over all nodes, and report its usage on each", async () => {
+  it("enforce the limits of a key together, and report its usage on each node", async () => {
     const key = "a key that has limits"
     const { id } = await admin(node(0).url, "POST", "/admin/keys", {
       key,
@@ -371,7 +371,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("show the requests and captures of all nodes, with ids that every node accepts", async () => {
+  it("list the requests and captures of all nodes, and accept their ids on every node", async () => {
     for (const url of times(4, (i) => node(i).url)) await admin(url, "DELETE", "/admin/requests")
     const words = times(9, (i) => `word${i}`)
     for (const [i, word] of words.entries()) assert.strictEqual(textOf(await chat(node(i).url, `!say ${word}`)), word)
@@ -478,7 +478,7 @@ describe("four gateways over one store", () => {
     await untilIdle(cluster)
   })
 
-  it("drain: a stopping node finishes its requests and leaves the list", async () => {
+  it("a stopping node finishes its requests and leaves the list of nodes", async () => {
     const leaving = await cluster.add("leaving")
     const running = chat(leaving.url, "!count 40\n!fault hang-mid-stream after=20", { stream: true })
     await untilQueueAt(node(0), { in_use: 1 })

@@ -1,4 +1,4 @@
--- The parts of the pool that other scripts do along the way, one by one: for the tests that hold them against `PoolState`.
+-- Single operations of the pool's scripts, for tests that compare them with `PoolState`.
 local op, account = ARGV[4], ARGV[5]
 local reply = { 'ok' }
 if op == 'suspend' then suspend(account, ARGV[6], tonumber(ARGV[7])) end

@@ -233,7 +233,7 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>) => {
   assert.deepStrictEqual([inUse, waiting], ["0", "0"])
 }
 
-describe("the scripts of the pool", () => {
+describe("the pool's scripts for the store", () => {
   beforeAll(async () => {
     scope = Effect.runSync(Scope.make())
     server = await Effect.runPromise(Scope.provide(redisServer(), scope))

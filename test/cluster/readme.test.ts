@@ -17,7 +17,7 @@ const ready = (url: string): Promise<void> =>
   untilHolds(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
 
 describe("the commands of docs/nodes.md", () => {
-  it("start a store and two nodes that are one gateway", async () => {
+  it("start a store and two nodes that act as one gateway", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "readme-nodes-"))
     const ports = { 6379: await freePort(), 5001: await freePort(), 5002: await freePort() }
     const [begin = "", look = ""] = snippetsOf(pageText("docs/nodes.md"), "sh nodes")

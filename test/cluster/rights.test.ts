@@ -1,6 +1,4 @@
-/**
- * A credential that was accepted by one node has its own lane of login throttling on every node.
- */
+/** A credential that one node has accepted skips the queue of wrong ones on every node. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,8 +17,8 @@ const nodeOf = (server: RedisServer, name: string) =>
     (context) => ({ secrets: Context.get(context, AdminSecrets), store: Context.get(context, Store) })
   )
 
-describe("a credential that was right at a node", () => {
-  it.live("is known to the other nodes for its address only, and restored to a store that has lost its data", () =>
+describe("a credential that one node has accepted", () => {
+  it.live("is recognized by the other nodes for its address only, and restored to a store that has lost its data", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const client = yield* Effect.promise(() => connect(server.socket))

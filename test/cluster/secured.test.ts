@@ -31,7 +31,7 @@ const secured = speaksTls()
     env: {}
   }))
 
-describe("two gateways over a store with TLS and a user of few rights", () => {
+describe("two nodes over a store with TLS and a user with few rights", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "secured-"))
   const file = path.join(folder, "config.json")
   /** The traces that the collector has received. */
@@ -70,7 +70,7 @@ describe("two gateways over a store with TLS and a user of few rights", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("act as one gateway with the rights that the README names", async () => {
+  it("work with the rights that the README lists", async () => {
     for (const i of [0, 1]) assert.strictEqual(textOf(await chat(urlOf(i), "!say one")), "one")
     const { nodes, store } = await admin(urlOf(1), "GET", "/admin/nodes") as {
       readonly nodes: ReadonlyArray<{ readonly id: string }>

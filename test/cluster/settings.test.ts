@@ -53,20 +53,20 @@ const rows: ReadonlyArray<{
     says: "GATEWAY_STORE_TIMEOUT_MS must be 50 to 1500"
   },
   {
-    about: "another value of store.on_loss",
+    about: "an unknown value of store.on_loss",
     env: { GATEWAY_ADMIN_KEY: "admin" },
     file: { store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } },
     says: "store.on_loss must be closed"
   },
   {
-    about: "another value of store.on_loss beside a variable with the address",
+    about: "an unknown value of store.on_loss beside a variable with the address",
     env: { GATEWAY_ADMIN_KEY: "admin", GATEWAY_STORE_URL: "redis://user:hidden@127.0.0.1:1" },
     file: { store: { on_loss: "open" } },
     says: "store.on_loss must be closed"
   }
 ]
 
-describe("a node does not start with", () => {
+describe("a node's start is rejected with", () => {
   it.each(rows)("$about", async ({ env, file, says }) => {
     const folder = mkdtempSync(path.join(tmpdir(), "store-settings-"))
     const config = path.join(folder, "config.json")
@@ -79,7 +79,7 @@ describe("a node does not start with", () => {
   })
 })
 
-it("check-config rejects another value of store.on_loss", async () => {
+it("check-config rejects an unknown value of store.on_loss", async () => {
   const checked = await run(["check-config"], {
     env: { GATEWAY_CONFIG_JSON: JSON.stringify({ store: { url: "redis://user:hidden@127.0.0.1:1", on_loss: "open" } }) }
   })

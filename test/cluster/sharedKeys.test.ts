@@ -281,9 +281,9 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   assert.strictEqual(await command(client, "EXISTS", "gw:{main}:usage:use", "gw:{main}:usage:adm:n1"), 0)
 }
 
-describe("the limits of keys over nodes", () => {
+describe("the limits of keys over two nodes", () => {
   it(
-    "are never gone beyond and never leak, whatever comes in whatever order",
+    "are never exceeded and never leak under any interleaving",
     () =>
       Effect.runPromise(Effect.scoped(Effect.gen(function*() {
         const config = Context.get(yield* Layer.build(ConfigStore.layerJson({ keys: [...keys] })), ConfigStore)

@@ -98,7 +98,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(one.pool)
     }))
 
-  it.live("serves pinned requests and callers with their own tokens, and releases interrupted ones", () =>
+  it.live("serves pinned requests and callers' own tokens, and releases interrupted requests", () =>
     Effect.gen(function*() {
       const { one, other } = yield* two({
         accounts: accounts("a", "b"),
@@ -117,7 +117,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(one.pool)
     }))
 
-  it.live("logs in once for all nodes, and all get the rejection of a login", () =>
+  it.live("logs in once for all nodes, and reports a rejected login to all", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { one, other } = yield* two({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } }, driver)
@@ -275,7 +275,7 @@ describe("a pool that two nodes share", () => {
       yield* idle(other.pool)
     }))
 
-  it.live("releases the leases of a node that is gone", () =>
+  it.live("releases the leases of a dead node", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { driver } = makeDriver()

@@ -94,7 +94,7 @@ describe("stored responses of two nodes", () => {
       assert.isUndefined(yield* one.get("alice", "resp_2"))
     }))
 
-  it.live("are bounded over all nodes, the oldest go first, and expire", () =>
+  it.live("are bounded over all nodes: the oldest are removed first, and all expire", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one", { stored_responses: 10 })
@@ -116,7 +116,7 @@ describe("stored responses of two nodes", () => {
       client.destroy()
     }))
 
-  it.live("keep the items of a conversation once, however often it is continued, as long as anything has them", () =>
+  it.live("store the items of a conversation once, however often it is continued, until no response refers to them", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const one = yield* responses(server, "one")
@@ -191,7 +191,7 @@ describe("stored responses of two nodes", () => {
       assert.deepStrictEqual(yield* one.held, { count: 0, bytes: 0 })
     }))
 
-  it.live("are visible once all chunks are stored, and the chunks of a node that stops in between expire", () =>
+  it.live("are visible once all chunks are stored; the chunks of a node that stops in between expire", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { store } = yield* storeNode(server, "one")
@@ -215,7 +215,7 @@ describe("stored responses of two nodes", () => {
       assert.strictEqual((yield* other.get("alice", "resp_1"))?.body, ofTwoPieces)
     }))
 
-  it.live("leave no chunk behind if they are not stored in the end", () =>
+  it.live("leave no chunk behind if storing fails", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
       const { store } = yield* storeNode(server, "one")
@@ -293,7 +293,7 @@ describe("stored responses of two nodes", () => {
     }))
 
   it.live(
-    "read as they were stored, and leave nothing, whatever comes in whatever order",
+    "are read as they were stored, and leave no data behind, under any interleaving",
     () =>
       Effect.gen(function*() {
         const server = yield* settledServer

@@ -59,8 +59,8 @@ const inStore: Made = Effect.gen(function*() {
 // Usage in windows is counted at admission.
 storeSuite("redis", inStore, { counts: false })
 
-describe("usage of several nodes", () => {
-  it.effect("is read on each, a second after it was made on another", () =>
+describe("usage of several nodes over a store", () => {
+  it.effect("is reported by each node a second after a request on another", () =>
     Effect.gen(function*() {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)
@@ -79,7 +79,7 @@ describe("usage of several nodes", () => {
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
     }))
 
-  it.effect("is written once, also after a lost reply", () =>
+  it.effect("is written once although the reply of a write was lost", () =>
     Effect.gen(function*() {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)

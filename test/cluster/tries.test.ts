@@ -11,7 +11,7 @@ import { connect, type RedisClient, redisServer } from "../support/redisServer.t
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
 
-describe("an account", () => {
+describe("an account in a cluster", () => {
   let scope: Scope.Closeable
   let client: RedisClient
   let now = 0
@@ -62,7 +62,7 @@ describe("an account", () => {
     now = 10
   })
 
-  it("that is out stays assigned to a node until it has received the request for a probe", async () => {
+  it("that is out stays assigned to a node until that node has received the request for a probe", async () => {
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])
     // The reply was lost.
     assert.deepStrictEqual(await triesAt("one", 0), ["due a"])

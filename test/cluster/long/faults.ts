@@ -75,8 +75,8 @@ const checkOutcomes = (outcomes: ReadonlyMap<string, number>) => {
   assert.isAbove(outcomes.get("ok") ?? 0, 20)
 }
 
-describe("four gateways under load", () => {
-  it("lose one by kill -9, and one more, and get another", async () => {
+describe("four nodes under load", () => {
+  it("survive kill -9 of two nodes, and accept a new one", async () => {
     const { nodes } = await begin()
     const alive = () =>
       nodes.filter(({ running }) => running.child.exitCode === null && running.child.signalCode === null)
@@ -94,7 +94,7 @@ describe("four gateways under load", () => {
   })
 
   for (const millis of [2_000, 8_000]) {
-    it(`go on while one hangs for ${millis} ms, and take it back`, async () => {
+    it(`continue while one hangs for ${millis} ms, and accept it again`, async () => {
       const { nodes } = await begin()
       const work = load(() => nodes.slice(1), 30)
       const stopped = load(() => nodes.slice(0, 1), 5)
@@ -110,7 +110,7 @@ describe("four gateways under load", () => {
     })
   }
 
-  it("stand a store that hangs for two seconds", async () => {
+  it("survive a store that hangs for two seconds", async () => {
     const { nodes } = await begin()
     const client = await cluster.client()
     const work = load(() => nodes, 40)
@@ -121,7 +121,7 @@ describe("four gateways under load", () => {
     await held()
   })
 
-  it("stand a store whose process hangs for eight seconds", async () => {
+  it("survive a store whose process hangs for eight seconds", async () => {
     const { nodes, store } = await begin()
     const work = load(() => nodes, 40)
     await pause(1_500)
@@ -135,7 +135,7 @@ describe("four gateways under load", () => {
   })
 
   for (const data of [true, false]) {
-    it(`stand a store that restarts ${data ? "with" : "without"} its data`, async () => {
+    it(`survive a store that restarts ${data ? "with" : "without"} its data`, async () => {
       const { nodes, store } = await begin()
       const work = load(() => nodes, 40)
       await pause(2_000)
@@ -160,7 +160,7 @@ describe("four gateways under load", () => {
     await held()
   })
 
-  it("follow limits that are lowered and accounts that are removed", async () => {
+  it("apply lowered limits and the removal of an account", async () => {
     const { nodes } = await begin()
     const work = load(() => nodes, 40)
     await pause(1_500)
@@ -177,7 +177,7 @@ describe("four gateways under load", () => {
     for (const name of ["a", "b", "c"]) assert.isAtMost(report.mostAtOnce[emailOf(name)] ?? 0, 1)
   })
 
-  it("stand a server that is full, and go on when it has room", async () => {
+  it("survive a store without free memory, and continue when it has some", async () => {
     const { nodes } = await begin()
     const client = await cluster.client()
     const work = load(() => nodes, 20)
@@ -192,8 +192,8 @@ describe("four gateways under load", () => {
   })
 })
 
-describe("a node", () => {
-  it("whose clock is an hour off works as the others do", async () => {
+describe("one node of a cluster", () => {
+  it("works with a clock that is an hour ahead", async () => {
     await begin({ nodes: 1 })
     const ahead = path.join(import.meta.dirname, "../hourAhead.ts")
     const wrong = await cluster.add("wrong", { NODE_OPTIONS: `--import=${ahead}` })
@@ -213,7 +213,7 @@ describe("a node", () => {
     await held()
   })
 
-  it("that is killed during a login leaves it to another node", async () => {
+  it("killed during a login: another node logs in", async () => {
     await begin({ nodes: 2 })
     const [first, second] = cluster.nodes
     await Effect.runPromise(cluster.reference.fail({ name: "hang-before-headers", call: "login", times: 1 }))
@@ -227,7 +227,7 @@ describe("a node", () => {
     await untilIdle(cluster)
   })
 
-  it("that dies during a probe of an account leaves it to another node", async () => {
+  it("killed during the probe of an account: another node probes it", async () => {
     await begin({ nodes: 2, config: { ...config, accounts: accounts("a") } })
     const client = await cluster.client()
     const [, second] = cluster.nodes
