@@ -229,7 +229,7 @@ describe("the limits of keys", () => {
     )
   })
 
-  it.effect("refuse until every window that is used up has ended, then admit again", () =>
+  it.effect("reject requests until every exhausted window has ended, then admit again", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(noon + 15_000)
       const keyLimits = yield* KeyLimits
@@ -264,7 +264,7 @@ describe("the limits of keys", () => {
       })
     )))
 
-  it.effect("refuse a prompt that is larger than a limit, without a retry", () =>
+  it.effect("reject a prompt that exceeds a limit by itself, without a retry", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const { error } = yield* refused(keyLimits, 21)
@@ -273,14 +273,14 @@ describe("the limits of keys", () => {
       assert.isFalse(error.shouldRetry)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
-  it.effect("may be exceeded by the tokens of admitted requests; then zero remains, never less", () =>
+  it.effect("can be exceeded by the tokens of admitted requests; the remaining number is then 0", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000 })
       assert.strictEqual((yield* refused(keyLimits)).rateLimits?.tokens?.remaining, 0)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
-  it.effect("refuse one request too many at once, with a retry after one second", () =>
+  it.effect("reject a request above max_inflight at once, with a retry after one second", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const first = yield* ask(keyLimits)
@@ -292,7 +292,7 @@ describe("the limits of keys", () => {
       yield* refused(keyLimits)
     }).pipe(from(noon, { ...limited("one", {}), runtime: { key_max_inflight: 1 } })))
 
-  it.effect("count the use of a key from before it had limits, and do not affect keys without limits", () =>
+  it.effect("count a key's use from before it had limits, and do not affect keys without limits", () =>
     Effect.gen(function*() {
       const config = yield* ConfigStore
       const keyLimits = yield* KeyLimits
@@ -306,7 +306,7 @@ describe("the limits of keys", () => {
       }
     }).pipe(from(noon, { keys: [...keys] })))
 
-  it.effect("keep their windows when the clock steps back a little, and load them again when it steps back far", () =>
+  it.effect("keep their windows when the clock steps back slightly, and load them again when it steps back far", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       yield* TestClock.setTime(noon)
@@ -318,7 +318,7 @@ describe("the limits of keys", () => {
       yield* refused(keyLimits)
     }).pipe(from(noon, limited("one", { limits: [{ window: "minute", requests: 1 }] }))))
 
-  it("are sent as durations that SDKs can read", () => {
+  it("reset times are sent as durations that SDKs can read", () => {
     const cases: ReadonlyArray<readonly [number, string]> = [[17_000, "17s"], [16_001, "17s"], [360_000, "6m0s"], [
       111_840_000,
       "31h4m0s"
@@ -327,8 +327,8 @@ describe("the limits of keys", () => {
   })
 })
 
-describe("a key", () => {
-  it.effect("may use exactly the models that its names stand for in any style", () =>
+describe("the rights of a key", () => {
+  it.effect("a list of names allows exactly the models behind these names, in any style", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       assert.deepStrictEqual([...keyLimits.modelsOf(ids[0]!)!].sort(), ["big", "upstream-chat", "upstream-reasoner"])
@@ -350,7 +350,7 @@ describe("a key", () => {
       msgcompat_mapping: { slow: "big" }
     })))
 
-  it("may not be used while it is disabled or once it has expired", () => {
+  it("a disabled or expired key is rejected", () => {
     const record = {
       name: undefined,
       note: undefined,

@@ -58,7 +58,7 @@ describe("the configured usage store", () => {
       assert.isFalse(yield* fs.exists(`${named.home}/data`))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is memory without a data folder, and says so", () =>
+  it.effect("is in memory without a data folder, with a log line", () =>
     Effect.gen(function*() {
       const home = yield* folder
       for (
@@ -88,7 +88,7 @@ describe("the configured usage store", () => {
       assert.isFalse(yield* fs.exists(`${home}/data`))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is the store that an embedder provides, and memory by default", () =>
+  it.effect("is the embedder's own store if provided, and memory by default", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = `${yield* folder}/own.sqlite`
@@ -105,7 +105,7 @@ describe("the configured usage store", () => {
       assert.isTrue(yield* fs.exists(file))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("follows the configuration: the old store writes its entries before another one begins", () =>
+  it.effect("follows the configuration: the old store writes its entries before the new one starts", () =>
     Effect.gen(function*() {
       const { variables } = yield* configured({})
       const { config, usage } = yield* serviceStore(variables)

@@ -23,7 +23,7 @@ const killWhileCounting = (file: string, times: number): Promise<number> =>
     })
   })
 
-describe("a process that is killed while it counts", () => {
+describe("a process that is killed while it counts usage", () => {
   it.effect("leaves a consistent file that lacks at most the last second", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)

@@ -15,7 +15,7 @@ const overwrite = (file: string, bytes: Uint8Array): void => {
 }
 
 describe("a usage file that is damaged while it is in use", () => {
-  it.effect("is moved aside, and unwritten entries go into a new file", () => {
+  it.effect("is renamed, and unwritten entries go into a new file", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)

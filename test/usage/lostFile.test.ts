@@ -17,7 +17,7 @@ const modelsOf = (store: UsageStoreShape) =>
 const until = <E>(done: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
   Effect.flatMap(done, (is) => is ? Effect.void : Effect.andThen(Effect.yieldNow, until(done)))
 
-/** Lets the store write, and waits until it has logged a text. */
+/** Lets the store write, and waits for a log line with the text. */
 const logged = (logs: ReadonlyArray<string>, text: string) =>
   Effect.andThen(
     TestClock.adjust("1 second"),
@@ -39,14 +39,14 @@ const written = (file: string): ReadonlyArray<string> => {
 const well: StoreStatus = { kind: "sqlite", persistent: true, detail: null }
 
 const losses: ReadonlyArray<readonly [string, (file: string) => ReadonlyArray<string>]> = [
-  ["is removed with what SQLite keeps beside it", (file) => [file, `${file}-wal`, `${file}-shm`]],
+  ["is removed with SQLite's other files", (file) => [file, `${file}-wal`, `${file}-shm`]],
   ["is removed alone", (file) => [file]],
   ["is removed with its folder", (file) => [dirname(file)]]
 ]
 
 describe("a usage file that is lost while it is in use", () => {
   for (const [what, gone] of losses) {
-    it.effect(`${what}: a new file begins with the unwritten entries, and a log line says so`, () => {
+    it.effect(`${what}: a new file begins with the unwritten entries, with a log line`, () => {
       const logs: Array<string> = []
       return Effect.gen(function*() {
         yield* TestClock.setTime(start)
@@ -91,7 +91,7 @@ describe("a usage file that is lost while it is in use", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("is replaced while another process still has the removed file open", () =>
+  it.effect("is replaced although another process keeps the removed file open", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem
@@ -116,7 +116,7 @@ describe("a usage file that is lost while it is in use", () => {
       assert.lengthOf(written(file), 1)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
-  it.effect("is continued in the file that takes its place", () => {
+  it.effect("is continued in a file that takes its place", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -133,7 +133,7 @@ describe("a usage file that is lost while it is in use", () => {
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("is kept in memory while a database of another program has its place", () => {
+  it.effect("leaves usage in memory while a database of another program has its name", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -163,8 +163,8 @@ describe("a usage file that is lost while it is in use", () => {
   })
 })
 
-describe("a usage file that cannot be written to", () => {
-  it.effect("leaves usage in memory, says that it does not persist, and gets it when writing works again", () => {
+describe("a usage file that cannot be written", () => {
+  it.effect("leaves usage in memory, reports it as not persistent, and receives it when writing works again", () => {
     const logs: Array<string> = []
     let denied = false
     return Effect.gen(function*() {
@@ -198,7 +198,7 @@ describe("a usage file that cannot be written to", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("is begun with the entries in memory once the obstacle at the start is gone", () => {
+  it.effect("that could not be created at the start receives the entries in memory once it can", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -217,7 +217,7 @@ describe("a usage file that cannot be written to", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("leaves usage to be compacted in memory: old hours become days", () =>
+  it.effect("leaves usage in memory to be compacted: old hours become days", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const fs = yield* FileSystem.FileSystem

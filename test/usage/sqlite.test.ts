@@ -112,7 +112,7 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("does not change the file of a newer version or the database of another program", () =>
+  it.effect("does not change a file of a newer version or a database of another program", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       for (
@@ -143,7 +143,7 @@ describe("usage in a file", () => {
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is kept in memory if its folder cannot be made", () =>
+  it.effect("stays in memory if its folder cannot be created", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const file = yield* usageFile
@@ -156,7 +156,7 @@ describe("usage in a file", () => {
       assert.include(detail, "cannot be made")
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is kept in memory while the disk is full, with one log line, and is written when there is space again", () => {
+  it.effect("stays in memory while the disk is full, with one log line, and is written when there is space again", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -212,7 +212,7 @@ describe("usage in a file", () => {
       assert.strictEqual(yield* requestsOf(yield* sqliteStore({ file })), 1)
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is bounded in memory: the oldest entries are dropped, and the status says so", () =>
+  it.effect("is bounded in memory: the oldest entries are dropped, and the status reports it", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile
@@ -319,7 +319,7 @@ describe("usage in a file", () => {
       close()
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("is not locked by an interrupted read", () =>
+  it.effect("closes the connection of an interrupted read", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
       const file = yield* usageFile

@@ -24,7 +24,7 @@ import {
   start
 } from "./support.ts"
 
-/** A store, and the same after a restart of the process: for memory the process goes on. */
+/** A store, and the same after a restart of the process; a memory store's process continues. */
 export interface Run {
   readonly store: UsageStoreShape
   readonly restarted: Effect.Effect<UsageStoreShape, never, Scope.Scope>
@@ -75,8 +75,8 @@ const check = (
 
 /** The suite; `counts`: whether the store counts the windows of keys too. */
 export const storeSuite = (name: string, make: Made, { counts }: { readonly counts: boolean }) => {
-  describe(`the ${name} store`, () => {
-    it("reports what a plain sum of its entries says, written or not", async () => {
+  describe(`the ${name} usage store`, () => {
+    it("reports the plain sum of its entries, written or not", async () => {
       await fc.assert(
         fc.asyncProperty(
           acts,
@@ -87,7 +87,7 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
       )
     })
 
-    it.effect("merges hours into days after 90 days, and keeps days for 400", () =>
+    it.effect("merges hours into days after 90 days, and deletes days after 400", () =>
       Effect.gen(function*() {
         const recorded = fc.sample(entries(420), { numRuns: runs(1500) })
         yield* TestClock.setTime(start + 420 * dayLength)
@@ -105,7 +105,7 @@ export const storeSuite = (name: string, make: Made, { counts }: { readonly coun
       }).pipe(Effect.provide(NodeServices.layer)))
 
     if (counts) {
-      it.effect("keeps what a key has used of its month when minutes and hours are compacted", () =>
+      it.effect("keeps a key's use of the month when minutes and hours are compacted", () =>
         Effect.gen(function*() {
           const monthEnd = Date.UTC(2026, 2, 31, 23, 59, 59)
           yield* TestClock.setTime(monthEnd)

@@ -162,7 +162,7 @@ export const expectedReport = (
   }
 }
 
-/** What a key has used of the windows that contain `now`, up to the day of `now`. */
+/** A key's use of the windows that contain `now`, up to the day of `now`. */
 export const expectedCounters = (requests: ReadonlyArray<UsageEntry>, key: string, now: number) => {
   const own = requests.filter((request) => request.counted && request.key === key)
   const used = (window: (typeof windowNames)[number]) => {
@@ -200,7 +200,7 @@ export const sqliteStore = (options: SqliteOptions) =>
     Context.get(UsageStore)
   )
 
-/** Collects what is logged, with its level. */
+/** Collects the log lines with their levels. */
 export const collectLogs = (into: Array<string>) =>
   Logger.layer([Logger.make(({ logLevel, message }) => {
     into.push(`${logLevel} ${String(message)}`)
