@@ -9,8 +9,8 @@ const withPassword = Effect.fnUntraced(function*(password: string) {
   return { hash, layer: Layer.provide(AdminPassword.layer, config) }
 })
 
-describe("the check of a password", () => {
-  it.effect("keeps its permit until scrypt has finished, even if the caller is interrupted", () =>
+describe("the scrypt check of a password", () => {
+  it.effect("holds its permit until scrypt has finished, even if the caller is interrupted", () =>
     Effect.gen(function*() {
       const { hash, layer } = yield* withPassword("the password")
       yield* Effect.gen(function*() {
@@ -24,7 +24,7 @@ describe("the check of a password", () => {
       }).pipe(Effect.provide(layer))
     }))
 
-  it.effect("takes no place among the waiting checks before its effect runs", () =>
+  it.effect("joins the waiting checks only when its effect runs", () =>
     Effect.gen(function*() {
       const { layer } = yield* withPassword("the password")
       yield* Effect.gen(function*() {

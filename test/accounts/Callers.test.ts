@@ -24,8 +24,8 @@ const without = (key: string) =>
 
 const removedOf = (raw: RawConfig) => (raw["auth"] as { readonly removed_keys?: ReadonlyArray<string> }).removed_keys
 
-describe("a credential", () => {
-  it.effect("that is not a key counts as an upstream token only if it can be one", () =>
+describe("a caller's credential", () => {
+  it.effect("that is not a key is an upstream token only if it can be one", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* identify("schl\u00fcssel mit blank"), "Managed")
       assert.strictEqual(yield* identify("a-token"), "Direct")
@@ -35,7 +35,7 @@ describe("a credential", () => {
       }
     }).pipe(Effect.provide(withCallers({ keys: ["schl\u00fcssel mit blank"] }))))
 
-  it.effect("that was a key never goes upstream, also after a restart", () =>
+  it.effect("that was a key is never sent upstream, also after a restart", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore
       yield* without("first")
@@ -51,7 +51,7 @@ describe("a credential", () => {
       assert.strictEqual(yield* identify("first"), "Managed")
     }).pipe(Effect.provide(withCallers({ keys: ["first", "second"] }))))
 
-  it.effect("that a start has generated as a key is never an upstream token", () =>
+  it.effect("that was generated as a key at a start is never an upstream token", () =>
     Effect.gen(function*() {
       for (const key of [generateKey("gw"), generateKey("admin")]) {
         assert.match(key, /^(gw|admin)-[\w-]{32}$/)

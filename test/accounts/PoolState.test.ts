@@ -6,7 +6,7 @@ import { runs } from "../support/effort.ts"
 import { limits, names, type Op, op, patience } from "./interleavings.ts"
 import { NaivePool, type Outcomes } from "./naivePool.ts"
 
-/** Runs the same operations on the pool and on the plain model and compares what each of them grants and refuses. */
+/** Runs the same operations on the pool and on the plain model, and compares their grants and rejections. */
 const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
   const pool = new PoolState<string>(first)
   const naive = new NaivePool(first)
@@ -104,7 +104,7 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
 }
 
 describe("PoolState", () => {
-  it("grants and refuses as the plain model does under any interleaving", () => {
+  it("grants and rejects like the plain model under any interleaving", () => {
     fc.assert(
       fc.property(limits, fc.array(op, { maxLength: 120, size: "max" }), (first, ops) => {
         const { pool, tickets } = compare(first, ops)
@@ -118,7 +118,7 @@ describe("PoolState", () => {
     )
   })
 
-  it("lets notify callbacks of 50,000 waiters call it again", () => {
+  it("50,000 waiters can call it from their notify callbacks", () => {
     const pool = new PoolState<string>({ perAccount: 1, global: 2, queue: 60_000, direct: 1 })
     runSync(pool.configure(new Map([["a", "a"], ["b", "b"]]), pool.limits))
     const order: Array<number> = []

@@ -38,7 +38,7 @@ const attempt = Effect.fnUntraced(function*(
 const recovery = (pool: Pool, identifier: string) =>
   Effect.map(factsOf(pool, identifier), (facts) => facts.recovery ?? 0)
 
-/** Logins that work as long as `works` says so. */
+/** Logins that succeed while `works` is true. */
 const switchable = () => {
   const state = { failure: undefined as UpstreamFailure | undefined, logins: 0 }
   const { driver } = makeDriver({
@@ -51,8 +51,8 @@ const switchable = () => {
   return { driver, state }
 }
 
-describe("a rate limit", () => {
-  it.effect("takes the account out of rotation for as long as the upstream says", () =>
+describe("an account's rate limit", () => {
+  it.effect("takes the account out of rotation until the upstream's retry time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "rate_limited", 30, a)
@@ -69,7 +69,7 @@ describe("a rate limit", () => {
       yield* shows(pool, { available_accounts: [a, b] })
     }))
 
-  it.effect("takes the account out for ten minutes at most", () =>
+  it.effect("takes the account out of rotation for ten minutes at most", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "rate_limited", 86_400)
@@ -94,7 +94,7 @@ describe("a rate limit", () => {
       assert.isBelow(yield* recovery(pool, a), 1251)
     }).pipe(Random.withSeed("jitter")))
 
-  it.effect("that many requests meet at once counts once", () =>
+  it.effect("that concurrent requests report counts once", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -105,7 +105,7 @@ describe("a rate limit", () => {
       assert.isBelow(yield* recovery(pool, a), 1251)
     }))
 
-  it.effect("is not healed by a request that began before it, but lengthened by a later retry time", () =>
+  it.effect("stays after the success of an earlier request, and is extended by a later retry time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 4 } })
       const one = yield* hold(pool)
@@ -120,7 +120,7 @@ describe("a rate limit", () => {
       assert.strictEqual(yield* recovery(pool, a), 60_000)
     }))
 
-  it.effect("of every account lets a request wait when one recovers in time", () =>
+  it.effect("on every account: a request waits if one recovers in time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "rate_limited", 40, a)
@@ -135,7 +135,7 @@ describe("a rate limit", () => {
       assert.strictEqual((yield* Fiber.join(pinned)).account, a)
     }))
 
-  it.effect("of every account refuses a request at once, with a retry time, if no account recovers in time", () =>
+  it.effect("on every account: a request is rejected at once with a retry time if none recovers in time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "rate_limited", 300, a)
@@ -148,7 +148,7 @@ describe("a rate limit", () => {
       yield* hold(pool, direct("own"))
     }))
 
-  it.effect("of the last account refuses the waiters that cannot be served in time", () =>
+  it.effect("on the last account: waiters that cannot be served in time are rejected", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -166,7 +166,7 @@ describe("a rate limit", () => {
       yield* Fiber.join(late)
     }))
 
-  it.effect("is the reason of a refusal if the queue has no places", () =>
+  it.effect("is the reported reason if the queue has no places", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -178,8 +178,8 @@ describe("a rate limit", () => {
     }))
 })
 
-describe("a login that is rate limited", () => {
-  it.effect("lets the account cool down", () =>
+describe("a rate-limited login", () => {
+  it.effect("makes the account cool down", () =>
     Effect.gen(function*() {
       const { driver, state } = switchable()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -192,8 +192,8 @@ describe("a login that is rate limited", () => {
     }))
 })
 
-describe("an account that is busy elsewhere", () => {
-  it.effect("gets no requests for half a second, however often that happens", () =>
+describe("an account that reports too many running requests", () => {
+  it.effect("gets no requests for half a second, each time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       for (let i = 0; i < 3; i++) {
@@ -205,8 +205,8 @@ describe("an account that is busy elsewhere", () => {
     }))
 })
 
-describe("a caller's mistake, or a caller that goes away", () => {
-  it.effect("says nothing about the account", () =>
+describe("a faulty request, or a caller that disconnects", () => {
+  it.effect("does not affect the account's health", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "none")
@@ -218,8 +218,8 @@ describe("a caller's mistake, or a caller that goes away", () => {
     }))
 })
 
-describe("a refused account", () => {
-  it.effect("is out, with the reason, while others serve", () =>
+describe("an account that the upstream rejects", () => {
+  it.effect("is out of rotation with a reason, while others serve", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") })
       yield* attempt(pool, "suspended", undefined, a)
@@ -232,7 +232,7 @@ describe("a refused account", () => {
       assert.deepInclude((yield* pool.metrics).accounts, { ready: 1, cooling: 0, out: 1, draining: 0 })
     }))
 
-  it.effect("refuses all waiters if it was the last account", () =>
+  it.effect("that is the only one causes all waiters to be rejected", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const held = yield* hold(pool)
@@ -242,7 +242,7 @@ describe("a refused account", () => {
       assert.strictEqual(yield* errorOf(hold(pool)), "no_account_available")
     }))
 
-  it.effect("is tried again by the pool itself, after growing delays of at most an hour", () =>
+  it.effect("is probed by the pool itself, after growing delays of at most an hour", () =>
     Effect.gen(function*() {
       const { driver, state } = switchable()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -272,7 +272,7 @@ describe("a refused account", () => {
       assert.isAtMost(yield* recovery(pool, a), 75_000)
     }))
 
-  it.effect("is tried again after the same delay when the try failed for another reason", () =>
+  it.effect("is probed again after the same delay if the probe failed for another reason", () =>
     Effect.gen(function*() {
       const { driver, state } = switchable()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -287,7 +287,7 @@ describe("a refused account", () => {
       assert.deepInclude(yield* factsOf(pool, a), { health: "out", reason: "the upstream has suspended it" })
     }))
 
-  it.effect("that has only a token is tried with that token", () =>
+  it.effect("with only a token is probed with that token", () =>
     Effect.gen(function*() {
       let works = false
       const refused = new UpstreamFailure({ phase: "session", kind: "refused", code: 40003 })
@@ -307,7 +307,7 @@ describe("a refused account", () => {
       assert.strictEqual(yield* again.lease.credential.token, "only")
     }))
 
-  it.effect("comes back at once when its credentials change", () =>
+  it.effect("returns at once when its credentials change", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "refused_login")
@@ -316,7 +316,7 @@ describe("a refused account", () => {
       yield* hold(pool)
     }))
 
-  it.effect("comes back at once when the upstream changes", () =>
+  it.effect("returns at once when the upstream changes", () =>
     Effect.gen(function*() {
       let driver = makeDriver().driver
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -327,7 +327,7 @@ describe("a refused account", () => {
       assert.isAtMost(yield* recovery(pool, a), 75_000)
     }))
 
-  it.effect("stays out when its tries meet a rate limit", () =>
+  it.effect("stays out when its probes are rate-limited", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "suspended")
@@ -336,7 +336,7 @@ describe("a refused account", () => {
       assert.deepInclude(yield* factsOf(pool, a), { health: "out", reason: "the upstream has suspended it" })
     }))
 
-  it.effect("comes back when a test of it succeeds", () =>
+  it.effect("returns after a successful test", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "refused_login")

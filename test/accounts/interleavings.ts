@@ -31,7 +31,7 @@ const wish: fc.Arbitrary<LeaseRequest> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<LeaseRequest>({ _tag: "Direct" }) }
 )
 
-/** The first limits. */
+/** The initial limits. */
 export const limits: fc.Arbitrary<Limits> = fc.record({
   perAccount: fc.integer({ min: 1, max: 3 }),
   global: fc.integer({ min: 1, max: 9 }),

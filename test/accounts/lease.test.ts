@@ -22,8 +22,8 @@ const a = "a@x.org"
 const b = "b@x.org"
 const c = "c@x.org"
 
-describe("a lease", () => {
-  it.effect("goes to the account that was given least recently", () =>
+describe("a lease on an account", () => {
+  it.effect("goes to the least recently used account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b", "c") })
       const given: Array<string | undefined> = []
@@ -31,7 +31,7 @@ describe("a lease", () => {
       assert.deepStrictEqual(given, [a, b, c, a])
     }))
 
-  it.effect("is refused with a retry time when the slots and the queue are full", () =>
+  it.effect("is rejected with a retry time when the slots and the queue are full", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -56,7 +56,7 @@ describe("a lease", () => {
       assert.strictEqual(yield* errorOf(hold(pool)), "rate_limit_exceeded")
     }))
 
-  it.effect("is granted in the order of arrival, past waiters that are pinned to a busy account", () =>
+  it.effect("is granted in order of arrival, past waiters that are pinned to a busy account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool)
@@ -71,7 +71,7 @@ describe("a lease", () => {
       assert.strictEqual((yield* Fiber.join(onlyA)).account, a)
     }))
 
-  it.effect("that waits too long is refused and leaves the queue", () =>
+  it.effect("is rejected when its wait times out, and leaves the queue", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       yield* hold(pool)
@@ -83,7 +83,7 @@ describe("a lease", () => {
       yield* shows(pool, { waiting: 0, in_use: 1 })
     }))
 
-  it.effect("is refused to waiters once the shutdown ends running requests", () =>
+  it.effect("is rejected for waiters once the shutdown ends running requests", () =>
     Effect.gen(function*() {
       const shutdown = new Shutdown()
       const config = { accounts: accounts("a"), runtime: { account_max_inflight: 1, account_max_queue: 2 } }
@@ -100,7 +100,7 @@ describe("a lease", () => {
       yield* shows(pool, idle)
     }))
 
-  it.effect("says how long it waited", () =>
+  it.effect("reports its waiting time", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool)
@@ -128,7 +128,7 @@ describe("a lease", () => {
       yield* shows(pool, { waiting: 0, in_use: 1 })
     }))
 
-  it.effect("is given back if it is granted just as its caller is interrupted", () =>
+  it.effect("is returned if it is granted just as its caller is interrupted", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(pool)
@@ -148,7 +148,7 @@ describe("a lease", () => {
       yield* shows(pool, idle)
     }))
 
-  it.effect("is given back once, whatever ends its scope", () =>
+  it.effect("is returned once, whatever ends its scope", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       const lease = pool.lease(managed(), anywhere)
@@ -165,7 +165,7 @@ describe("a lease", () => {
       yield* shows(pool, idle)
     }))
 
-  it.effect("is given back for each of 20,000 callers that are interrupted at random", () =>
+  it.effect("is returned for each of 20,000 callers that are interrupted at random", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
         accounts: accounts("a", "b", "c", "d", "e"),
@@ -200,7 +200,7 @@ describe("a lease", () => {
 describe("the retry of a request", () => {
   const failedOn = (...keys: ReadonlyArray<string>): LeaseOptions => ({ avoid: new Set(keys), stay: undefined })
 
-  it.effect("goes to another account, and waits for it while it is busy", () =>
+  it.effect("goes to another account, and waits while that is busy", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const onB = yield* hold(pool, managed("b@x.org"))
@@ -220,7 +220,7 @@ describe("the retry of a request", () => {
       assert.strictEqual((yield* hold(pool, managed(), failedOn(a))).account, a)
     }))
 
-  it.effect("stays on its account if asked to, unless the account is out", () =>
+  it.effect("stays on its account if asked to, unless the account is out of rotation", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b", "c") })
       const stay: LeaseOptions = { avoid: new Set(), stay: b }
@@ -231,7 +231,7 @@ describe("the retry of a request", () => {
       assert.notStrictEqual((yield* hold(pool, managed(), stay)).account, b)
     }))
 
-  it.effect("that waits to stay goes elsewhere when the account leaves the rotation", () =>
+  it.effect("that waits for its account goes elsewhere when the account leaves the rotation", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const onA = yield* hold(pool)
@@ -256,7 +256,7 @@ describe("a pinned request", () => {
       assert.deepStrictEqual(status.available_accounts, [a, "Both@X.org"])
     }))
 
-  it.effect("to an account that is not configured is the caller's mistake", () =>
+  it.effect("is rejected with 400 if its account is not configured", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       const error = yield* Effect.flip(hold(pool, managed("z@x.org")))
@@ -274,8 +274,8 @@ describe("a pinned request", () => {
     }))
 })
 
-describe("a changed configuration", () => {
-  it.effect("serves waiters when a limit is raised", () =>
+describe("a change of the pool's configuration", () => {
+  it.effect("a raised limit serves waiters", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -290,7 +290,7 @@ describe("a changed configuration", () => {
       yield* shows(pool, { in_use: 3, waiting: 1, max_inflight_per_account: 3, global_max_inflight: 3 })
     }))
 
-  it.effect("drops no request when a limit is lowered, and holds for the next lease", () =>
+  it.effect("a lowered limit drops no request, and applies to the next lease", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a"),
@@ -307,7 +307,7 @@ describe("a changed configuration", () => {
       yield* Fiber.join(waiting)
     }))
 
-  it.effect("lets a removed account drain and gives it no new lease", () =>
+  it.effect("a removed account finishes its requests and gets no new lease", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a", "b"),
@@ -325,7 +325,7 @@ describe("a changed configuration", () => {
       yield* shows(pool, { total: 1, in_use: 1, in_use_accounts: [b] })
     }))
 
-  it.effect("serves waiters from an account that is added", () =>
+  it.effect("an added account serves waiters", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({ accounts: accounts("a"), runtime: { account_max_inflight: 1 } })
       yield* hold(pool)
@@ -334,7 +334,7 @@ describe("a changed configuration", () => {
       assert.strictEqual((yield* Fiber.join(waiting)).account, b)
     }))
 
-  it.effect("keeps the slots of an account that returns while it drains", () =>
+  it.effect("an account that is added again while it drains keeps its slots", () =>
     Effect.gen(function*() {
       const { change, pool } = yield* buildPool({
         accounts: accounts("a", "b"),
@@ -349,8 +349,8 @@ describe("a changed configuration", () => {
     }))
 })
 
-describe("without accounts", () => {
-  it.effect("an upstream that needs no credential has one account of its own", () =>
+describe("a pool without accounts", () => {
+  it.effect("has one account if the upstream needs no credential", () =>
     Effect.gen(function*() {
       const { driver } = makeDriver({
         name: "embedded",
@@ -367,7 +367,7 @@ describe("without accounts", () => {
       yield* shows(pool, { total: 1, in_use_accounts: [a] })
     }))
 
-  it.effect("no other upstream can be used", () =>
+  it.effect("rejects requests if the upstream needs a credential", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({})
       const error = yield* Effect.flip(hold(pool))
@@ -375,7 +375,7 @@ describe("without accounts", () => {
     }))
 })
 
-describe("a caller's own token", () => {
+describe("a caller's own upstream token", () => {
   it.effect("needs no account, and counts in the global limit", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({
@@ -434,7 +434,7 @@ describe("a caller's own token", () => {
       assert.strictEqual(yield* (yield* hold(pool, direct("own"))).lease.credential.token, "own")
     }))
 
-  it.effect("is never renewed, and says nothing about any account", () =>
+  it.effect("is never refreshed, and does not affect any account", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       const { lease } = yield* hold(pool, direct("own"))
@@ -445,7 +445,7 @@ describe("a caller's own token", () => {
       yield* shows(pool, { available: 1 })
     }))
 
-  it.effect("is refused if auth.direct_tokens is off", () =>
+  it.effect("is rejected if auth.direct_tokens is off", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a"), auth: { direct_tokens: false } })
       const error = yield* Effect.flip(hold(pool, direct("own")))
@@ -453,8 +453,8 @@ describe("a caller's own token", () => {
     }))
 })
 
-describe("a lease on a changed upstream", () => {
-  it.effect("that waited during the change is on the new upstream", () =>
+describe("a lease during a change of the upstream", () => {
+  it.effect("that waited is on the new upstream", () =>
     Effect.gen(function*() {
       const { driver: first } = makeDriver()
       const { driver: second } = makeDriver()
@@ -490,8 +490,8 @@ describe("a lease on an account whose sessions are being deleted", () => {
     }))
 })
 
-describe("the order at a lease's end", () => {
-  it.effect("is: first the upstream call stops, then the slot is free", () =>
+describe("the end of a lease", () => {
+  it.effect("stops the upstream call first, then frees the slot", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       const stopped = yield* Deferred.make<number>()

@@ -1,4 +1,4 @@
-/** The pool's rules in the plainest form: one list of accounts, one list of waiters, each call looks at everything. */
+/** The pool's rules in the simplest form: one list of accounts, one list of waiters, and each call scans everything. */
 import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/accounts/PoolState.ts"
 
 export interface NaiveAccount {
@@ -17,7 +17,10 @@ interface Waiter {
   readonly deadline: number
 }
 
-/** The outcomes of a call: granted requests, in order, with their account (`undefined` for a direct one), and refused requests. */
+/**
+ * The outcomes of a call: granted requests, in order, with their account (`undefined` for a direct one), and rejected
+ * requests.
+ */
 export interface Outcomes {
   readonly given: Array<readonly [id: number, key: string | undefined]>
   readonly refused: Map<number, Refusal["_tag"]>
@@ -98,7 +101,7 @@ export class NaivePool {
     outcomes.given.push([id, account.key])
   }
 
-  /** Refuses the waiters that no account can serve in time, then serves the first waiter that can be served, repeatedly. */
+  /** Rejects the waiters that no account can serve in time, then serves the first waiter that can be served, repeatedly. */
   serve(): Outcomes {
     const outcomes: Outcomes = { given: [], refused: new Map() }
     this.waiters = this.waiters.filter((waiter) => {

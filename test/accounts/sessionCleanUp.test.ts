@@ -15,7 +15,7 @@ const use = Effect.fnUntraced(function*(pool: Pool, sessions: ReadonlyArray<stri
   return held
 })
 
-/** A driver whose deletion of all sessions ends when the test says so; `running` counts them. */
+/** A driver whose deletion of all sessions ends when the test completes it; `running` counts them. */
 const heldDeletion = Effect.gen(function*() {
   const gate = yield* Deferred.make<void>()
   const state = { running: 0, interrupted: 0 }
@@ -33,7 +33,7 @@ const heldDeletion = Effect.gen(function*() {
 const deletions = (calls: ReadonlyArray<string>) => calls.filter((call) => call.startsWith("delete"))
 
 describe("auto_delete", () => {
-  it.effect("none: leaves sessions where they are", () =>
+  it.effect("none: keeps sessions", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -146,7 +146,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(state, { running: 0, interrupted: 0 })
     }))
 
-  it.effect("all: a lease waits five seconds at most, and the deletion is given up", () =>
+  it.effect("all: a lease waits five seconds at most, and the deletion is then abandoned", () =>
     Effect.gen(function*() {
       const { driver, state } = yield* heldDeletion
       const { pool } = yield* buildPool({ accounts: accounts("a"), auto_delete: { mode: "all" } }, () => driver)
@@ -158,7 +158,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(state, { running: 0, interrupted: 1 })
     }))
 
-  it.effect("fails no request when the deletion fails", () =>
+  it.effect("a failed deletion fails no request", () =>
     Effect.gen(function*() {
       const failure = Effect.fail(new UpstreamFailure({ phase: "session", kind: "transport" }))
       const { driver } = makeDriver({ deleteSession: () => failure, deleteAllSessions: () => failure })
@@ -175,7 +175,7 @@ describe("auto_delete", () => {
       yield* shows(pool, { in_use: 0, available: 1 })
     }))
 
-  it.effect("does nothing with an upstream without sessions", () =>
+  it.effect("has no effect on an upstream without sessions", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver({
         capabilities: { login: true, sessions: false, anonymous: false, sampling: true }
@@ -186,7 +186,7 @@ describe("auto_delete", () => {
       assert.deepStrictEqual(deletions(calls), [])
     }))
 
-  it.effect("gets five seconds when the gateway stops", () =>
+  it.effect("a deletion gets five seconds when the gateway stops", () =>
     Effect.gen(function*() {
       const { driver, open, state } = yield* heldDeletion
       const config = { accounts: accounts("a"), auto_delete: { mode: "all" } }

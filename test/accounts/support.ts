@@ -48,7 +48,7 @@ export const nameOf = (login: Login): string => login.email?.replace(/@.*/, "") 
 export const accounts = (...names: ReadonlyArray<string>) =>
   names.map((name) => ({ email: `${name}@x.org`, password: "secret" }))
 
-/** Builds a pool on a configuration; its upstream is an address unless `upstream` says otherwise. */
+/** Builds a pool on a configuration; its upstream is an address by default. */
 export const buildPool = Effect.fnUntraced(function*(
   config: RawConfig,
   driver: () => Driver = Function.constant(makeDriver().driver)
@@ -83,7 +83,7 @@ export const hold = Effect.fnUntraced(
   }
 )
 
-/** Asks for a lease in a fiber, which runs until it waits. */
+/** Requests a lease in a fiber, which runs until it waits. */
 export const ask = (pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) =>
   Effect.tap(Effect.forkChild(hold(pool, caller, options)), () => Effect.yieldNow)
 
@@ -97,5 +97,5 @@ export const idle = { waiting: 0, in_use: 0 }
 export const shows = (pool: Pool, expected: Partial<Effect.Success<Pool["status"]>>) =>
   Effect.map(pool.status, (status) => assert.deepInclude(status, expected))
 
-/** The upstream refuses a login's password. */
+/** The upstream rejects a login's password. */
 export const wrongCredentials = new UpstreamFailure({ phase: "login", kind: "refused", bizCode: 2 })

@@ -8,7 +8,7 @@ import { accounts, buildPool, hold, makeDriver, managed, nameOf, type Pool, wron
 const credentialOf = (pool: Pool, target?: string) =>
   Effect.map(hold(pool, managed(target)), ({ lease }) => lease.credential)
 
-/** Logins that end when the test says so, from the `first` on. */
+/** Logins that end when the test completes them, from the `first` on. */
 const heldLogins = Effect.fnUntraced(function*(first: number) {
   const gate = yield* Deferred.make<void>()
   const logins: Array<string> = []
@@ -23,8 +23,8 @@ const heldLogins = Effect.fnUntraced(function*(first: number) {
   return { driver, logins, open: Deferred.succeed(gate, undefined) }
 })
 
-describe("a token", () => {
-  it.effect("is logged in for at the first use, not before", () =>
+describe("an account's upstream token", () => {
+  it.effect("comes from a login at the first use, not before", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a", "b") }, () => driver)
@@ -54,7 +54,7 @@ describe("a token", () => {
       assert.deepStrictEqual(logins, ["a"])
     }))
 
-  it.effect("is replaced once, however many requests found it refused", () =>
+  it.effect("is replaced once, however many requests report it as rejected", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -68,7 +68,7 @@ describe("a token", () => {
       assert.deepStrictEqual(calls, ["login a", "login a"])
     }))
 
-  it.effect("that was refused is dropped for all leases, unless it has been replaced already", () =>
+  it.effect("that was rejected is dropped for all leases, unless it has been replaced already", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
@@ -77,7 +77,7 @@ describe("a token", () => {
       assert.deepStrictEqual([yield* one.lease.credential.token, yield* two.lease.credential.token], ["a-1", "a-1"])
       yield* one.lease.refreshToken
       assert.strictEqual(yield* one.lease.credential.token, "a-2")
-      // The second request finds the same token refused later.
+      // The second request reports the same token later.
       yield* two.lease.refreshToken
       assert.strictEqual(yield* two.lease.credential.token, "a-2")
       assert.lengthOf(calls, 2)
@@ -153,7 +153,7 @@ describe("a token", () => {
       assert.strictEqual(yield* credential.token, "a-2")
     }))
 
-  it.effect("is no longer waited for when the pool is closed", () =>
+  it.effect("waiters for it end when the pool is closed", () =>
     Effect.gen(function*() {
       const { driver } = yield* heldLogins(1)
       const scope = yield* Scope.make()
@@ -164,7 +164,7 @@ describe("a token", () => {
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(waiting)))
     }))
 
-  it.effect("is not waited for by a request that outlives the pool", () =>
+  it.effect("a request that outlives the pool does not wait for it", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { pool } = yield* Scope.provide(buildPool({ accounts: accounts("a") }), scope)
@@ -176,7 +176,7 @@ describe("a token", () => {
       assert.isTrue(exit !== undefined && Exit.hasInterrupts(exit))
     }))
 
-  it.effect("that the operator configured is used until the upstream refuses it", () =>
+  it.effect("that is configured is used until the upstream rejects it", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { pool } = yield* buildPool({
@@ -216,7 +216,7 @@ describe("a token", () => {
       yield* Effect.flip(credential.renew("key"))
     }))
 
-  it.effect("never goes to another upstream than the one that issued it", () =>
+  it.effect("is never sent to another upstream than its issuer", () =>
     Effect.gen(function*() {
       const first = makeDriver()
       const second = makeDriver({ login: (login) => Effect.succeed(`second-${nameOf(login)}`) })
@@ -236,7 +236,7 @@ describe("a token", () => {
       assert.deepInclude((yield* pool.describe(["a@x.org"]))[0], { health: "ready" })
     }))
 
-  it.effect("is forgotten when the account's credentials change, and when it is removed", () =>
+  it.effect("is dropped when the account's credentials change, and when the account is removed", () =>
     Effect.gen(function*() {
       const { calls, driver } = makeDriver()
       const { change, pool } = yield* buildPool({ accounts: accounts("a", "b") }, () => driver)
@@ -260,7 +260,7 @@ describe("a token", () => {
       assert.deepStrictEqual(calls, ["login a"])
     }))
 
-  it.effect("is shown only as its preview", () =>
+  it.effect("is shown only as a preview", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: [...accounts("a"), { token: "configured-token-of-mine" }] })
       const [a] = yield* pool.describe(["a@x.org"])
@@ -275,8 +275,8 @@ describe("a token", () => {
     }))
 })
 
-describe("a refused login", () => {
-  it.effect("fails all requests that wait for it and is one fault of the account", () =>
+describe("a rejected login", () => {
+  it.effect("fails all requests that wait for it, and counts as one fault of the account", () =>
     Effect.gen(function*() {
       let logins = 0
       const { driver } = makeDriver({
