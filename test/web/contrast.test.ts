@@ -102,7 +102,7 @@ const contrasts = (elements: Locator): Promise<ReadonlyArray<Contrasts>> =>
 
 const choose = (page: Page, theme: string) => page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
 
-describe("buttons and links", () => {
+describe("the console's buttons and links", () => {
   it.each(["Light", "Dark"])("the sign-in button is readable under the mouse: %s", async (theme) => {
     const { page } = watched
     await page.evaluate(measuring)

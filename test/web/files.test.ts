@@ -19,7 +19,7 @@ const text = (file: string): string => readFileSync(path.join(folder, file), "ut
 const plain = (): Array<string> => files.filter((file) => !/\.(?:br|gz)$/.test(file))
 
 describe("the console's files", () => {
-  it("the first load is within its limit", () => {
+  it("the first load is within its size limit", () => {
     assert.isAbove(size, 0)
     assert.isAtMost(size, firstLoadLimit)
     const first = [...text("index.html").matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => name!)
@@ -31,7 +31,7 @@ describe("the console's files", () => {
     assert.strictEqual(loaded, size)
   })
 
-  it("all names but the page's contain a hash of the content", () => {
+  it("all names except index.html contain a hash of the content", () => {
     for (const file of plain()) assert.match(file, /^index\.html$|^assets\/[\w.]+-[\w-]{8,}\.(?:js|css|svg)$/)
   })
 
@@ -42,7 +42,7 @@ describe("the console's files", () => {
     }
   })
 
-  it("addresses are relative, and the page contains nothing that its policy forbids", () => {
+  it("addresses are relative, and the page complies with its content security policy", () => {
     const page = text("index.html")
     for (const [, address] of page.matchAll(/(?:src|href)="([^"]+)"/g)) assert.match(address!, /^assets\/[^/]+$/)
     assert.notMatch(page, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=|data:/)

@@ -30,7 +30,7 @@ const admin = async (path: string, body?: object): Promise<Readonly<Record<strin
   return await response.json() as Readonly<Record<string, unknown>>
 }
 
-it("the console pages through 10,000 accounts, finds one, and changes the selected ones", async () => {
+it("console: 10,000 accounts are paged, searched, selected and changed", async () => {
   const added = await admin("/admin/accounts/batch", {
     action: "add",
     accounts: Array.from({ length: count }, (_, i) => ({ email: emailOf(i), mobile: "", password: "p", token: "" }))
@@ -45,7 +45,7 @@ it("the console pages through 10,000 accounts, finds one, and changes the select
   assert.strictEqual(await rows.count(), 50)
   assert.isAtMost(await page.locator("*").count(), 2_000)
 
-  // A selection stays when another page is shown.
+  // A selection remains when another page is shown.
   await page.getByRole("checkbox", { name: "Select this page" }).check()
   const firstOfPage = await rows.first().getByRole("rowheader").textContent()
   await button("Next page").click()

@@ -151,7 +151,7 @@ describe("the console's pages", () => {
     await page.getByRole("button", { name: "Add 1 account" }).waitFor()
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
-    // And back where it came from.
+    // The focus returns to its origin.
     assert.strictEqual(await page.locator(":focus").textContent(), "Add accounts")
     await keys.close()
   })

@@ -37,7 +37,7 @@ const openAfter = async (route: string, events: ReadonlyArray<SentEvent>): Promi
   return watched
 }
 
-describe("a reconnected console", () => {
+describe("the console after a reconnection", () => {
   it("drops accounts that are no longer in use", async () => {
     const account = {
       identifier: "ada@example.com",

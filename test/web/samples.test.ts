@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true })
 })
 
-it("console samples: captured, found, saved, replayed in every style and deleted", async () => {
+it("console: samples are captured, found, saved, replayed in every style and deleted", async () => {
   const { close, page } = await openSignedIn(browser, gateway.url, "samples")
   const captured = page.getByRole("table", { name: "Captured replies" })
   const saved = page.getByRole("table", { name: "Saved samples" })

@@ -20,7 +20,7 @@ export interface Watched {
   readonly close: () => Promise<void>
 }
 
-/** Whether a line is Chromium's own about an error response, which tests may cause. */
+/** Whether a line is Chromium's own message about an error response, which tests may cause. */
 const isRefusal = (text: string): boolean =>
   text.startsWith("Failed to load resource: the server responded with a status of")
 

@@ -19,7 +19,7 @@ const columns = [{ name: "Account" }, { name: "In use", number: true }, { name: 
 const button = (name: string) => page.getByRole("button", { name, exact: true })
 const focused = (): string | null | undefined => document.activeElement?.textContent
 
-describe("Table", () => {
+describe("Table in the console", () => {
   it("an empty table shows its notice over the whole width", async () => {
     draw(<Table name="Accounts" columns={columns} rows={0} empty="No account yet.">{null}</Table>)
     const table = page.getByRole("table", { name: "Accounts" })
@@ -51,7 +51,7 @@ describe("Table", () => {
   })
 })
 
-describe("Loaded", () => {
+describe("Loaded in the console", () => {
   it("shows the loading notice, the failure, then the value, which stays while the next one loads", async () => {
     const answers: Array<(answer: Effect.Effect<string, { readonly message: string }>) => void> = []
     const atom = Atom.make(Effect.callback<string, { readonly message: string }>((resume) => {
@@ -96,7 +96,7 @@ describe("Loaded", () => {
   })
 })
 
-describe("Pager", () => {
+describe("Pager in the console", () => {
   const List = ({ pages }: { readonly pages: number }) => {
     const [at, setAt] = useState(1)
     return <Pager page={at} shown={at} pages={pages} total="some keys" onPage={setAt} />
@@ -114,7 +114,7 @@ describe("Pager", () => {
   })
 })
 
-describe("Dialog", () => {
+describe("Dialog in the console", () => {
   const Opener = () => {
     const [open, setOpen] = useState(false)
     return (
@@ -155,7 +155,7 @@ describe("Dialog", () => {
     await expect.poll(focused).toBe("Open")
   })
 
-  it("a delete dialog deletes once, and closes afterwards", async () => {
+  it("for a deletion deletes once, then closes", async () => {
     const deleted: Array<() => void> = []
     const Deleting = () => {
       const [open, setOpen] = useState(true)

@@ -58,11 +58,11 @@ const recordOf = (frames: number): RequestRecord => ({
   server_timing: null
 })
 
-describe("TimeLine", () => {
+describe("TimeLine of a request in the console", () => {
   const frames = page.getByRole("table", { name: "Frames" })
   const rows = () => frames.element().querySelectorAll("tbody tr")
 
-  it("the size of the document does not grow with the number of frames", async () => {
+  it("keeps the size of the document independent of the number of frames", async () => {
     const place = draw(<TimeLine record={recordOf(5_000)} />)
     await expect.element(page.getByText("1–100 of 10000")).toBeVisible()
     const elements = place.querySelectorAll("*").length
@@ -93,7 +93,7 @@ describe("TimeLine", () => {
     assert.strictEqual(frames.getByRole("cell", { name: "upstream", exact: true }).elements().length, 0)
   })
 
-  it("a record without frames has one row that says so", async () => {
+  it("has one row with a notice if the record has no frames", async () => {
     draw(<TimeLine record={{ ...recordOf(0), upstream: [], reply: null }} />)
     assert.strictEqual(rows().length, 1)
     assert.strictEqual(document.querySelectorAll(".tracks, .pager").length, 0)
@@ -113,7 +113,7 @@ const field: Field = {
   description: "Requests at once of one account."
 }
 
-describe("FieldView", () => {
+describe("FieldView of a setting in the console", () => {
   /** Refuses everything but numbers, like the gateway on saving. */
   const Form = ({ of }: { readonly of: Field }) => {
     const [text, setText] = useState("")
@@ -121,7 +121,7 @@ describe("FieldView", () => {
     return <FieldView field={of} text={text} changed={text !== ""} fault={fault} onText={setText} />
   }
 
-  it("the effective value and a refusal are the field's description", async () => {
+  it("has the effective value and the refusal as its description", async () => {
     draw(<Form of={field} />)
     const input = page.getByRole("textbox", { name: /^runtime\.account_max_inflight/ })
     await expect.element(input).toHaveAttribute("aria-invalid", "false")
@@ -138,7 +138,7 @@ describe("FieldView", () => {
     await expect.element(input).toHaveAccessibleDescription(/^Effective: 2/)
   })
 
-  it("a boolean is a choice, and a map is lines", async () => {
+  it("shows a boolean as a choice, and a map as lines", async () => {
     draw(<Form of={{ ...field, path: "captures.enabled", type: "boolean", default: true, effective: true }} />)
     const choice = page.getByRole("combobox", { name: "captures.enabled" })
     assert.deepStrictEqual(

@@ -12,8 +12,8 @@ const ofNode = (text: string): string => createHash("sha256").update(text).diges
 
 const text = fc.string({ unit: "binary", maxLength: 200 })
 
-describe("keys of the console", () => {
-  it("have the same ids as in the gateway", () => {
+describe("key ids in the console", () => {
+  it("are the same as in the gateway", () => {
     for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 100_000]) {
       assert.strictEqual(sha256Hex("a".repeat(length)), ofNode("a".repeat(length)))
     }
@@ -23,7 +23,7 @@ describe("keys of the console", () => {
     }))
   })
 
-  it("are found by id; an unknown id gives `undefined`", () => {
+  it("find a key; an unknown id gives `undefined`", () => {
     const keys = ["sk-team-b", "sk-team-a", "sk-team-c"]
     for (const key of [...keys, ...keys]) assert.strictEqual(keyOfId(keys, keyIdOf(key)), key)
     assert.isUndefined(keyOfId(keys, keyIdOf("sk-team-new")))
@@ -57,7 +57,7 @@ const opened = (of: KeyItem): KeyDraft => ({
   limits: of.limits
 })
 
-describe("the form of a key", () => {
+describe("the console's form of a key", () => {
   it("sends only the edited fields", () => {
     assert.deepStrictEqual(changesOf(item, opened(item)), {})
     const changes: ReadonlyArray<Partial<KeyDraft>> = [
@@ -78,7 +78,7 @@ describe("the form of a key", () => {
     })
   })
 
-  it("an unedited form changes nothing, whatever the expiry", () => {
+  it("sends nothing without an edit, whatever the expiry", () => {
     const times = fc.date({ min: new Date(0), max: new Date("9999-01-01T00:00:00Z"), noInvalidDate: true })
     fc.assert(fc.property(times, (time) => {
       const key = { ...item, expires_at: time.toISOString() }
@@ -86,7 +86,7 @@ describe("the form of a key", () => {
     }))
   })
 
-  it("an emptied field clears its value; a limit of 0 differs from no limit", () => {
+  it("clears the value of an emptied field, and distinguishes a limit of 0 from no limit", () => {
     assert.deepStrictEqual(
       changesOf(item, { ...opened(item), name: "", expires_at: "", models: "\n", max_inflight: null, limits: [] }),
       { name: null, expires_at: null, models: null, max_inflight: null, limits: [] }

@@ -21,7 +21,7 @@ import { businessKey, type RunningGateway, startGateway } from "../../support/ga
 
 const accountsIn = (text: string) => parseAccounts(text).map(({ account }) => account)
 
-describe("parseAccounts", () => {
+describe("parseAccounts in the console", () => {
   it.each([
     ["ada@example.com\tpass word", { email: "ada@example.com", password: "pass word" }],
     ["ada@example.com   secret", { email: "ada@example.com", password: "secret" }],
@@ -41,7 +41,7 @@ describe("parseAccounts", () => {
     assert.deepStrictEqual(accountsIn(line), [account])
   })
 
-  it("skipped blank lines and comments count in line numbers", () => {
+  it("counts blank lines and comments in line numbers", () => {
     assert.deepStrictEqual(
       parseAccounts("\n# mine\r\nada@example.com x\n\n  # theirs\na-token\n"),
       [
@@ -96,7 +96,7 @@ const field = (path: string, type: Field["type"], configured: Field["configured"
   description: ""
 })
 
-describe("settings as texts", () => {
+describe("settings as texts in the console", () => {
   it("a text gives back the value that it was made from", () => {
     fc.assert(fc.property(
       fc.oneof(
@@ -135,7 +135,7 @@ describe("settings as texts", () => {
   })
 })
 
-describe("local tools", () => {
+describe("the playground's local tools", () => {
   it("return the documented results", () => {
     const call = (name: string, given: unknown) => runTool({ id: "1", name, arguments: JSON.stringify(given) })
     assert.strictEqual(call("get_weather", { city: "Oslo" }), `{"city":"Oslo","temperature_c":21,"sky":"clear"}`)
@@ -146,7 +146,7 @@ describe("local tools", () => {
   })
 })
 
-describe("collected replies", () => {
+describe("the playground's collected replies", () => {
   let gateway: RunningGateway
   beforeAll(async () => {
     gateway = await startGateway()

@@ -46,7 +46,7 @@ const pageOf = (items: ReadonlyArray<RequestItem>, next_cursor: string | null = 
 
 const timesOf = (page: ShownPage) => page.items.map((item) => item.started_at)
 
-describe("updatePage", () => {
+describe("updatePage, which applies an event to a page of requests", () => {
   it("removes a request that no longer matches the filter", () => {
     const page = pageOf([itemAt(2), itemAt(1)])
     const ended = itemAt(1, { state: "done", outcome: "ok", status: 200 })

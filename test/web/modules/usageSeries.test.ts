@@ -15,7 +15,7 @@ const row = (time: { readonly hour: string } | { readonly day: string }, request
 
 const at = (time: string): number => Date.parse(time) / 1000
 
-describe("seriesOf", () => {
+describe("seriesOf, the series of the usage chart", () => {
   it("contains every requested hour, with zeros for hours without a row", () => {
     const rows = [row({ hour: "2026-11-21T22:00:00Z" }, 3), row({ hour: "2026-11-22T01:00:00Z" }, 5)]
     const asked = { from: "2026-11-21T21:00:00Z", to: "2026-11-22T03:00:00Z", rows, truncated: false }
